@@ -33,7 +33,7 @@ def get_variables(
     scope: str | VariableScope | None = None,
     suffix: str | None = None,
     collection: str = GraphKeys.GLOBAL_VARIABLES,
-) -> list[Any]:
+) -> list[Variable]:
     """The variables of a collection in a scope, whose last part is `suffix` (tf.contrib.framework.get_variables).
 
     scope: a name, which is a regular expression, or a variable scope. suffix: a regular expression, the name's end.
@@ -45,34 +45,40 @@ def get_variables(
     return get_default_graph().get_collection(collection, scope)
 
 
-def get_model_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+def get_model_variables(
+    scope: str | VariableScope | None = None, suffix: str | None = None
+) -> list[Variable]:
     """The variables of models (tf.contrib.framework.get_model_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
-def get_local_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+def get_local_variables(
+    scope: str | VariableScope | None = None, suffix: str | None = None
+) -> list[Variable]:
     """The local variables (tf.contrib.framework.get_local_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
-def get_trainable_variables(scope: str | VariableScope | None = None, suffix: str | None = None) -> list[Any]:
+def get_trainable_variables(
+    scope: str | VariableScope | None = None, suffix: str | None = None
+) -> list[Variable]:
     """The trainable variables (tf.contrib.framework.get_trainable_variables); see get_variables."""
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
-def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = None) -> list[Any]:
+def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = None) -> list[Variable]:
     """The global variables whose names end so (tf.contrib.framework.get_variables_by_suffix)."""
     return get_variables(scope, suffix)
 
 
-def get_variables_by_name(given_name: str, scope: str | VariableScope | None = None) -> list[Any]:
+def get_variables_by_name(given_name: str, scope: str | VariableScope | None = None) -> list[Variable]:
     """The global variables whose names' last part is this (tf.contrib.framework.get_variables_by_name)."""
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
 
 def get_variables_to_restore(
     include: Sequence[str] | None = None, exclude: Sequence[str] | None = None
-) -> list[Any]:
+) -> list[Variable]:
     """The global variables of the scopes `include`, by default all, without those of the scopes `exclude`.
 
     TypeError if one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
@@ -85,7 +91,7 @@ def get_variables_to_restore(
     return [v for v in included if v not in excluded]
 
 
-def get_unique_variable(var_op_name: str) -> Any:
+def get_unique_variable(var_op_name: str) -> Variable:
     """The global variable of exactly this name (tf.contrib.framework.get_unique_variable).
 
     ValueError if there is none.
@@ -105,7 +111,7 @@ def filter_variables(
     include_patterns: Sequence[str] | None = None,
     exclude_patterns: Sequence[str] | None = None,
     reg_search: bool = True,
-) -> list[Any]:
+) -> list[Variable]:
     """The variables whose names have one of some patterns, and none of others (tf.contrib.framework.filter_variables).
 
     include_patterns: None includes all. reg_search: patterns are searched for, else matched from the beginning.

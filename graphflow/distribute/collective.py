@@ -7,7 +7,7 @@ to each variable's initializer, and is in the collection SHARING for sessions th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
@@ -25,6 +25,10 @@ from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
+
+if TYPE_CHECKING:
+    from graphflow._core.cluster.cluster_spec import ClusterSpec
+    from graphflow.config import ConfigProto
 
 SHARING: Final = "sharing_variables"
 """The collection of operations by which all workers take the first one's value of a variable; all have to run them."""
@@ -106,7 +110,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     def __init__(
         self,
-        cluster: Any = None,
+        cluster: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
         num_devices: int = 1,
@@ -129,8 +133,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     def configure(
         self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
+        session_config: ConfigProto | None = None,
+        cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:

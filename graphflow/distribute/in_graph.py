@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
@@ -12,6 +12,10 @@ from graphflow.distribute.reducers.base import Reducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
+
+if TYPE_CHECKING:
+    from graphflow._core.cluster.cluster_spec import ClusterSpec
+    from graphflow.config import ConfigProto
 
 
 class InGraphStrategy(DistributionStrategy):
@@ -23,7 +27,10 @@ class InGraphStrategy(DistributionStrategy):
     """
 
     def __init__(
-        self, cluster: Any = None, ps_strategy: Placement | None = None, reducer: Reducer | None = None
+        self,
+        cluster: ClusterSpec | Mapping[str, Any] | None = None,
+        ps_strategy: Placement | None = None,
+        reducer: Reducer | None = None,
     ) -> None:
         super().__init__()
         self._ps_strategy = ps_strategy
@@ -38,8 +45,8 @@ class InGraphStrategy(DistributionStrategy):
 
     def configure(
         self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
+        session_config: ConfigProto | None = None,
+        cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:

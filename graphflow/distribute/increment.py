@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.state.state import assign_add
 from graphflow.distribute.context import get_cross_tower_context, get_tower_context
 
 
-def increment_var(v: Any, amount: Any = 1) -> Any:
+def increment_var(v: Any, amount: TensorLike = 1) -> Any:
     """An operation that adds to every copy of a variable, once for all towers (tf.contrib.distribute.increment_var)."""
 
     def merged(strategy: Any, variable: Any) -> Any:

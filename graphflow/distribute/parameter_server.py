@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
@@ -11,6 +11,10 @@ from graphflow._core.cluster.environment import task_from_environment
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
+
+if TYPE_CHECKING:
+    from graphflow._core.cluster.cluster_spec import ClusterSpec
+    from graphflow.config import ConfigProto
 
 
 class ParameterServerStrategy(DistributionStrategy):
@@ -28,7 +32,7 @@ class ParameterServerStrategy(DistributionStrategy):
 
     def __init__(
         self,
-        cluster: Any = None,
+        cluster: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
         synchronous: bool = False,
@@ -52,8 +56,8 @@ class ParameterServerStrategy(DistributionStrategy):
 
     def configure(
         self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
+        session_config: ConfigProto | None = None,
+        cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.devices import name_of
@@ -47,6 +47,10 @@ from graphflow.distribute.variables import (
     TowerLocalVariable,
     make_copies,
 )
+
+if TYPE_CHECKING:
+    from graphflow._core.cluster.cluster_spec import ClusterSpec
+    from graphflow.config import ConfigProto
 
 Device = Any
 """What gf.device takes: a name, a DeviceSpec, or a function of an operation."""
@@ -270,8 +274,8 @@ class DistributionStrategy:
 
     def configure(
         self,
-        session_config: Any = None,
-        cluster_spec: Any = None,
+        session_config: ConfigProto | None = None,
+        cluster_spec: ClusterSpec | Mapping[str, Any] | None = None,
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:

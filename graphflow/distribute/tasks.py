@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -16,7 +17,12 @@ class Task:
     ValueError if the cluster has no workers, or no such task.
     """
 
-    def __init__(self, cluster: Any = None, task_type: str | None = None, task_id: int | None = None) -> None:
+    def __init__(
+        self,
+        cluster: ClusterSpec | Mapping[str, Any] | None = None,
+        task_type: str | None = None,
+        task_id: int | None = None,
+    ) -> None:
         self.cluster = None if not cluster else ClusterSpec(cluster)
         self.type = task_type or "worker"
         self.id = task_id or 0

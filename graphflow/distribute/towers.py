@@ -120,7 +120,7 @@ class Tower(TowerContext):
 
     # ---- variables --------------------------------------------------------------------------------------------------
 
-    def variable(self, name: Any, initial_value: Any, make: Callable[[], Any]) -> Any:
+    def variable(self, name: str | None, initial_value: Any, make: Callable[[], Any]) -> Any:
         """The variable that this tower asks for: the first one makes it, the others share it.
 
         Which is which follows from the name asked for, and the order. RuntimeError if the first has made none, or

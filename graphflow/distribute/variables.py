@@ -14,6 +14,7 @@ from graphflow._core.graph import shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import SessionLike, TensorLike
 from graphflow._core.ops.array.array import zeros_like
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group, with_dependencies
@@ -89,7 +90,7 @@ class DistributedVariable(Variable):
         self.copies[0].set_initializer(value, initializer)
         self._initializer = initializer
 
-    def load(self, value: Any, session: Any = None) -> None:
+    def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
         """Sets all copies in a session, by default the default one, without adding to the graph."""
         session = session or get_default_session()
         if session is None:

@@ -11,10 +11,11 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import reduce
-from typing import Any
+from typing import Any, Self
 
 import graphflow.distributions.kullback_leibler as kullback_leibler
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
@@ -101,7 +102,7 @@ class Distribution:
         return self._name
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType | Any:
         """The dtype of samples."""
         return self._dtype
 
@@ -125,7 +126,7 @@ class Distribution:
         """Whether the parameters are checked at the run."""
         return self._validate_args
 
-    def copy(self, **override_parameters_kwargs: Any) -> Any:
+    def copy(self, **override_parameters_kwargs: Any) -> Self:
         """A distribution made with the same arguments, but those given (tf.distributions.Distribution.copy)."""
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 

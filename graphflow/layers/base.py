@@ -98,33 +98,33 @@ class Layer:
         return self._dtype
 
     @property
-    def trainable_weights(self) -> list[Any]:
+    def trainable_weights(self) -> list[Variable]:
         """Its variables that are trained; none if the layer is not trainable."""
         return list(self._trainable_weights) if self.trainable else []
 
     @property
-    def non_trainable_weights(self) -> list[Any]:
+    def non_trainable_weights(self) -> list[Variable]:
         """Its variables that are not trained; all if the layer is not trainable."""
         frozen = [] if self.trainable else self._trainable_weights
         return [*frozen, *self._non_trainable_weights]
 
     @property
-    def weights(self) -> list[Any]:
+    def weights(self) -> list[Variable]:
         """Its variables, those that are trained first."""
         return self.trainable_weights + self.non_trainable_weights
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """Its variables, those that are trained first."""
         return self.weights
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Variable]:
         """Its variables that are trained."""
         return self.trainable_weights
 
     @property
-    def non_trainable_variables(self) -> list[Any]:
+    def non_trainable_variables(self) -> list[Variable]:
         """Its variables that are not trained."""
         return self.non_trainable_weights
 
@@ -142,9 +142,9 @@ class Layer:
         """The number of elements of its variables; ValueError before they are there."""
         if not self.built:
             raise ValueError(f"The layer {self.name!r} has no variables yet: call it first.")
+        weights: list[Any] = self.weights
         return sum(
-            shapes.size_of(weight.shape.dims and tuple(weight.shape.as_list())) or 0
-            for weight in self.weights
+            shapes.size_of(weight.shape.dims and tuple(weight.shape.as_list())) or 0 for weight in weights
         )
 
     # ---- what a derived class overrides ---------------------------------------------------------------------------
@@ -153,7 +153,7 @@ class Layer:
         """Makes the variables; called once, with the shape of the first input, or a structure of shapes."""
         self.built = True
 
-    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
         """The layer's operations; returns its output."""
         return inputs
 
@@ -178,7 +178,7 @@ class Layer:
         synchronization: int = VariableSynchronization.AUTO,
         aggregation: int = VariableAggregation.NONE,
         partitioner: Partitioner | None = None,
-    ) -> Any:
+    ) -> Variable | Any:
         """A variable of the layer: made, or the one that is there if the layer shares; as get_variable.
 
         dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added if
@@ -222,7 +222,7 @@ class Layer:
         (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
         return variable
 
-    def add_variable(self, *args: Any, **kwargs: Any) -> Any:
+    def add_variable(self, *args: Any, **kwargs: Any) -> Variable | Any:
         """add_weight under its other name."""
         return self.add_weight(*args, **kwargs)
 
@@ -244,7 +244,7 @@ class Layer:
 
     # ---- calling --------------------------------------------------------------------------------------------------
 
-    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
         """Makes the variables at the first call, then the operations of this one; returns the output.
 
         Other arguments go to `call`; `scope` is the variable scope of a first call. ValueError if the inputs are
@@ -263,7 +263,7 @@ class Layer:
             _collect(self.updates, GraphKeys.UPDATE_OPS)
         return outputs
 
-    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+    def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
         """The same as calling it."""
         return self(inputs, *args, **kwargs)
 

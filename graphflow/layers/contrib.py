@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import (
     CollectionNames,
@@ -51,7 +52,7 @@ def fully_connected(
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """activation_fn(inputs @ weights + biases) (tf.contrib.layers.fully_connected).
 
     normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
@@ -89,7 +90,7 @@ def conv2d(
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """activation_fn(images convolved with weights + biases) (tf.contrib.layers.conv2d); see fully_connected."""
     with layer_scope(scope, "Conv", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = convolutional.Conv2D(
@@ -104,9 +105,10 @@ def conv2d(
         )
 
 
-def _pooled(layer: Any, inputs: Any, name: str | None, default: str, outputs_collections: Any) -> Any:
+def _pooled(layer: Any, inputs: Any, name: str | None, default: str, outputs_collections: Any) -> Tensor:
     with op_scope(name, default, [inputs]) as opened:
-        return collect_named_outputs(outputs_collections, opened, layer(convert_to_tensor(inputs)))
+        outputs: Tensor = layer(convert_to_tensor(inputs))
+        return collect_named_outputs(outputs_collections, opened, outputs)
 
 
 @add_arg_scope
@@ -118,7 +120,7 @@ def max_pool2d(
     data_format: str | None = None,
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """The largest element of each window (tf.contrib.layers.max_pool2d)."""
     layer = pooling.MaxPooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "MaxPool2D", outputs_collections)
@@ -133,7 +135,7 @@ def avg_pool2d(
     data_format: str | None = None,
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """The mean of each window (tf.contrib.layers.avg_pool2d)."""
     layer = pooling.AveragePooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "AvgPool2D", outputs_collections)
@@ -170,7 +172,7 @@ def batch_norm(
     renorm_clipping: Mapping[str, TensorLike] | None = None,
     renorm_decay: float = 0.99,
     adjustment: Callable[..., Any] | None = None,
-) -> Any:
+) -> Tensor:
     """gf.layers.batch_normalization with a scale only if asked for (tf.contrib.layers.batch_norm).
 
     updates_collections: of the operations that a training step must run, or None: then the outputs wait for them.
@@ -224,7 +226,7 @@ def layer_norm(
     begin_norm_axis: int = 1,
     begin_params_axis: int = -1,
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """gamma * (x - mean) / deviation + beta over the axes from begin_norm_axis on (tf.contrib.layers.layer_norm).
 
     The method is that of Ba, Kiros and Hinton (2016). gamma and beta have the shape of the axes from begin_params_axis
@@ -267,7 +269,7 @@ def dropout(
     outputs_collections: CollectionNames | None = None,
     scope: str | VariableScope | None = None,
     seed: int | None = None,
-) -> Any:
+) -> Tensor:
     """Keeps elements with probability keep_prob while is_training (tf.contrib.layers.dropout)."""
     with variable_scope(scope, "Dropout", [inputs]) as opened:
         layer = core.Dropout(1 - keep_prob, noise_shape, seed, opened.name, _scope=opened)
@@ -278,7 +280,7 @@ def dropout(
 @add_arg_scope
 def flatten(
     inputs: TensorLike, outputs_collections: CollectionNames | None = None, scope: str | None = None
-) -> Any:
+) -> Tensor:
     """All axes but the first joined to one (tf.contrib.layers.flatten)."""
     with op_scope(scope, "Flatten", [inputs]) as opened:
         outputs = core.flatten(convert_to_tensor(inputs))

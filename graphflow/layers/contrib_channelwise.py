@@ -44,7 +44,7 @@ def conv2d_transpose(
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """activation_fn(images enlarged by a transposed convolution + biases) (tf.contrib.layers.conv2d_transpose).
 
     normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
@@ -85,7 +85,7 @@ def separable_conv2d(
     outputs_collections: CollectionNames | None = None,
     trainable: bool = True,
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """Images convolved channel by channel, then mixed, + biases, activated (tf.contrib.layers.separable_conv2d).
 
     num_outputs: None leaves the mixing out; there are then channels * depth_multiplier outputs. pointwise_initializer:

@@ -49,7 +49,7 @@ def bias_add(
     trainable: bool = True,
     data_format: str = "NHWC",
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """activation_fn(inputs + biases), a bias for each channel (tf.contrib.layers.bias_add); also as a normalizer_fn."""
     with layer_scope(scope, "BiasAdd", inputs, reuse, {}, variables_collections) as opened:
         x = convert_to_tensor(inputs)
@@ -73,7 +73,7 @@ def instance_norm(
     trainable: bool = True,
     data_format: str = "NHWC",
     scope: str | VariableScope | None = None,
-) -> Any:
+) -> Tensor:
     """gamma * (x - mean) / deviation + beta, by example and channel (tf.contrib.layers.instance_norm).
 
     The method is that of Ulyanov, Vedaldi and Lempitsky (2016). ValueError if the rank or the number of channels is
@@ -120,7 +120,7 @@ def one_hot_encoding(
     off_value: TensorLike = 0.0,
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
-) -> Any:
+) -> Tensor:
     """A row for each label, on_value at its class and off_value elsewhere (tf.contrib.layers.one_hot_encoding)."""
     with op_scope(scope, "OneHotEncoding", [labels]) as opened:
         numbers = convert_to_tensor(labels)
@@ -158,7 +158,9 @@ def _one_after_another(
         return outputs
 
 
-def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+def repeat(
+    inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Tensor | Any:
     """A layer applied `repetitions` times, each time with variables of its own (tf.contrib.layers.repeat).
 
     args, kwargs: the layer's arguments behind the inputs. Its scopes are scope/scope_1, scope/scope_2 and so on.
@@ -167,7 +169,9 @@ def repeat(inputs: TensorLike, repetitions: int, layer: Callable[..., Any], *arg
     return _one_after_another(inputs, layer, [args] * repetitions, scope, "Repeat", kwargs)
 
 
-def stack(inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any) -> Any:
+def stack(
+    inputs: TensorLike, layer: Callable[..., Any], stack_args: Sequence[Any], **kwargs: Any
+) -> Tensor | Any:
     """A layer applied once for each element of stack_args, its arguments or its one (tf.contrib.layers.stack).
 
     Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError if stack_args is no list or tuple.

@@ -75,10 +75,11 @@ def finished(
     activation_fn: Activation,
     outputs_collections: CollectionNames | None,
     alias: str,
-) -> Any:
+) -> Tensor:
     """The outputs normalised and activated, and in their collections."""
     if normalizer is not None:
         outputs = normalizer(outputs, **(normalizer_params or {}))
     if activation_fn is not None:
         outputs = activation_fn(outputs)
-    return collect_named_outputs(outputs_collections, alias, outputs)
+    result: Tensor = collect_named_outputs(outputs_collections, alias, outputs)
+    return result

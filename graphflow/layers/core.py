@@ -213,11 +213,11 @@ def dropout(
     seed: int | None = None,
     training: TensorLike = False,
     name: str | None = None,
-) -> Any:
+) -> Tensor:
     """gf.nn.dropout if `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 
-def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Any:
+def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
     """All axes but the first joined to one (tf.layers.flatten); see Flatten."""
     return Flatten(data_format, name=name)(inputs)

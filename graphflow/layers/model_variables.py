@@ -77,7 +77,7 @@ def variable(
     use_resource: bool | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
-) -> Any:
+) -> Variable | Any:
     """gf.get_variable on a device, with defaults from arg_scope (tf.contrib.framework.variable).
 
     device: a device, or a function of the operation. custom_getter: is called instead of gf.get_variable, with its
@@ -120,7 +120,7 @@ def model_variable(
     use_resource: bool | None = None,
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
-) -> Any:
+) -> Variable | Any:
     """`variable`, in GLOBAL_VARIABLES and MODEL_VARIABLES beside the collections given.
 
     TensorFlow: tf.contrib.framework.model_variable.

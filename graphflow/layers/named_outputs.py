@@ -5,7 +5,7 @@ A tensor's aliases are kept beside it, as a Tensor has no attributes of a progra
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from graphflow._core.graph.defaults import get_default_graph
@@ -13,16 +13,18 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import CollectionNames
 
+_Outputs = TypeVar("_Outputs")
 _aliases: WeakKeyDictionary[Tensor, list[str]] = WeakKeyDictionary()
 
 
-def collect_named_outputs(collections: CollectionNames | None, alias: str, outputs: Any) -> Any:
+def collect_named_outputs(collections: CollectionNames | None, alias: str, outputs: _Outputs) -> _Outputs:
     """Adds a tensor to a collection or several, under an alias; returns it.
 
     Without collections nothing is done. TensorFlow: tf.contrib.layers.utils.collect_named_outputs.
     """
     if collections:
-        append_tensor_alias(outputs, alias)
+        tensor: Any = outputs
+        append_tensor_alias(tensor, alias)
         get_default_graph().add_to_collections(collections, outputs)
     return outputs
 

@@ -19,6 +19,7 @@ from graphflow.nn.cells import LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
 
 if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
     from graphflow._core.ops.state.variable_scope import VariableScope
 
 
@@ -51,7 +52,7 @@ class MultiRNNCell(RNNCell):
         return self._cells[-1].output_size
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables of all cells."""
         return [v for cell in self._cells for v in getattr(cell, "variables", [])]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import graphflow.nest as nest
-from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DTypeLike, Initializer, InitializerLike, IntTensorLike, TensorLike
@@ -24,6 +24,7 @@ from graphflow._core.ops.state.initializers import Constant, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
 
 if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
     from graphflow._core.ops.state.variable_scope import VariableScope
 
 Activation = Callable[[Any], Tensor]
@@ -36,7 +37,7 @@ class LSTMStateTuple(NamedTuple):
     h: Any
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> DType | Any:
         """The dtype of both; TypeError if they differ."""
         if self.c.dtype is not self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
@@ -101,14 +102,14 @@ class RNNCell:
         return self._dtype
 
     @property
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables that the cell made."""
         return list(self._variables)
 
     weights = variables
 
     @property
-    def trainable_variables(self) -> list[Any]:
+    def trainable_variables(self) -> list[Variable]:
         """The variables that the cell made, if it is trainable."""
         return list(self._variables) if self.trainable else []
 
@@ -146,7 +147,7 @@ class RNNCell:
         shape: Sequence[int],
         initializer: InitializerLike | None = None,
         dtype: DTypeLike | None = None,
-    ) -> Any:
+    ) -> Variable | Any:
         """A variable of the cell, in the cell's scope."""
         made = get_variable(
             name, shape, dtype=dtype or self._dtype, initializer=initializer, trainable=self.trainable

@@ -16,6 +16,8 @@ import numpy as np
 
 from graphflow._core.common.timeouts import STEP_LOG_SECONDS, STEP_POLL_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.graph import Graph
 from graphflow.train.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -98,7 +100,7 @@ class NanTensorHook(SessionRunHook):
     fail_on_nan_loss: raise NanLossDuringTrainingError, the default; otherwise log the fact and ask to stop.
     """
 
-    def __init__(self, loss_tensor: Any, fail_on_nan_loss: bool = True) -> None:
+    def __init__(self, loss_tensor: Tensor | str, fail_on_nan_loss: bool = True) -> None:
         self.loss_tensor = loss_tensor
         self._fail_on_nan_loss = fail_on_nan_loss
 
@@ -270,7 +272,7 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._reached = True
 
 
-def watched_losses(graph: Any, hooks: Sequence[Any]) -> list[Any]:
+def watched_losses(graph: Graph, hooks: Sequence[Any]) -> list[Any]:
     """The losses that hooks watch or log."""
     found: list[Any] = []
     for hook in hooks:

@@ -15,6 +15,7 @@ from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.control_flow.flow_basics import no_op
 from graphflow._core.ops.control_flow.smart_cond import smart_cond
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -27,7 +28,7 @@ from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 
 def batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: IntTensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -53,8 +54,8 @@ def batch(
 
 def maybe_batch(
     tensors: Any,
-    keep_input: Any,
-    batch_size: Any,
+    keep_input: TensorLike,
+    batch_size: IntTensorLike,
     num_threads: int = 1,
     capacity: int = 32,
     enqueue_many: bool = False,
@@ -75,7 +76,7 @@ def maybe_batch(
 
 def batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
+    batch_size: IntTensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -93,8 +94,8 @@ def batch_join(
 
 def maybe_batch_join(
     tensors_list: Sequence[Any],
-    keep_input: Any,
-    batch_size: Any,
+    keep_input: TensorLike,
+    batch_size: IntTensorLike,
     capacity: int = 32,
     enqueue_many: bool = False,
     shapes: Any = None,
@@ -112,7 +113,7 @@ def maybe_batch_join(
 
 def shuffle_batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: IntTensorLike,
     capacity: int,
     min_after_dequeue: int,
     num_threads: int = 1,
@@ -134,10 +135,10 @@ def shuffle_batch(
 
 def maybe_shuffle_batch(
     tensors: Any,
-    batch_size: Any,
+    batch_size: IntTensorLike,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     num_threads: int = 1,
     seed: int | None = None,
     enqueue_many: bool = False,
@@ -155,7 +156,7 @@ def maybe_shuffle_batch(
 
 def shuffle_batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
+    batch_size: IntTensorLike,
     capacity: int,
     min_after_dequeue: int,
     seed: int | None = None,
@@ -174,10 +175,10 @@ def shuffle_batch_join(
 
 def maybe_shuffle_batch_join(
     tensors_list: Sequence[Any],
-    batch_size: Any,
+    batch_size: IntTensorLike,
     capacity: int,
     min_after_dequeue: int,
-    keep_input: Any,
+    keep_input: TensorLike,
     seed: int | None = None,
     enqueue_many: bool = False,
     shapes: Any = None,

@@ -6,7 +6,7 @@ of another optimizer: a step is admitted, or not, once for all of its variables.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +15,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.array.shaping import reshape
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -63,7 +64,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
         self._tensors: tuple[Tensor, Tensor] | None = None
         self._variables: tuple[Any, Any] | None = None
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables of the other optimizer, and the record."""
         return [*super().variables(), *(self._variables or ())]
 
@@ -99,7 +100,10 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
     # ---- what is built --------------------------------------------------------------------------------------------
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[TensorLike | None, VariableLike]],
+        global_step: VariableLike | None = None,
+        name: str | None = None,
     ) -> Operation:
         """The operation that applies gradients if they are not too stale, and then counts `global_step` up.
 

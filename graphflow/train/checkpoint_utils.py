@@ -92,7 +92,7 @@ def _prefix(ckpt_dir_or_file: str) -> str:
     return found
 
 
-def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Any) -> None:
+def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Lets variables begin with values of a checkpoint (tf.train.init_from_checkpoint).
 
     assignment_map: from names in the checkpoint to variables, their names, or lists of the parts of one; a scope of

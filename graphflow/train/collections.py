@@ -8,7 +8,7 @@ left out with one logged line.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -126,7 +126,7 @@ def _written(item: Any, scope: str | None, bare: Callable[[str], str | None]) ->
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
-def restore_collections(graph: Graph, meta_graph: Any, scope: str, keys: Any = None) -> None:
+def restore_collections(graph: Graph, meta_graph: Any, scope: str, keys: Iterable[str] | None = None) -> None:
     """Adds the collections of a MetaGraphDef to a graph; names get the prefix `scope`. ValueError on a bad one.
 
     A variable that is in several collections is one object.

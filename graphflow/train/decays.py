@@ -9,6 +9,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import NumberLike, TensorLike
 from graphflow._core.ops.control_flow.control_flow import case, cond
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math.math import (
@@ -39,10 +40,10 @@ def _start(learning_rate: Any, global_step: Any, *numbers: Any) -> list[Tensor]:
 
 
 def exponential_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    decay_rate: NumberLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -54,10 +55,10 @@ def exponential_decay(
 
 
 def natural_exp_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    decay_rate: NumberLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -68,10 +69,10 @@ def natural_exp_decay(
 
 
 def inverse_time_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    decay_rate: Any,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    decay_rate: NumberLike,
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -87,11 +88,11 @@ def inverse_time_decay(
 
 
 def polynomial_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
-    end_learning_rate: Any = 0.0001,
-    power: Any = 1.0,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    end_learning_rate: NumberLike = 0.0001,
+    power: NumberLike = 1.0,
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
@@ -122,7 +123,7 @@ def _boundary(edge: Tensor, step: Tensor) -> Tensor:
 
 
 def piecewise_constant(
-    x: Any, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
+    x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
     """values[i] for boundaries[i-1] < x <= boundaries[i]."""
     if len(boundaries) != len(values) - 1:
@@ -140,7 +141,11 @@ def piecewise_constant(
 
 
 def cosine_decay(
-    learning_rate: Any, global_step: Any, decay_steps: Any, alpha: float = 0.0, name: str | None = None
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    alpha: float = 0.0,
+    name: str | None = None,
 ) -> Tensor:
     """Half a cosine from learning_rate down to alpha * learning_rate (Loshchilov and Hutter, 2016)."""
     with get_default_graph().name_scope(name or "CosineDecay"):
@@ -150,9 +155,9 @@ def cosine_decay(
 
 
 def cosine_decay_restarts(
-    learning_rate: Any,
-    global_step: Any,
-    first_decay_steps: Any,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    first_decay_steps: NumberLike,
     t_mul: float = 2.0,
     m_mul: float = 1.0,
     alpha: float = 0.0,
@@ -173,9 +178,9 @@ def cosine_decay_restarts(
 
 
 def linear_cosine_decay(
-    learning_rate: Any,
-    global_step: Any,
-    decay_steps: Any,
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
     num_periods: float = 0.5,
     alpha: float = 0.0,
     beta: float = 0.001,

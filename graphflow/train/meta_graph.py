@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.errors as errors
 import graphflow.protos as protos
@@ -23,6 +23,9 @@ from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.collections import add_collection_def, restore_collections
 from graphflow.train.saver import Saver
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 TENSORFLOW_VERSION: Final = "1.15.5"
 """The version whose op types and attributes are written."""
@@ -276,7 +279,7 @@ def import_scoped(
     return None, elements
 
 
-def read_meta_graph_file(filename: Any) -> Any:
+def read_meta_graph_file(filename: str | PathLike[str]) -> Any:
     """The MetaGraphDef in a file, binary or text; OSError if there is none, DataLossError on another."""
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError

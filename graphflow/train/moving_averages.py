@@ -10,6 +10,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import FLOATS
+from graphflow._core.graph.types import NumberLike, TensorLike, VariableLike
 from graphflow._core.ops.array.array import zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor, op_scope
@@ -31,7 +32,11 @@ from graphflow.train.slots import make_slot
 
 
 def assign_moving_average(
-    variable: Any, value: Any, decay: Any, zero_debias: bool = True, name: str | None = None
+    variable: VariableLike,
+    value: TensorLike,
+    decay: NumberLike,
+    zero_debias: bool = True,
+    name: str | None = None,
 ) -> Tensor:
     """Moves a variable towards `value`: variable -= (1 - decay) * (variable - value); gives its new value.
 
@@ -118,8 +123,8 @@ class ExponentialMovingAverage:
 
     def __init__(
         self,
-        decay: Any,
-        num_updates: Any = None,
+        decay: NumberLike,
+        num_updates: NumberLike | None = None,
         zero_debias: bool = False,
         name: str = "ExponentialMovingAverage",
     ) -> None:
@@ -200,11 +205,11 @@ class ExponentialMovingAverage:
         updates = cast(self._num_updates, dtypes.float32, name="num_updates")
         return minimum(decay, (1.0 + updates) / (10.0 + updates))
 
-    def average(self, var: Any) -> Variable | None:
+    def average(self, var: VariableLike | Tensor) -> Variable | None:
         """The variable that holds the average of a variable or tensor; None before apply() made it."""
         return self._averages.get(var)
 
-    def average_name(self, var: Any) -> str:
+    def average_name(self, var: VariableLike | Tensor) -> str:
         """The name of the average of a variable or tensor, also before there is one: to restore from a checkpoint."""
         if var in self._averages:
             return self._averages[var].op.name

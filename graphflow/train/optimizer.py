@@ -16,6 +16,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.array.array import fill, shape, zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor
@@ -53,14 +54,14 @@ class Optimizer:
 
     def minimize(
         self,
-        loss: Any,
-        global_step: Any = None,
-        var_list: Any = None,
+        loss: TensorLike | Callable[[], TensorLike],
+        global_step: VariableLike | None = None,
+        var_list: Iterable[VariableLike] | VariableLike | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
         name: str | None = None,
-        grad_loss: Any = None,
+        grad_loss: TensorLike | None = None,
     ) -> Operation:
         """The operation that does one step to make `loss` smaller; `global_step` is counted up by it.
 
@@ -78,13 +79,13 @@ class Optimizer:
 
     def compute_gradients(
         self,
-        loss: Any,
-        var_list: Any = None,
+        loss: TensorLike | Callable[[], TensorLike],
+        var_list: Iterable[VariableLike] | VariableLike | None = None,
         gate_gradients: int = GATE_OP,
         aggregation_method: int | None = None,
         colocate_gradients_with_ops: bool = False,
-        grad_loss: Any = None,
-    ) -> list[tuple[Any, Any]]:
+        grad_loss: TensorLike | None = None,
+    ) -> list[tuple[Tensor | Any, Variable]]:
         """(gradient, variable) for each variable of `var_list`, by default the trainable ones; None if it has none.
 
         loss: a tensor, or a function without arguments that makes one. ValueError if there are no variables.
@@ -116,7 +117,10 @@ class Optimizer:
         return list(zip(found, variables, strict=True))
 
     def apply_gradients(
-        self, grads_and_vars: Iterable[tuple[Any, Any]], global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[Any, Any]],
+        global_step: VariableLike | None = None,
+        name: str | None = None,
     ) -> Operation:
         """The operation that applies gradients to variables, and then counts `global_step` up.
 
@@ -204,7 +208,7 @@ class Optimizer:
         operation: Operation = strategy.group(counted, name=None if len(copies) == 1 else scope)
         return operation.op if isinstance(operation, Tensor) else operation
 
-    def get_slot(self, var: Any, name: str) -> Any:
+    def get_slot(self, var: VariableLike, name: str) -> Variable | Any:
         """The slot of a name beside a variable, or None."""
         return self._slots.get(name, {}).get(whole(var))
 
@@ -212,7 +216,7 @@ class Optimizer:
         """The names of the slots, sorted."""
         return sorted(self._slots)
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """All variables of the optimizer's own in the current graph, sorted by name."""
         graph = get_default_graph()
         found = [v for (_, g), v in self._non_slots.items() if g is graph]

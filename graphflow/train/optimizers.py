@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import NumberLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import cast, sqrt
 from graphflow._core.ops.state.state import assign, scatter_add, scatter_sub
@@ -17,7 +18,12 @@ from graphflow.train.optimizer import RuleOptimizer
 class GradientDescentOptimizer(RuleOptimizer):
     """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer)."""
 
-    def __init__(self, learning_rate: Any, use_locking: bool = False, name: str = "GradientDescent") -> None:
+    def __init__(
+        self,
+        learning_rate: NumberLike | Callable[[], NumberLike],
+        use_locking: bool = False,
+        name: str = "GradientDescent",
+    ) -> None:
         super().__init__(use_locking, name, "GradientDescent", {}, {"learning_rate": learning_rate})
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
@@ -34,8 +40,8 @@ class MomentumOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        momentum: Any,
+        learning_rate: NumberLike | Callable[[], NumberLike],
+        momentum: NumberLike | Callable[[], NumberLike],
         use_locking: bool = False,
         name: str = "Momentum",
         use_nesterov: bool = False,
@@ -50,7 +56,7 @@ class AdagradOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: NumberLike | Callable[[], NumberLike],
         initial_accumulator_value: float = 0.1,
         use_locking: bool = False,
         name: str = "Adagrad",
@@ -66,7 +72,7 @@ class ProximalAdagradOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: NumberLike | Callable[[], NumberLike],
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
@@ -89,9 +95,9 @@ class AdadeltaOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        rho: Any = 0.95,
-        epsilon: Any = 1e-8,
+        learning_rate: NumberLike | Callable[[], NumberLike] = 0.001,
+        rho: NumberLike = 0.95,
+        epsilon: NumberLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adadelta",
     ) -> None:
@@ -105,10 +111,10 @@ class RMSPropOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
-        decay: Any = 0.9,
-        momentum: Any = 0.0,
-        epsilon: Any = 1e-10,
+        learning_rate: NumberLike | Callable[[], NumberLike],
+        decay: NumberLike = 0.9,
+        momentum: NumberLike | Callable[[], NumberLike] = 0.0,
+        epsilon: NumberLike = 1e-10,
         use_locking: bool = False,
         centered: bool = False,
         name: str = "RMSProp",
@@ -131,10 +137,10 @@ class AdamOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any = 0.001,
-        beta1: Any = 0.9,
-        beta2: Any = 0.999,
-        epsilon: Any = 1e-8,
+        learning_rate: NumberLike | Callable[[], NumberLike] = 0.001,
+        beta1: NumberLike | Callable[[], NumberLike] = 0.9,
+        beta2: NumberLike | Callable[[], NumberLike] = 0.999,
+        epsilon: NumberLike = 1e-8,
         use_locking: bool = False,
         name: str = "Adam",
     ) -> None:
@@ -191,7 +197,7 @@ class FtrlOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: NumberLike | Callable[[], NumberLike],
         learning_rate_power: float = -0.5,
         initial_accumulator_value: float = 0.1,
         l1_regularization_strength: float = 0.0,
@@ -236,7 +242,7 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
 
     def __init__(
         self,
-        learning_rate: Any,
+        learning_rate: NumberLike | Callable[[], NumberLike],
         l1_regularization_strength: float = 0.0,
         l2_regularization_strength: float = 0.0,
         use_locking: bool = False,

@@ -13,6 +13,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import IntTensorLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.array import gather, shape, size
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.shaping import identity
@@ -26,7 +27,7 @@ from graphflow._core.ops.state.variable import Variable
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 
 
-def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = None) -> Tensor:
+def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """The tensor, `num_epochs` times, and OutOfRangeError after that (tf.train.limit_epochs).
 
     It counts in a local variable `epochs`: run gf.local_variables_initializer() first. ValueError if num_epochs
@@ -44,8 +45,8 @@ def limit_epochs(tensor: Any, num_epochs: int | None = None, name: str | None = 
 
 
 def input_producer(
-    input_tensor: Any,
-    element_shape: Any = None,
+    input_tensor: TensorLike,
+    element_shape: ShapeLike = None,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -81,7 +82,7 @@ def input_producer(
 
 
 def string_input_producer(
-    string_tensor: Any,
+    string_tensor: TensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,
@@ -95,7 +96,8 @@ def string_input_producer(
     ValueError for an empty list, InvalidArgumentError when a tensor turns out to be empty.
     """
     refused = "string_input_producer requires a non-null input tensor"
-    if not isinstance(string_tensor, Tensor | Variable) and not len(string_tensor):
+    given: Any = string_tensor
+    if not isinstance(given, Tensor | Variable) and not len(given):
         raise ValueError(refused)
     with op_scope(name, "input_producer", [string_tensor]) as scope:
         strings = convert_to_tensor(string_tensor, dtype=dtypes.string)
@@ -108,7 +110,7 @@ def string_input_producer(
 
 
 def range_input_producer(
-    limit: Any,
+    limit: IntTensorLike,
     num_epochs: int | None = None,
     shuffle: bool = True,
     seed: int | None = None,

@@ -10,15 +10,19 @@ import logging
 import threading
 import weakref
 from collections.abc import Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import SessionLike
 from graphflow._core.session import BaseSession
 from graphflow.train.coordinator import Coordinator
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.io.queues import QueueBase
 
 _LOG: Final = logging.getLogger("graphflow")
 _MANAGED: Final = ("MonitoredSession", "SingularMonitoredSession")
@@ -35,7 +39,7 @@ class QueueRunner:
 
     def __init__(
         self,
-        queue: Any = None,
+        queue: QueueBase | None = None,
         enqueue_ops: Sequence[Any] | None = None,
         close_op: Operation | None = None,
         cancel_op: Operation | None = None,
@@ -83,7 +87,7 @@ class QueueRunner:
         self._ends = tuple(c for c in errors.OpError.__subclasses__() if c.default_code in codes)
 
     @property
-    def queue(self) -> Any:
+    def queue(self) -> QueueBase | None:
         """The queue; its handle if the runner was read from a message."""
         return self._queue
 
@@ -123,7 +127,7 @@ class QueueRunner:
             return any(session.store is store for session in self._running)
 
     def create_threads(
-        self, sess: Any, coord: Coordinator | None = None, daemon: bool = True, start: bool = False
+        self, sess: SessionLike, coord: Coordinator | None = None, daemon: bool = True, start: bool = False
     ) -> list[threading.Thread]:
         """Makes the threads for a session, one for each enqueue operation and, with a Coordinator, one that closes the
         queue when it stops.
@@ -215,7 +219,7 @@ def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS)
 
 
 def start_queue_runners(
-    sess: Any = None,
+    sess: SessionLike | None = None,
     coord: Coordinator | None = None,
     daemon: bool = True,
     start: bool = True,

@@ -8,6 +8,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.types import DTypeLike
 from graphflow._core.ops.array.shaping import reshape
 from graphflow._core.ops.state.partitioning import PartitionedVariable
 from graphflow._core.ops.state.state import assign
@@ -20,7 +21,7 @@ class SaveSpec:
     slice_spec: "" for a whole tensor, otherwise its full shape and which part it is, "4 10 0,2:0,10".
     """
 
-    def __init__(self, tensor: Any, slice_spec: str, name: str, dtype: Any = None) -> None:
+    def __init__(self, tensor: Tensor, slice_spec: str, name: str, dtype: DTypeLike | None = None) -> None:
         self.tensor = tensor() if callable(tensor) and not isinstance(tensor, Variable | Tensor) else tensor
         self.slice_spec = slice_spec
         self.name = name

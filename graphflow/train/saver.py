@@ -11,10 +11,10 @@ import logging
 import os
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import graphflow.errors as errors
@@ -29,6 +29,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.identity import program_identity
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
@@ -49,6 +50,9 @@ from graphflow.train.checkpoint_management import (
 )
 from graphflow.train.saveables import SaveableObject, VariableSaveable, saveables_of
 from graphflow.train.steps import global_step as value_of_step
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _log = logging.getLogger(__name__)
 _BUILT: WeakKeyDictionary[Graph, list[tuple[int, int]]] = WeakKeyDictionary()
@@ -91,7 +95,7 @@ class Saver:
 
     def __init__(
         self,
-        var_list: Any = None,
+        var_list: Mapping[str, Any] | Iterable[Any] | None = None,
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
@@ -222,9 +226,9 @@ class Saver:
 
     def save(
         self,
-        sess: Any,
+        sess: SessionLike,
         save_path: str,
-        global_step: Any = None,
+        global_step: int | np.integer[Any] | Tensor | VariableLike | None = None,
         latest_filename: str | None = None,
         meta_graph_suffix: str = "meta",
         write_meta_graph: bool = True,
@@ -249,7 +253,7 @@ class Saver:
             raise TypeError(f"'sess' must be a Session; {sess!r}")
         prefix = save_path
         if global_step is not None:
-            step = global_step
+            step: Any = global_step
             if not isinstance(step, int) and hasattr(step, "graph"):
                 step = value_of_step(sess, step)
             prefix = f"{save_path}-{int(step):08d}" if self._pad else f"{save_path}-{int(step)}"
@@ -345,7 +349,7 @@ class Saver:
 
     # ---- restoring ------------------------------------------------------------------------------------------------
 
-    def restore(self, sess: Any, save_path: str) -> None:
+    def restore(self, sess: SessionLike, save_path: str) -> None:
         """Sets the variables to those of a checkpoint; they need not be initialized. All of them or none.
 
         save_path: a prefix, as save returned it. ValueError if there is no such checkpoint;

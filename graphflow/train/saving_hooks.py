@@ -11,7 +11,7 @@ import importlib.util
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
 from graphflow._core.graph.defaults import get_default_graph
@@ -27,6 +27,10 @@ from graphflow.train.session_run_hook import (
     StepReader,
 )
 from graphflow.train.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
+
+if TYPE_CHECKING:
+    from graphflow.train.saver import Saver
+    from graphflow.train.scaffold import Scaffold
 
 _log = logging.getLogger(__name__)
 
@@ -87,9 +91,9 @@ class CheckpointSaverHook(SessionRunHook):
         checkpoint_dir: str,
         save_secs: float | None = None,
         save_steps: int | None = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_basename: str = "model.ckpt",
-        scaffold: Any = None,
+        scaffold: Scaffold | None = None,
         listeners: Sequence[CheckpointSaverListener] | None = None,
     ) -> None:
         if saver is not None and scaffold is not None:
@@ -182,7 +186,7 @@ class SummarySaverHook(SessionRunHook):
         save_secs: float | None = None,
         output_dir: str | None = None,
         summary_writer: Any = None,
-        scaffold: Any = None,
+        scaffold: Scaffold | None = None,
         summary_op: Any = None,
     ) -> None:
         if (scaffold is None) == (summary_op is None):
@@ -203,7 +207,8 @@ class SummarySaverHook(SessionRunHook):
 
     def after_create_session(self, session: Any, coord: Any) -> None:
         """Notes in the event file where the session begins."""
-        op = self._scaffold.summary_op if self._summary_op is None else self._summary_op
+        scaffold: Any = self._scaffold  # Given, if there is no summary_op.
+        op = scaffold.summary_op if self._summary_op is None else self._summary_op
         if op is not None:
             self._args = SessionRunArgs(list(op) if isinstance(op, list | tuple) else [op])
         step = self._step(session)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.io.summaries import merge_all
@@ -47,7 +48,7 @@ class Scaffold:
         ready_for_local_init_op: Any = None,
         local_init_op: Any = None,
         summary_op: Any = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         copy_from_scaffold: Scaffold | None = None,
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
@@ -111,33 +112,33 @@ class Scaffold:
         return made
 
     @staticmethod
-    def default_local_init_op() -> Any:
+    def default_local_init_op() -> Operation:
         """Initialises the local variables and the tables."""
         return group(local_variables_initializer(), tables_initializer())
 
 
-def default_init_op() -> Any:
+def default_init_op() -> Operation:
     """Initialises the global variables."""
     return group(global_variables_initializer())
 
 
-def default_ready_op() -> Any:
+def default_ready_op() -> Tensor:
     """The names of all variables that are not initialised."""
     return report_uninitialized_variables()
 
 
-def default_ready_for_local_init_op() -> Any:
+def default_ready_for_local_init_op() -> Tensor:
     """The names of the global variables that are not initialised."""
     return report_uninitialized_variables(global_variables())
 
 
-def default_summary_op() -> Any:
+def default_summary_op() -> Tensor | None:
     """All summaries of the graph in one, or None if it has none."""
     if not get_default_graph().get_collection(GraphKeys.SUMMARIES):
         return None
     return merge_all()
 
 
-def default_saver() -> Any:
+def default_saver() -> Saver | None:
     """A saver of all that can be saved."""
     return Saver(allow_empty=True)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import TYPE_CHECKING
 
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto
 from graphflow.train.balance import log_balance
 from graphflow.train.scaffold import Scaffold
 from graphflow.train.session_manager import SessionManager
+
+if TYPE_CHECKING:
+    from graphflow._core.session import BaseSession
 
 
 class SessionCreator(ABC):
@@ -19,7 +22,7 @@ class SessionCreator(ABC):
     """
 
     @abstractmethod
-    def create_session(self) -> Any:
+    def create_session(self) -> BaseSession:
         """A session that is ready to run."""
 
 
@@ -52,7 +55,7 @@ class ChiefSessionCreator(SessionCreator):
         """Where an earlier chief had trained the variables of a cluster: their step, and that it went on at."""
         return None if self._manager is None else self._manager.taken_over
 
-    def create_session(self) -> Any:
+    def create_session(self) -> BaseSession:
         """A session that is ready; finalizes the graph.
 
         One made anew keeps the variables if they all have values: another task's loss did not touch them.
@@ -103,7 +106,7 @@ class WorkerSessionCreator(SessionCreator):
         self._max_wait_secs = max_wait_secs
         self._manager: SessionManager | None = None
 
-    def create_session(self) -> Any:
+    def create_session(self) -> BaseSession:
         """A session that is ready; finalizes the graph."""
         if self._manager is None:
             self._manager = manager_of(self.scaffold)

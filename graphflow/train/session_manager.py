@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from graphflow.train.checkpoint_management import get_checkpoint_state, latest_c
 from graphflow.train.checkpoint_utils import load_variable
 from graphflow.train.initialization_mark import InitializationMark
 from graphflow.train.steps import find_global_step
+
+if TYPE_CHECKING:
+    from graphflow.train.saver import Saver
 
 _log = logging.getLogger(__name__)
 
@@ -68,7 +71,7 @@ class SessionManager:
         self,
         master: str,
         init_op: Any = None,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
         wait_for_checkpoint: bool = False,
@@ -141,7 +144,7 @@ class SessionManager:
     def recover_session(
         self,
         master: str,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_dir: str | None = None,
         checkpoint_filename_with_path: str | None = None,
         wait_for_checkpoint: bool = False,

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import nullcontext
-from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_scope import ScopeSettings, pure_scope, unique_scope_name
 from graphflow.distribute.context import get_distribution_strategy
 
 
-def make_slot(primary: Any, value: Any, name: str, colocate: bool = True) -> Variable:
+def make_slot(
+    primary: Variable, value: TensorLike | Callable[[], TensorLike], name: str, colocate: bool = True
+) -> Variable:
     """A variable named PRIMARY/NAME, inside the current variable scope, not trained (TensorFlow's create_slot).
 
     value: the initial value, or a function that makes it. colocate: places it with `primary`, a variable or tensor. A

@@ -10,6 +10,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.variable import Variable, VariableAggregation
@@ -17,12 +18,12 @@ from graphflow._core.ops.state.variable import Variable, VariableAggregation
 _log = logging.getLogger(__name__)
 
 
-def global_step(sess: Any, global_step_tensor: Any) -> int:
+def global_step(sess: SessionLike, global_step_tensor: VariableLike | Tensor) -> int:
     """The value of the global step in a session (tf.train.global_step)."""
     return int(sess.run(global_step_tensor))
 
 
-def find_global_step(graph: Graph) -> Any:
+def find_global_step(graph: Graph) -> Variable | Any:
     """The graph's global step, whatever its dtype, or None if there is none or more than one."""
     found = graph.get_collection(GraphKeys.GLOBAL_STEP)
     if len(found) > 1:
@@ -37,7 +38,7 @@ def find_global_step(graph: Graph) -> Any:
         return None
 
 
-def get_global_step(graph: Graph | None = None) -> Any:
+def get_global_step(graph: Graph | None = None) -> Variable | Any:
     """The graph's global step, or None if there is none or more than one (tf.train.get_global_step).
 
     TypeError if what has that name is no integer scalar.
@@ -48,7 +49,7 @@ def get_global_step(graph: Graph | None = None) -> Any:
     return step
 
 
-def create_global_step(graph: Graph | None = None) -> Any:
+def create_global_step(graph: Graph | None = None) -> Variable:
     """Makes the graph's global step, an int64 scalar that begins at 0 (tf.train.create_global_step).
 
     ValueError if there is one.
@@ -68,14 +69,14 @@ def create_global_step(graph: Graph | None = None) -> Any:
         )
 
 
-def get_or_create_global_step(graph: Graph | None = None) -> Any:
+def get_or_create_global_step(graph: Graph | None = None) -> Variable:
     """The graph's global step, made if there is none (tf.train.get_or_create_global_step)."""
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 
 
-def assert_global_step(global_step_tensor: Any) -> None:
+def assert_global_step(global_step_tensor: VariableLike | Tensor) -> None:
     """Raises TypeError unless it is a tensor or variable that holds an integer scalar (tf.train.assert_global_step)."""
     if not isinstance(global_step_tensor, Variable | Tensor):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor!r}.')

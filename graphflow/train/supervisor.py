@@ -11,7 +11,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
@@ -25,6 +25,9 @@ from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_se
 from graphflow.train.session_manager import SessionManager
 from graphflow.train.session_run_hook import StepReader
 from graphflow.train.steps import find_global_step
+
+if TYPE_CHECKING:
+    from graphflow._core.session import BaseSession
 
 _log = logging.getLogger(__name__)
 
@@ -164,7 +167,7 @@ class Supervisor:
         wait_for_checkpoint: bool = False,
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
-    ) -> Any:
+    ) -> BaseSession:
         """A session that is ready: the chief makes it so, others wait for that, at most max_wait_secs."""
         self.coord.clear_stop()
         if self.summary_writer is not None:

@@ -8,7 +8,7 @@ for programs written for TensorFlow, and have nothing to do.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,6 +16,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.control_flow.flow_basics import group, no_op
 from graphflow._core.ops.core import apply, constant
@@ -92,7 +93,10 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         return self._counted
 
     def apply_gradients(
-        self, grads_and_vars: Any, global_step: Any = None, name: str | None = None
+        self,
+        grads_and_vars: Iterable[tuple[TensorLike | None, VariableLike]],
+        global_step: VariableLike | None = None,
+        name: str | None = None,
     ) -> Operation:
         """The operation that takes a step together with the other replicas.
 

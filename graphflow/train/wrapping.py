@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
 from graphflow.train.optimizer import Optimizer
+
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable import Variable
 
 
 class WrappingOptimizer(Optimizer):
@@ -16,11 +20,11 @@ class WrappingOptimizer(Optimizer):
         super().__init__(use_locking, name)
         self._opt = opt
 
-    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+    def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Tensor | Any, Variable]]:
         """As the other optimizer's."""
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Any:
+    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | Any:
         """A slot of the other optimizer."""
         return self._opt.get_slot(*args, **kwargs)
 
@@ -28,7 +32,7 @@ class WrappingOptimizer(Optimizer):
         """The names of the other optimizer's slots."""
         return self._opt.get_slot_names(*args, **kwargs)
 
-    def variables(self) -> list[Any]:
+    def variables(self) -> list[Variable]:
         """The variables of the other optimizer."""
         return self._opt.variables()
 

@@ -44,7 +44,7 @@ class DType:
         self.size = 2 if name == "bfloat16" else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
 
     @property
-    def as_numpy_dtype(self) -> Any:
+    def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type; object_ for strings."""
         if self._numpy is None:
             reason = "NumPy has none" if self.is_floating else "it is a handle, not a value"

@@ -384,6 +384,21 @@ class VariableLike(SupportsTensor, Protocol):
     """A variable, as functions that change one take it: gf.Variable, and those that a strategy makes of it."""
 
     @property
+    def name(self) -> str:
+        """Its name, with ":0" at the end."""
+        ...
+
+    @property
+    def op(self) -> Operation:
+        """The operation that stands for it."""
+        ...
+
+    @property
+    def shape(self) -> TensorShape:
+        """Its shape."""
+        ...
+
+    @property
     def initializer(self) -> Operation:
         """The operation that gives it its initial value."""
         ...

@@ -16,7 +16,7 @@ from typing import Any, Final
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow._core.graph.types import TensorLike
+from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
 from graphflow._core.ops.math import math
@@ -131,7 +131,7 @@ def train(
     graph: Graph | None = None,
     master: str = "",
     is_chief: bool = True,
-    global_step: TensorLike | None = None,
+    global_step: VariableLike | Tensor | None = None,
     number_of_steps: int | None = None,
     init_op: Any = _USE_DEFAULT,
     init_feed_dict: Mapping[Any, Any] | None = None,
