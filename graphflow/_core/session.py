@@ -64,7 +64,7 @@ class BaseSession:
         self._store = ResourceStore()
         self._prepared: dict[Any, _Prepared] = {}
         self._lock = threading.RLock()
-        self._once = _Once()
+        self._request_ids = _RequestIds()
         self._closed = False
         self._pid = os.getpid()
         self._logged: set[str] = set()
@@ -128,12 +128,12 @@ class BaseSession:
         self.close()
 
     def numbered(self, attempt: Sequence[Any] | None) -> None:
-        """From now on this thread's runs are attempts of one run, as cluster/once.py has them; None ends that.
+        """From now on this thread's runs are attempts of one run, as common/request_ids.py has them; None ends that.
 
         On a cluster each of them then changes a variable only if no other has; elsewhere this does nothing.
         """
         if self._target:
-            self._once.attempt = attempt
+            self._request_ids.attempt = attempt
 
     def as_default(self) -> _DefaultSession:
         """Makes it the default session inside a `with`, which does not close it."""
@@ -183,7 +183,7 @@ class BaseSession:
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace
         if self._target:
-            run.once = self._once.attempt
+            run.request_id = self._request_ids.attempt
         try:
             return prepared.rebuild(carry_out(prepared.executable, run, feeds))
         except errors.OpError as error:
@@ -304,7 +304,7 @@ class BaseSession:
         return call
 
 
-class _Once(threading.local):
+class _RequestIds(threading.local):
     """Which attempt of a run the runs of a thread are."""
 
     attempt: Sequence[Any] | None = None

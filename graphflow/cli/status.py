@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.journal import read
-from graphflow._core.cluster.protocol.master_steps import lines_of_steps
+from graphflow._core.cluster.protocol.step_outcomes import lines_of_steps
 from graphflow._core.cluster.server.control import cluster_journals, cluster_status
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys

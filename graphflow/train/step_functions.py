@@ -10,8 +10,7 @@ from itertools import count
 from typing import Any, NoReturn
 
 import graphflow.errors as errors
-from graphflow._core.cluster.server.once import Attempt
-from graphflow._core.resources.last_runs import MOST_RUNS
+from graphflow._core.common.request_ids import MOST_RUNS, RequestId
 from graphflow.config import RunMetadata, RunOptions
 
 
@@ -55,8 +54,8 @@ def check_step_fn(step_fn: Callable[..., Any]) -> None:
 class Attempts:
     """The attempts of one call of the user's, which may have several runs; they are numbered in their order.
 
-    A later attempt has the same numbers, so that the tasks of a cluster can tell what was done (cluster/once.py). One
-    thread makes the runs.
+    A later attempt has the same numbers, so that the tasks of a cluster can tell what was done
+    (cluster/protocol/deduplication.py). One thread makes the runs.
     """
 
     def __init__(self, line: str) -> None:
@@ -82,7 +81,7 @@ class Attempts:
                 "counts once: let the step function do less at a time.",
             )  # fmt: skip
         self._index += 1
-        return Attempt(self._line, self._call, self._index - 1, self._attempt).details()
+        return RequestId(self._line, self._call, self._index - 1, self._attempt).details()
 
     def again(self) -> None:
         """A later attempt begins."""
@@ -93,7 +92,7 @@ class Attempts:
 class Calls:
     """Numbers the calls of a program, those of each thread in a line of their own. Thread-safe.
 
-    In a line the calls follow each other, so that a task need remember the last one alone (kernels/last_runs.py).
+    In a line the calls follow each other, so that a task need remember the last one alone (common/last_runs.py).
     """
 
     def __init__(self) -> None:

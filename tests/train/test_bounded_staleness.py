@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.cluster.server.once import Attempt
+from graphflow._core.common.request_ids import RequestId
 from graphflow._core.resources.staleness import Staleness
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
@@ -91,7 +91,10 @@ def test_a_repeated_run_is_told_the_same_and_is_one_update() -> None:
     steps = Steps(1)
     for attempt in range(2):
         slow, quick = steps.begin(), steps.begin()
-        slow[0].once, quick[0].once = Attempt("slow", 1, 0, attempt), Attempt("quick", 1, 0, attempt)
+        slow[0].request_id, quick[0].request_id = (
+            RequestId("slow", 1, 0, attempt),
+            RequestId("quick", 1, 0, attempt),
+        )
         assert steps.admit(quick) == (0, True)
         steps.done(quick)
         assert steps.admit(slow) == (1, True)

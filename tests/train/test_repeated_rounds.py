@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
-from graphflow._core.cluster.server.once import Attempt
-from graphflow._core.resources.last_runs import Run
+from graphflow._core.common.request_ids import RequestId, RunId
 from graphflow._core.resources.sync_rounds import Choice, Gradients, Ticket
 from graphflow._core.runtime.context import RunContext
 from tests.resources.test_sync_rounds import WORKERS, Rounds
@@ -18,11 +17,11 @@ class Repeated(Rounds):
     """Rounds of workers whose runs have numbers."""
 
     def begin_run(self, worker: int, number: int) -> Ticket:
-        return self.rounds.begin(WORKERS[worker], self.cell, Run(f"trainer {worker}", 1, number))
+        return self.rounds.begin(WORKERS[worker], self.cell, RunId(f"trainer {worker}", 1, number))
 
     def arrive_run(self, worker: int, number: int, ticket: Ticket) -> Choice:
         run = RunContext(self.store)
-        run.once = Attempt(f"trainer {worker}", 1, number, 0)
+        run.request_id = RequestId(f"trainer {worker}", 1, number, 0)
         return self.rounds.arrive(run, WORKERS[worker], ticket)
 
     def begin_round(self, number: int) -> Choice:

@@ -14,7 +14,7 @@ import numpy as np
 from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.protocol.task_steps import TaskSteps
-from graphflow._core.cluster.server.once import Once
+from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.common.timeouts import RATE_SAMPLE_SECONDS, RATE_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.transport.sockets import Sockets
@@ -32,7 +32,7 @@ class Status:
         master: MasterSteps,
         worker: TaskSteps,
         sockets: Sockets,
-        once: Once,
+        deduplicator: Deduplicator,
     ) -> None:
         self.address = address
         self._devices = devices
@@ -43,7 +43,7 @@ class Status:
         self._sockets = sockets
         self.tasks_lost = 0
         """How often another task was lost."""
-        self._once = once
+        self._deduplicator = deduplicator
         self._begun = time.monotonic()
         self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
 
@@ -97,7 +97,7 @@ class Status:
             },
             "recovery": {
                 "tasks_lost": self.tasks_lost,
-                "runs_repeated": self._once.repeated,
+                "runs_repeated": self._deduplicator.repeated,
             },
         }
 

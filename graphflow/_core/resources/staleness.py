@@ -25,7 +25,8 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.resources.last_runs import LastRuns, Run, run_of
+from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.request_ids import RunId, run_of
 from graphflow.errors import AbortedError
 
 
@@ -91,15 +92,15 @@ class Staleness:
     def admit(self, run: Any, ticket: Any) -> tuple[int, bool]:
         """The gradients of a step are there: its staleness, and whether its update is to be applied."""
         step = self._of(ticket)
-        once = run_of(run)
+        request = run_of(run)
         found: tuple[int, bool] = run.store.wait(
-            self._condition, lambda: self._try_admit(step, once), run, lambda: self._awaited("be applied")
+            self._condition, lambda: self._try_admit(step, request), run, lambda: self._awaited("be applied")
         )
         return found
 
-    def _try_admit(self, step: _Step, once: Run | None) -> tuple[int, bool] | None:
+    def _try_admit(self, step: _Step, request: RunId | None) -> tuple[int, bool] | None:
         self._drop_over()
-        outcome = self._outcomes.get(once)
+        outcome = self._outcomes.get(request)
         if outcome is not None:
             step.admitted, step.counts = True, False
             return outcome
@@ -108,15 +109,15 @@ class Staleness:
             if not self.waits and staleness > self.limit:
                 self.dropped += 1
                 self._steps.pop(step.number, None)
-                return self._told(once, staleness, False)
+                return self._told(request, staleness, False)
             if self.waits and not self._fits(step, self.limit):
                 return None
         self._admitted += 1
         step.admitted = True
-        return self._told(once, staleness, True)
+        return self._told(request, staleness, True)
 
-    def _told(self, once: Run | None, staleness: int, admitted: bool) -> tuple[int, bool]:
-        self._outcomes.put(once, (staleness, admitted))
+    def _told(self, request: RunId | None, staleness: int, admitted: bool) -> tuple[int, bool]:
+        self._outcomes.put(request, (staleness, admitted))
         self._condition.notify_all()
         return staleness, admitted
 

@@ -22,9 +22,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.request_ids import RunId, run_of
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
 from graphflow._core.graph.devices import DeviceSpec
-from graphflow._core.resources.last_runs import LastRuns, Run, run_of
 from graphflow._core.resources.services import AbsentTasks
 from graphflow.errors import AbortedError, DeadlineExceededError, UnavailableError
 
@@ -103,8 +104,8 @@ class _Attempt:
     """The time.monotonic() since when it waits."""
     said: float = 0.0
     """When its run was told last for whom it waits."""
-    run: Run | None = None
-    """Of which of its trainer's runs it is an attempt, if these are numbered (cluster/once.py)."""
+    run: RunId | None = None
+    """Of which of its trainer's runs it is an attempt, if these are numbered (common/request_ids.py)."""
 
 
 @dataclass(eq=False)
@@ -148,7 +149,7 @@ class SyncRounds:
 
     # ---- a run ----------------------------------------------------------------------------------------------------
 
-    def begin(self, slot: str, cell: Any, run: Run | None = None) -> Ticket:
+    def begin(self, slot: str, cell: Any, run: RunId | None = None) -> Ticket:
         """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica.
 
         run: its trainer and the number of its run, if these are known. If gradients of that run were taken
@@ -182,7 +183,7 @@ class SyncRounds:
             self._open[attempt.number] = attempt
             return Ticket(number, self._epoch, attempt.number, self._floors.get(slot, 0))
 
-    def _end_earlier(self, run: Run) -> None:
+    def _end_earlier(self, run: RunId) -> None:
         """Ends earlier attempts of a run, whose gradients were not taken."""
         for earlier in [a for a in self._open.values() if a.run == run]:
             earlier.superseded = True
@@ -197,7 +198,7 @@ class SyncRounds:
         self._last, self._finished = None, True
         self._condition.notify_all()
 
-    def _given_before(self, run: Run | None, ticket: Ticket) -> Choice:
+    def _given_before(self, run: RunId | None, ticket: Ticket) -> Choice:
         """The choice of a run whose gradients were taken before; nothing is to be done if its round is over."""
         with self._condition:
             choice = self._given.get(run)

@@ -15,7 +15,7 @@ from graphflow._core.resources.store import CLOSED, ResourceStore
 class RunContext:
     """One run: its store, per-run resources and deadline. Shared by the threads of the run.
 
-    once: which attempt of a run this is, if runs are numbered so that they can be repeated (cluster/once.py).
+    request_id: which attempt of a run this is, if its program may repeat runs (common/request_ids.py).
     kept: what operations keep for the session, if the store is not the session's own.
     pausable: whether the run counts as active in the store, and may leave the count while it waits. It holds no
         variable's memory then.
@@ -28,10 +28,10 @@ class RunContext:
         "_cancelled",
         "deadline",
         "kept",
-        "once",
         "pausable",
         "per_run",
         "replica_seconds",
+        "request_id",
         "store",
         "trace",
     )
@@ -43,7 +43,7 @@ class RunContext:
         self.trace: Any = None
         self.pausable = False
         self.kept: dict[str, Any] | None = None
-        self.once: Any = None
+        self.request_id: Any = None
         self.replica_seconds = 0.0
         self._cancelled = False
         self._aborted = False

@@ -10,7 +10,6 @@ import pytest
 from graphflow import errors
 from graphflow._core.cluster.protocol.machine import BrokenInvariant
 from graphflow._core.cluster.protocol.master_steps import (
-    MOST_OUTCOMES,
     MOST_STEPS,
     AbortStep,
     AnswerRun,
@@ -20,8 +19,8 @@ from graphflow._core.cluster.protocol.master_steps import (
     RunAsked,
     SettleStep,
     executable,
-    lines_of_steps,
 )
+from graphflow._core.cluster.protocol.step_outcomes import MOST_OUTCOMES, lines_of_steps
 from tests.cluster.protocol.step_world import Master
 
 

@@ -453,7 +453,7 @@ def test_an_error_beside_noise_is_still_found(verdicts: list[Any]) -> None:
 
 
 def test_what_is_taken_over_does_not_count_as_set(verdicts: list[Any]) -> None:
-    """A task tells by that count whether a change of a run that is repeated is still there (cluster/once.py)."""
+    """A task tells by that count whether a change of a run that is repeated is still there (Deduplicator)."""
     with gf.Graph().as_default():
         v = gf.Variable(np.ones(3, "f"), name="v")
         step = gf.assign_add(v, gf.tanh(v) * 0.5)

@@ -132,7 +132,7 @@ class RemoteExecutable(Executable):
             if not self._number:
                 self._register(run)
             sent = time.perf_counter_ns() if run.trace is not None else 0
-            once = {} if run.once is None or self._needs_others else {"once": run.once}
+            once = {} if run.request_id is None or self._needs_others else {"once": run.request_id}
             try:
                 answer = connection.ask(Kind.RUN, self._number, once, tensors=feeds, deadline=run.deadline)
             except Refused as refused:

@@ -9,7 +9,7 @@ since there are thousands a second and they bring tensors.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -17,13 +17,10 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import details_of
 from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.cluster.protocol.step_outcomes import MOST_ERROR, StepOutcomes
 
 MOST_STEPS: Final = 4096
 """Steps of one session that may be on their way."""
-MOST_OUTCOMES: Final = 128
-"""Steps that ended well whose outcomes are kept, and as many that failed."""
-_MOST_TEXT: Final = 300
-"""Characters of an error that are kept with the outcome of a step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,14 +100,14 @@ class ExecutableDropped(StepEvent):
 
 @step_event
 class RunAsked(StepEvent):
-    """A client asks for a run. once: which attempt of the run it is, as the client says, if its runs have numbers."""
+    """A client asks for a run. request_id: which attempt it is, as the client says, if it may repeat its runs."""
 
     client: bytes
     request: int
     session: str
     number: int
     feeds: Sequence[Any]
-    once: Any
+    request_id: Any
 
 
 @step_event
@@ -180,7 +177,7 @@ class BeginStep:
     step: int
     executable: int
     feeds: Sequence[Any]
-    once: Any = None
+    request_id: Any = None
     """Which attempt of a run it is, as the client says."""
 
 
@@ -223,54 +220,6 @@ class ReleasePart(Instruction):
 
 
 Instructions = list[BeginStep | AnswerRun | AbortStep | SettleStep | ReleasePart]
-
-
-# ---- how steps ended ------------------------------------------------------------------------------------------------
-
-
-_Outcome = tuple[int, int, str, int, float, float, str, str]
-"""Step, executable, session, request, when it began and ended, the task at fault and the error's text, if there is."""
-
-
-class StepOutcomes:
-    """How the last steps of a master ended: those that ended well, and those that failed, each in a ring of its own."""
-
-    def __init__(self) -> None:
-        self.ended: deque[_Outcome] = deque(maxlen=MOST_OUTCOMES)
-        self.failed: deque[_Outcome] = deque(maxlen=MOST_OUTCOMES)
-
-    def data(self, now: float) -> list[dict[str, Any]]:
-        """The outcomes in the order of the steps' numbers, as JSON has it; times are seconds before `now`."""
-        return [
-            {
-                "step": step, "executable": number, "session": session, "request": request,
-                "began": round(began - now, 6), "ended": round(ended - now, 6), "task": task, "error": error,
-            }
-            for step, number, session, request, began, ended, task, error in sorted(
-                [*self.ended, *self.failed], key=lambda outcome: outcome[0]
-            )
-        ]  # fmt: skip
-
-
-def lines_of_steps(data: Mapping[str, Any]) -> list[str]:
-    """What `MasterSteps.data` says, a line for each step: those that have ended, then those that run."""
-    found = []
-    for each in data["ended"]:
-        seconds = each["ended"] - each["began"]
-        by = f" by {each['task']}" if each["task"] else ""
-        how = (
-            f"failed{by} after {seconds:.4f} s: {each['error']}" if each["error"] else f"took {seconds:.4f} s"
-        )
-        found.append(f"{each['ended']:.3f} s: {_name_of(each)} {how}")
-    for each in data["running"]:
-        found.append(
-            f"{_name_of(each)} runs for {0.0 - each['began']:.3f} s, waits for {', '.join(each['awaited'])}"
-        )
-    return found
-
-
-def _name_of(step: Mapping[str, Any]) -> str:
-    return f"step {step['step']} of the executable {step['executable']} of the session {step['session']}"
 
 
 # ---- the machine ----------------------------------------------------------------------------------------------------
@@ -394,9 +343,9 @@ class MasterSteps(Machine):
         self.begun = step = self.begun + 1
         tasks = asked.feeds
         self.steps[step] = _Step(event.client, event.request, number, asked, event.now, set(tasks), {}, [])
-        once = event.once
+        request_id = event.request_id
         return [
-            BeginStep(task, step, number, [feeds[p] for p in positions], once)
+            BeginStep(task, step, number, [feeds[p] for p in positions], request_id)
             for task, positions in tasks.items()
         ]
 
@@ -467,7 +416,7 @@ class MasterSteps(Machine):
     def _fail(self, step: int, task: str, error: Mapping[str, Any], back: bool, now: float) -> Instructions:
         """Ends a step by an error. task: whose it is, "" for none. back: what was taken goes back."""
         running = self._drop(step)
-        text = str(error.get("message", ""))[:_MOST_TEXT]
+        text = str(error.get("message", ""))[:MOST_ERROR]
         self.outcomes.failed.append(
             (
                 step,

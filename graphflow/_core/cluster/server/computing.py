@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import graphflow.errors as errors
-from graphflow._core.cluster.server.once import Once
+from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.resources.store import ResourceStore
@@ -16,7 +16,7 @@ from graphflow._core.runtime.progress import RunStage
 
 
 def compute(
-    work: RunStage, context: StepContext, store: ResourceStore, once: Once
+    work: RunStage, context: StepContext, store: ResourceStore, deduplicator: Deduplicator
 ) -> tuple[Sequence[Any], Exception | None]:
     """The results of a stage, or its error. In any thread."""
     runner: TaskStageRunner = work.stage.run
@@ -29,8 +29,8 @@ def compute(
     def stage(context: StepContext, values: Sequence[Any]) -> Sequence[Any]:
         if runner.changes_more:
             context.begin_change()
-        if context.once is not None and runner.changes:
-            return once.carry_out(runner.executable, runner.changes, context, values)
+        if context.request_id is not None and runner.changes:
+            return deduplicator.carry_out(runner.executable, runner.changes, context, values)
         return runner.executable.run(context, values)
 
     try:

@@ -41,8 +41,8 @@ from graphflow._core.cluster.protocol.task_steps import (
     TaskSteps,
 )
 from graphflow._core.cluster.server.admin import CarryOut
+from graphflow._core.cluster.server.deduplicator import Changes
 from graphflow._core.cluster.server.greetings import Greetings
-from graphflow._core.cluster.server.once import Changes
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore

@@ -61,12 +61,13 @@ from graphflow._core.cluster.protocol.task_steps import (
 from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import compute
-from graphflow._core.cluster.server.once import Attempt, Once
+from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.cluster.server.registrations import TaskStageRunner
 from graphflow._core.cluster.server.reports import Reports
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
 from graphflow._core.cluster.status import Status
+from graphflow._core.common.request_ids import RequestId
 from graphflow._core.common.timeouts import DEAF_SECONDS, SERVED_AT_ONCE_SECONDS
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
@@ -132,7 +133,7 @@ class Service(Reports):
             TellFailed: self._tell_failed,
         }  # fmt: skip
         """How each instruction is carried out; it may add others to those that follow."""
-        self._once = Once()
+        self._deduplicator = Deduplicator()
         self._takings = Takings()
         self._pool = ThreadPool()
         self._sharing = Sharing(not tcp_only)
@@ -150,7 +151,14 @@ class Service(Reports):
         self._ending = False
         """Whether the cluster is being stopped, so that it is no news that tasks go."""
         self.status = Status(
-            addresses[task], devices, incarnation, store, self._master, self._worker, self.sockets, self._once
+            addresses[task],
+            devices,
+            incarnation,
+            store,
+            self._master,
+            self._worker,
+            self.sockets,
+            self._deduplicator,
         )
         self._admin = Admin(
             task, {t: peer.address for t, peer in self._peers.items()}, self._tell, self._to_peer, self._reply,
@@ -384,16 +392,16 @@ class Service(Reports):
         found = self._step(StepBegun(time.monotonic(), key, message.c, message.tensors))
         self._work(found if not message.details else self._begun(key, found, message.details.get("once")))
 
-    def _begun(self, key: StepKey, found: task_steps.Instructions, once: Any) -> task_steps.Instructions:
-        """What a step that has begun does, where it may be a repetition: the earlier attempt ends."""
-        if once is None or not self._worker.is_active(key):
+    def _begun(self, key: StepKey, found: task_steps.Instructions, details: Any) -> task_steps.Instructions:
+        """What a step that has begun does, which may be a repetition: then the earlier attempt ends."""
+        if details is None or not self._worker.is_active(key):
             return found
         try:
-            attempt = Attempt.of(once)
-            earlier = self._once.begin(attempt, key)
+            request = RequestId.of(details)
+            earlier = self._deduplicator.begin(request, key)
         except (errors.OpError, TypeError, ValueError) as error:
             return self._step(StepFailed(time.monotonic(), key, error))
-        self._context(key).once = attempt
+        self._context(key).request_id = request
         if earlier is None:
             return found
         self._abort(earlier)
@@ -442,7 +450,7 @@ class Service(Reports):
                 if i.task == self._task:
                     own.append(i)
                 else:
-                    details = {} if i.once is None else {"once": i.once}
+                    details = {} if i.request_id is None else {"once": i.request_id}
                     self._to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
             elif isinstance(i, AnswerRun):
                 self._answer_run(i)
@@ -453,7 +461,7 @@ class Service(Reports):
         for i in own:
             key = (self._incarnation, i.step)
             found = self._step(StepBegun(time.monotonic(), key, i.executable, i.feeds))
-            self._work(found if i.once is None else self._begun(key, found, i.once))
+            self._work(found if i.request_id is None else self._begun(key, found, i.request_id))
 
     def _answer_run(self, i: AnswerRun) -> None:
         if i.error is not None:
@@ -507,9 +515,9 @@ class Service(Reports):
         if (
             runner.seconds < SERVED_AT_ONCE_SECONDS
             and not runner.blocks
-            and not self._once.is_busy(context.once)
+            and not self._deduplicator.is_busy(context.request_id)
         ):
-            following += self._computed(i, *compute(i, context, self._store, self._once))
+            following += self._computed(i, *compute(i, context, self._store, self._deduplicator))
         else:
             self._pool.submit(self._run_on_pool, i)
 
@@ -566,7 +574,7 @@ class Service(Reports):
         context = self._contexts.get(work.key)
         if context is None:  # The step has ended since.
             return
-        results, error = compute(work, context, self._store, self._once)
+        results, error = compute(work, context, self._store, self._deduplicator)
         self.sockets.call(lambda: self._work(self._computed(work, results, error)))
 
     def _computed(

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.request_ids import run_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.last_runs import run_of
 from graphflow._core.resources.sync_rounds import Choice, Gradients, Once, SyncRounds, Ticket
 from graphflow.errors import AbortedError
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction
-from graphflow._core.plan.passes.again import KEEP_ACCOUNT
+from graphflow._core.plan.passes.repeated import KEEP_ACCOUNT
 from graphflow._core.resources.variables import VariableCell
 
 _REPEATABLE: Final = frozenset(

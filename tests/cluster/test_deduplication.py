@@ -14,10 +14,11 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow._core.cluster.server.once import Attempt, Changes, Once
-from graphflow._core.plan.passes.again import changes, without
+from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
+from graphflow._core.common.last_runs import MOST_LINES, LastRuns
+from graphflow._core.common.request_ids import MOST_RUNS, RequestId, RunId
+from graphflow._core.plan.passes.repeated import changes, without
 from graphflow._core.plan.verify import verify
-from graphflow._core.resources.last_runs import MOST_LINES, MOST_RUNS, LastRuns, Run
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow.train.step_functions import Calls
@@ -92,7 +93,7 @@ class Task:
         self.session = gf.Session()
         self.session.run(gf.global_variables_initializer())
         self.store = self.session.store
-        self.once = Once()
+        self.runs = Deduplicator()
         plan = _plan(self.session, [add])
 
         def make(plan: Any) -> Any:
@@ -103,16 +104,16 @@ class Task:
 
     def run(self, call: int, attempt: int = 0, line: str = "t", index: int = 0) -> float:
         context = RunContext(self.store)
-        context.once = Attempt(line, call, index, attempt)
-        self.once.begin(context.once, (call, attempt))
-        return float(self.once.carry_out(self.executable, self.changes, context, ())[0])
+        context.request_id = RequestId(line, call, index, attempt)
+        self.runs.begin(context.request_id, (call, attempt))
+        return float(self.runs.carry_out(self.executable, self.changes, context, ())[0])
 
 
 def test_a_repeated_run_changes_nothing_again() -> None:
     task = Task()
     assert [task.run(1), task.run(1, 1), task.run(1, 2), task.run(2), task.run(2, 1)] == [1, 1, 1, 2, 2]
     assert task.run(2, line="other") == 3
-    assert task.once.repeated == 3
+    assert task.runs.repeated == 3
 
 
 def test_what_was_restored_since_is_changed_again() -> None:
@@ -139,13 +140,13 @@ def test_a_run_that_failed_is_not_taken_for_done() -> None:
 
 
 def test_an_earlier_attempt_ends_where_a_later_one_begins() -> None:
-    once = Once()
-    assert once.begin(Attempt("t", 5, 0, 0), "first") is None
-    assert once.begin(Attempt("t", 5, 0, 0), "first") is None
-    assert once.begin(Attempt("t", 5, 0, 2), "second") == "first"
+    runs = Deduplicator()
+    assert runs.begin(RequestId("t", 5, 0, 0), "first") is None
+    assert runs.begin(RequestId("t", 5, 0, 0), "first") is None
+    assert runs.begin(RequestId("t", 5, 0, 2), "second") == "first"
     with pytest.raises(errors.AbortedError, match="A later attempt"):
-        once.begin(Attempt("t", 5, 0, 1), "late")
-    assert once.begin(Attempt("t", 6, 0, 0), "third") is None
+        runs.begin(RequestId("t", 5, 0, 1), "late")
+    assert runs.begin(RequestId("t", 6, 0, 0), "third") is None
 
 
 def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
@@ -163,10 +164,10 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     first = threading.Thread(target=task.run, args=[1])
     first.start()
     begun.wait(10)
-    again, other = Attempt("t", 1, 0, 0), Attempt("other", 2, 0, 0)
+    again, other = RequestId("t", 1, 0, 0), RequestId("other", 2, 0, 0)
     for attempt in (again, other):
-        task.once.begin(attempt, (attempt.call, 0))
-    assert task.once.is_busy(again) and not task.once.is_busy(other) and not task.once.is_busy(None)
+        task.runs.begin(attempt, (attempt.call, 0))
+    assert task.runs.is_busy(again) and not task.runs.is_busy(other) and not task.runs.is_busy(None)
     task.executable = whole
     found: list[float] = []
     second = threading.Thread(target=lambda: found.append(task.run(1, 1)))
@@ -184,14 +185,14 @@ def test_all_runs_of_a_call_are_remembered(count: int) -> None:
     assert [task.run(1, index=n) for n in runs] == [n + 1 for n in runs]
     assert [task.run(1, 1, index=n) for n in runs] == [count] * count
     assert task.run(2) == count + 1
-    assert len(task.once._records) == 1  # The call before is not repeated any more.
+    assert len(task.runs.machine.runs) == 1  # The call before is not repeated any more.
     with pytest.raises(errors.AbortedError, match="A later run"):
         task.run(1, 2)
 
 
 def test_what_was_forgotten_is_an_error_and_never_changed_again() -> None:
     task, lines = Task(), 40
-    task.once._records = LastRuns(most_lines=lines)
+    task.runs = Deduplicator(LastRuns(most_lines=lines))
     for line in range(lines + 1):
         for index in range(2):
             task.run(1, line=f"line {line}", index=index)
@@ -210,15 +211,15 @@ def test_what_was_forgotten_is_an_error_and_never_changed_again() -> None:
 def test_what_is_remembered_is_bounded() -> None:
     found: LastRuns[int] = LastRuns()
     for number in range(MOST_LINES + 5):
-        found.put(Run(f"line {number}", 1, 0), number)
-    assert len(found) == MOST_LINES and found.get(Run("line 4", 1, 0)) is None and found.get(None) is None
+        found.put(RunId(f"line {number}", 1, 0), number)
+    assert len(found) == MOST_LINES and found.get(RunId("line 4", 1, 0)) is None and found.get(None) is None
     few: LastRuns[int] = LastRuns(most_values=10)
     for line in "abc":
         for index in range(6):
-            few.put(Run(line, 1, index), index)
-    assert len(few) == 6 and few.get(Run("c", 1, 0, True)) == 0
+            few.put(RunId(line, 1, index), index)
+    assert len(few) == 6 and few.get(RunId("c", 1, 0, True)) == 0
     with pytest.raises(errors.DataLossError):
-        few.get(Run("b", 1, 0, True))
+        few.get(RunId("b", 1, 0, True))
     few.clear()
     assert not len(few)
 
@@ -248,24 +249,24 @@ def test_what_a_reset_has_cleared_is_changed_again() -> None:
 )
 def test_what_is_no_attempt_is_refused(details: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
-        Attempt.of(details)
+        RequestId.of(details)
 
 
 def test_the_runs_of_a_call_keep_their_numbers() -> None:
     calls = Calls()
     one, other = calls.begin(), calls.begin()
-    first = [Attempt.of(one.next_run()) for _ in range(2)]
+    first = [RequestId.of(one.next_run()) for _ in range(2)]
     one.again()
-    again = [Attempt.of(one.next_run()) for _ in range(3)]
+    again = [RequestId.of(one.next_run()) for _ in range(3)]
     assert [(a.call, a.index) for a in first] == [(1, 0), (1, 1)]
     assert [(a.call, a.index) for a in again] == [(1, 0), (1, 1), (1, 2)]
     assert {a.attempt for a in first} == {0} and {a.attempt for a in again} == {1}
     assert first[0].run == again[0].run and again[0].run.repeated and not first[0].run.repeated
-    assert Attempt.of(first[0].details()) == first[0]
-    assert Attempt.of(other.next_run()).line != first[0].line  # Another thread's.
+    assert RequestId.of(first[0].details()) == first[0]
+    assert RequestId.of(other.next_run()).line != first[0].line  # Another thread's.
     calls.end(one)
     after = calls.begin()
-    assert Attempt.of(after.next_run()).run == Run(first[0].line, 2, 0)
+    assert RequestId.of(after.next_run()).run == RunId(first[0].line, 2, 0)
 
 
 def test_more_runs_than_are_remembered_are_refused_before_they_begin() -> None:

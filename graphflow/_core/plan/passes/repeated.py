@@ -1,10 +1,10 @@
-"""What a plan changes, and the plan without some of it: for a step that is run again after a part of it was done.
+"""What a plan changes, and the plan without some of it: for a step that is repeated after a part of it was done.
 
 A step whose answer was lost may have changed variables of some tasks and not of others. When it is repeated, what is
 changed already must stay as it is: the instruction that changed it gives the value that is there.
 
 The instructions of synchronous rounds, and those that limit staleness, keep account themselves (kernels/sync_rounds,
-kernels/staleness), together with what runs only where they allow it.
+kernels/staleness), together with what runs only if they allow it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is remembered of runs that programs may repeat (cluster/once.py): all that may be, in bounded memory.
+"""What is remembered of runs that programs may repeat (request_ids.py): all that may be repeated, in bounded memory.
 
 A run belongs to a call of the program's, such as one of a step function, which is repeated as a whole. Calls are made
 one after the other in a line of calls, which a thread has for itself. So what may be repeated is the last call of each
@@ -13,39 +13,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
+from graphflow._core.common.request_ids import RunId
 from graphflow.errors import AbortedError, DataLossError
 
 MOST_LINES: Final = 4096
 """Lines of calls that are remembered, those that were heard of last."""
-MOST_RUNS: Final = 1 << 16
-"""Runs that one call may have: its client refuses to begin more."""
 MOST_VALUES: Final = 1 << 20
 """Runs that are remembered, of all lines together."""
 _FILTER_BITS: Final = 1 << 23
 _HASHES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
-    """The name of a line of calls, the number of the call in it, and which of the call's runs it is.
-
-    repeated: whether this is a later attempt.
-    """
-
-    line: str
-    call: int
-    index: int
-    repeated: bool = field(default=False, compare=False)
-
-
 Value = TypeVar("Value")
-
-
-def run_of(context: Any) -> Run | None:
-    """The run that a RunContext is an attempt of, if runs are numbered."""
-    return None if context.once is None else context.once.run
 
 
 @dataclass(slots=True)
@@ -66,7 +47,7 @@ class LastRuns(Generic[Value]):
         self._count = 0
         self._forgotten: bytearray | None = None
 
-    def get(self, run: Run | None) -> Value | None:
+    def get(self, run: RunId | None) -> Value | None:
         """What is remembered of a run, None if there is nothing.
 
         AbortedError if a later call of its line has begun; DataLossError if it is repeated, and what was
@@ -89,8 +70,8 @@ class LastRuns(Generic[Value]):
             )  # fmt: skip
         return found
 
-    def put(self, run: Run | None, value: Value) -> None:
-        """Remembers something of a run, if that is known."""
+    def put(self, run: RunId | None, value: Value) -> None:
+        """Remembers something of a run, if the run has a name."""
         if run is None:
             return
         call = self._lines.pop(run.line, None)

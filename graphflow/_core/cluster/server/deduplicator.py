@@ -1,0 +1,137 @@
+"""Runs that may be repeated, on one task: the threads that compute their stages, and wait for one another.
+
+What is decided is the machine's, cluster/protocol/deduplication.py: which attempt counts, and what of a stage is left
+out. Here stages are computed with that left out, and a thread waits while an earlier attempt changes something.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow._core.cluster.failures import details_of, from_details
+from graphflow._core.cluster.protocol.deduplication import (
+    AttemptBegun,
+    AwaitChange,
+    ChangeAsked,
+    ChangeEnded,
+    Deduplication,
+    MakeChange,
+    RefuseAttempt,
+    RunRecord,
+)
+from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.request_ids import RequestId
+from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
+from graphflow._core.plan.passes.repeated import changes, without
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import VariableCell
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Executable
+
+
+@dataclass(eq=False)
+class Changes:
+    """What a stage changes: how to make what runs it with some of that left out."""
+
+    store: ResourceStore
+    plan: Any
+    make: Callable[[Any], Executable]
+    _found: list[tuple[str, str]] | None = None
+    _names: tuple[str, ...] = ()
+    _cells: dict[str, VariableCell] | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.names())
+
+    def names(self) -> tuple[str, ...]:
+        """The instructions that change a variable."""
+        if self._found is None:
+            self._found = changes(self.plan)
+            self._names = tuple(name for name, _ in self._found)
+        return self._names
+
+    def versions(self) -> dict[str, tuple[VariableCell, int]]:
+        """For each of these instructions, all of which have run, its variable and how often that was set as a whole."""
+        if self._cells is None:
+            self.names()
+            found = self._found or []
+            cells = self.store.cells([variable for _, variable in found])
+            self._cells = {name: cells[variable] for name, variable in found}
+        return {name: (cell, cell.assigned) for name, cell in self._cells.items()}
+
+
+class Deduplicator:
+    """The runs of all trainers, as one task knows them. Thread-safe. runs: where they are remembered."""
+
+    def __init__(self, runs: LastRuns[RunRecord] | None = None) -> None:
+        self.machine = Deduplication(runs)
+        self._condition = threading.Condition()
+
+    @property
+    def repeated(self) -> int:
+        """How many stages were run again with changes left out."""
+        return self.machine.repeated
+
+    def begin(self, request: RequestId, step: Any) -> Any:
+        """An attempt begins as a step: the step of an earlier attempt, which must end now, or None.
+
+        Raises:
+            AbortedError: a later attempt of the run has begun.
+            DataLossError: what earlier attempts have changed may have been forgotten.
+        """
+        with self._condition:
+            found = self._handle(AttemptBegun(time.monotonic(), request, step))
+        return None if found is None else found.step
+
+    def is_busy(self, request: RequestId | None) -> bool:
+        """Whether an attempt of the run is changing something at this moment."""
+        return request is not None and self.machine.is_busy(request)
+
+    def carry_out(
+        self, executable: Executable, changes: Changes, context: RunContext, values: Sequence[Any]
+    ) -> Sequence[Any]:
+        """The results of a stage that changes variables, if what was changed already is left out.
+
+        Waits for an earlier attempt that is in the middle of it. CancelledError if a later one has begun.
+        """
+        request: RequestId = context.request_id
+        leave_out = self._begin_change(request, changes, context)
+        versions = None
+        try:
+            if leave_out:
+                executable = changes.make(without(changes.plan, leave_out))
+            results = executable.run(context, values)
+            versions = changes.versions()
+            return results
+        finally:
+            with self._condition:
+                self._handle(ChangeEnded(time.monotonic(), request, versions))
+                self._condition.notify_all()
+
+    def _begin_change(self, request: RequestId, changes: Changes, context: RunContext) -> tuple[str, ...]:
+        """The instructions to leave out, once nobody else changes something for this run."""
+        names = changes.names()
+        while True:
+            with self._condition:
+                now = {
+                    name: (cell, cell.assigned) for name, (cell, _) in self.machine.changed(request).items()
+                }
+                found = self._handle(ChangeAsked(time.monotonic(), request, names, now))
+                if isinstance(found, MakeChange):
+                    return found.leave_out
+                assert isinstance(found, AwaitChange)
+                self._condition.wait(EARLIER_ATTEMPT_SECONDS)
+            context.check()
+
+    def _handle(self, event: Any) -> Any:
+        """The one instruction that came of an event, or None; raises what refuses it. With the condition held."""
+        found = self.machine.handlers[type(event)](event)
+        if not found:
+            return None
+        if isinstance(found[0], RefuseAttempt):
+            raise from_details(details_of(found[0].code, found[0].message), None)
+        return found[0]
