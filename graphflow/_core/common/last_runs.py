@@ -1,12 +1,13 @@
-"""What is remembered of runs that programs may repeat (request_ids.py): all that may be repeated, in bounded memory.
+"""Remembers the last runs of each program, which it may repeat (request_ids.py), in bounded memory.
 
-A run belongs to a call of the program's, such as one of a step function, which is repeated as a whole. Calls are made
-one after the other in a line of calls, which a thread has for itself. So what may be repeated is the last call of each
-line, with as many runs as it has: when its next call comes, the client has all answers of the one before.
+A run belongs to a call of the program, such as one of a step function, which is repeated as a whole. A thread makes its
+calls one after the other, in a line of calls. So only the last call of each line may be repeated, with all its runs:
+when the next call comes, the client has all answers of the one before.
 
-There may be more lines than are remembered, as programs end without a word. Those that were not heard of for longest
-are forgotten then, but for the fact: a repetition of one of their runs is an error, since nobody can tell any more what
-the first attempt has changed. The fact is kept in a Bloom filter, which never says of a forgotten line that it is not.
+There may be more lines than are remembered, as programs end without saying so. Then the lines that were not heard of
+for longest are forgotten, except for the fact that they were. If a run of a forgotten line is repeated, that is an
+error, since nobody can tell what the first attempt has changed. A Bloom filter keeps the fact: it knows every forgotten
+line.
 """
 
 from __future__ import annotations
@@ -98,7 +99,7 @@ class LastRuns(Generic[Value]):
         return forgotten is not None and all(forgotten[bit >> 3] & 1 << (bit & 7) for bit in _bits(line))
 
     def clear(self) -> None:
-        """Forgets all, which is of no meaning any more."""
+        """Forgets everything."""
         self._lines.clear()
         self._count = 0
 

@@ -1,8 +1,9 @@
-"""The queues behind gf.FIFOQueue and its kin: what lies in them, and who waits.
+"""The queues behind gf.FIFOQueue and its kin: their elements, and the requests that wait.
 
-Whoever puts or takes stands in a line, one line for each, and only the first in line moves, so that requests are met
-in the order in which they came. A request for many elements moves as many as it can and waits for the rest, as in
-TensorFlow: a batch may be larger than the queue. One that is cancelled while it takes puts back what it has.
+Requests that put wait in one line, requests that take in another. Only the first request in a line moves elements, so
+that requests are met in the order in which they came. A request for many elements moves as many as it can and waits for
+the rest, as in TensorFlow: a batch may be larger than the queue. A request that is cancelled while it takes puts its
+elements back.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ Element: TypeAlias = tuple[Any, ...]
 
 
 class _Numbered(tuple[Any, ...]):
-    """An element in a queue, which keeps its place in the order in which they came: one that goes back goes there."""
+    """An element with its number in the order of arrival, so that an element that is put back regains its position."""
 
     number: int
 
 
 @dataclass(frozen=True)
 class QueueConfig:
-    """What a queue is made from; two ops that share a queue must agree on it.
+    """The settings of a queue; two ops that share a queue must have the same.
 
     shapes: of each component, None if nothing is said of any. capacity: below 0 for no limit.
     """
@@ -79,7 +80,7 @@ class Queue:
         self._elements: Any = deque()
         self._numbers = itertools.count()
         self._life = 0
-        """How often its state was set: what was taken before is none of its elements any more."""
+        """How often its state was set. Elements that were taken before that do not go back."""
 
     # ---- what kinds of queues differ in ---------------------------------------------------------------------------
 
@@ -103,7 +104,7 @@ class Queue:
             self._elements.insert(place, element)
 
     def _listed(self) -> list[Element]:
-        """The elements in an order in which they can be put again."""
+        """The elements, in the order in which set_state puts them again."""
         return list(self._elements)
 
     def _available(self) -> int:
@@ -111,7 +112,7 @@ class Queue:
         return len(self._elements)
 
     leaves_in_order = True
-    """Whether elements leave about in the order in which they came, so that those of one batch may share memory."""
+    """Whether elements leave about in the order of arrival, so that those of one batch may share memory."""
 
     # ---- putting --------------------------------------------------------------------------------------------------
 
@@ -153,9 +154,9 @@ class Queue:
         return attempt
 
     def close(self, run: Any, cancel: bool) -> None:
-        """Closes the queue: after the enqueues that wait, or with `cancel` at once, ending them.
+        """Closes the queue: after the enqueues that wait, or at once with `cancel`, which ends them.
 
-        CancelledError if it is closed already, unless `cancel`.
+        Raises CancelledError if the queue is closed already, unless `cancel`.
         """
         if cancel:
             with self._condition:
@@ -216,14 +217,14 @@ class Queue:
         return found
 
     def _give_back(self, elements: Sequence[Element], life: int) -> None:
-        """Puts elements back that `dequeue` has given, to the places that they had."""
+        """Puts elements back that `dequeue` has returned, to the positions that they had."""
         with self._condition:
             if life == self._life:
                 self._put_back(elements)
                 self._condition.notify_all()
 
     def wake(self) -> None:
-        """Has those that wait look again."""
+        """Has the waiting requests try again."""
         with self._condition:
             self._condition.notify_all()
 
@@ -263,7 +264,7 @@ class Queue:
         return attempt
 
     def _settle(self) -> None:
-        """Puts what is owed if there is room."""
+        """Puts the elements of `owed` requests as far as there is room."""
         while self._givers and self._givers[0].owed:
             pending = self._givers[0].pending
             while pending and self._room() > 0:
@@ -286,7 +287,7 @@ class Queue:
         what: str,
         doubt: Callable[[], None] | None = None,
     ) -> Any:
-        """Stands in a line until an attempt gives something."""
+        """Adds a request to a line, and waits until an attempt returns something."""
         request = _Request()
         attempt = begin(request)
 
@@ -391,7 +392,7 @@ class Queue:
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what get_state returned; ValueError for what cannot have come from there.
+        """Restores a state that get_state returned; ValueError for anything that it cannot have returned.
 
         Enqueues that wait are over: what they were to put is of the time before.
         """

@@ -1,10 +1,10 @@
-"""Readers: what takes names of files from a queue and gives their records, one at a time.
+"""Readers: take names of files from a queue and return the records of these files, one at a time.
 
-A reader lives in the store like a queue. One run reads at a time, the others wait for their turn; what is waited for
-in the queue is waited for as by a dequeue.
+A reader lives in the store like a queue. One run reads at a time, the others wait for their turn. A reader waits for a
+name in the queue as a dequeue does.
 
-A run on a task of a cluster may be given up when records were taken for it: they go back, and are the next ones
-(runtime/context.py). The name of a file that was taken from the queue stays with the reader, and so does what is in it.
+A run on a task of a cluster may be given up after records were taken for it. They go back, and are the next ones
+(runtime/context.py). The name of a file that was taken from the queue stays with the reader, with the file's records.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class Reader:
         self._taken = 0
         """How many records were taken from files."""
         self._life = 0
-        """How often it began again: what was taken before does not come back."""
+        """How often it began again. Records that were taken before that do not come back."""
         self._returned: list[_Taken] = []
-        """A heap of the records that came back; only who has the turn takes from it."""
+        """A heap of the records that came back; only the run whose turn it is takes from it."""
         self._waits_at: Queue | None = None
         self.produced = 0
         self.completed = 0
@@ -90,7 +90,7 @@ class Reader:
                 self._condition.notify_all()
 
     def release(self) -> None:
-        """The store is closed: the file that is open is closed, now or by the run that reads."""
+        """Closes the open file because the store is closed: at once, or the run that is reading does."""
         with self._condition:
             if not self._busy:
                 self._records = None
@@ -115,7 +115,7 @@ class Reader:
         return found
 
     def _give_back(self, life: int, records: Sequence[_Taken]) -> None:
-        """Records come back, from any thread."""
+        """Takes records back, from any thread."""
         with self._condition:
             if life != self._life:
                 return
@@ -138,7 +138,7 @@ class Reader:
         self._records = islice(self._split(work), skip, None)
 
     def _next(self, most: int) -> list[Record]:
-        """The next records of the file, none at its end; if one cannot be read the file is done with."""
+        """The next records of the file, none at its end. If a record cannot be read, the file is given up."""
         records, self._records = self._records, None
         assert records is not None
         try:
@@ -157,7 +157,7 @@ class Reader:
             self.produced = self.completed = 0
 
     def _live_anew(self) -> None:
-        """What was taken does not come back any more."""
+        """From now on records that were taken before do not come back."""
         self._life += 1
         self._returned = []
 
@@ -177,7 +177,7 @@ class Reader:
             return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        """Restores a state that get_state returned; ValueError for anything that it cannot have returned."""
         work, given, counts = (np.asarray(state.get(key)) for key in ("work", "given", "counts"))
         text = work.item() if work.shape == () else None
         whole = (

@@ -1,7 +1,7 @@
-"""What the owner of a store, a session or a task, gives to the resources and kernels that use the store.
+"""Services: objects that the owner of a store, a session or a task, gives to the resources and kernels that use it.
 
-A resource has a name that a program or an op gives it, ends with Session.reset() and is saved. A service has none of
-these: it is an attribute of the store with a type, and no name of a program's can be taken for it.
+A resource has a name from a program or an op, ends with Session.reset(), and is saved in checkpoints. A service has none
+of these. It is an attribute of the store with a type of its own, so no name of a program can collide with it.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from typing import Any, Protocol
 
 @dataclass
 class AbsentTasks:
-    """The tasks of a cluster that are not there, each with the time since when, in seconds of time.monotonic().
+    """The absent tasks of a cluster, each with the time since when, in seconds of time.monotonic().
 
-    lost: those that were there. unmet: those that never were. One thread changes them; any may read them.
+    lost: those that were there. unmet: those that never were. One thread changes them; any thread may read them.
     """
 
     lost: dict[str, float] = field(default_factory=dict)
     unmet: dict[str, float] = field(default_factory=dict)
 
     def expect(self, tasks: Iterable[str], now: float) -> None:
-        """These tasks are awaited from now on."""
+        """Adds tasks that have never been there."""
         self.unmet.update(dict.fromkeys(tasks, now))
 
     def leaves(self, task: str, now: float) -> None:
-        """A task that was there is not any more."""
+        """Adds a task that was there and is gone."""
         self.lost[task] = now
 
     def comes(self, task: str) -> None:
-        """A task is there."""
+        """Removes a task: it is there."""
         self.lost.pop(task, None)
         self.unmet.pop(task, None)
 
     def since(self, also_unmet: bool) -> Mapping[str, float]:
-        """The tasks that are not there; those that never were among them if `also_unmet`."""
+        """The absent tasks; if `also_unmet`, also those that never were there."""
         return {**self.unmet, **self.lost} if also_unmet else dict(self.lost)
 
 
 class CollectiveService(Protocol):
-    """Where the members of groups meet, also those of other processes: collectives.arithmetic.Collectives."""
+    """Collectives with the members of other processes, too: collectives.arithmetic.Collectives."""
 
     def begin(self, run: Any, call: Any, value: Any = None, extra: Any = None) -> Any:
-        """Hands in a member's value of a call; what `end` takes."""
+        """Hands in a member's value; returns the object that `end` takes."""
 
     def end(self, run: Any, call: Any, ticket: Any) -> Any:
-        """The result of a call, when all have handed in."""
+        """The result, once all members have handed in their values."""
 
     def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
-        """Members leave their groups, since their session has ended."""
+        """Has members leave their groups, because their session has ended."""
 
 
 class ElementFunction(Protocol):
@@ -74,11 +74,11 @@ class ElementFunction(Protocol):
         """The states of its random ops."""
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what get_state returned."""
+        """Restores a state that get_state returned."""
 
 
 class GraphService(Protocol):
-    """What a session knows of its graph, and no plan says: session_graph.SessionGraph."""
+    """Answers questions about a session's graph that plans cannot answer: session_graph.SessionGraph."""
 
     def lacks_queue_runner(self, queue: str, store: Any) -> bool:
         """Whether the op of that name is a queue with a runner that was not started for the session of a store."""
@@ -88,17 +88,17 @@ class GraphService(Protocol):
 
 
 class Threads(Protocol):
-    """Threads that are there to work for a store: runtime.threads.ThreadPool."""
+    """Threads that work for a store: runtime.threads.ThreadPool."""
 
     def submit(self, function: Callable[..., Any], *arguments: Any) -> None:
         """Calls function(*arguments) in one of them."""
 
 
 class FunctionService(Protocol):
-    """Makes what runs functions: runtime.planner.Planner."""
+    """Makes the runners of functions: runtime.planner.Planner."""
 
     def function(self, function: Any, store: Any) -> ElementFunction:
-        """What runs a function; the states of its random ops are its own, and closing `store` ends it."""
+        """The runner of a function. The states of its random ops are its own; closing `store` ends it."""
 
     def threads(self) -> Threads:
         """The threads that work for the store."""

@@ -1,15 +1,15 @@
 """How stale the updates of asynchronous training are, and the limit to that.
 
-A step reads the variables, computes gradients, and asks to be admitted; then its update is applied, and it is done. Its
+A step reads the variables, computes gradients, and asks to be admitted. Then its update is applied, and it is done. Its
 staleness is the number of updates of others that it may not have seen: those that were not done when it began to read,
-and were admitted before it. All steps of a training are counted at one place, so that this is one number for a step,
-whatever the number of variables and of the tasks that hold them.
+and that were admitted before it. One task counts all steps of a training. So a step has one staleness, whatever the
+number of variables and of the tasks that hold them.
 
-A limit can be kept in two ways. A step beyond it can be dropped: nothing of it is applied. Or those who are quick wait:
-a step begins if at most so many others are on their way, and is admitted if that leaves every step that began
-before it within the limit. The step that began first is never held up, so that all get on. What waiting costs is that
-the slowest sets the pace; see Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter
-Server", NIPS 2013, for what the bound is good for.
+A limit can be kept in two ways. Either a step beyond it is dropped: nothing of it is applied. Or quick workers wait: a
+step begins if at most so many others are under way, and it is admitted if every step that began before it stays within
+the limit. The step that began first never waits, so that the training gets on. The price of waiting is that the slowest
+worker sets the pace. See Ho et al., "More Effective Distributed ML via a Stale Synchronous Parallel Parameter Server",
+NIPS 2013, for the use of such a bound.
 
 Nothing here is saved. A step whose run ends before it is done counts as done.
 """
@@ -32,14 +32,14 @@ from graphflow.errors import AbortedError
 
 @dataclass(eq=False)
 class _Step:
-    """A step on its way. done_before: how many updates were done when it began."""
+    """A step under way. done_before: how many updates were done when it began."""
 
     number: int
     done_before: int
     run: weakref.ref[Any]
     admitted: bool = False
     counts: bool = True
-    """Whether its update is one of those that are counted; a repeated one was counted before."""
+    """Whether its update is to be counted; that of a repeated step was counted before."""
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class Staleness:
     # ---- a step ---------------------------------------------------------------------------------------------------
 
     def begin(self, run: Any) -> np.ndarray[Any, Any]:
-        """A run begins a step: its ticket. Waits, if too many are on their way."""
+        """Begins a step for a run, and returns its ticket. Waits if too many steps are under way."""
         step: _Step = run.store.wait(
             self._condition, lambda: self._try_begin(run), run, lambda: self._awaited("begin")
         )
@@ -90,7 +90,7 @@ class Staleness:
         return step
 
     def admit(self, run: Any, ticket: Any) -> tuple[int, bool]:
-        """The gradients of a step are there: its staleness, and whether its update is to be applied."""
+        """Admits a step whose gradients are computed: returns its staleness, and whether to apply its update."""
         step = self._of(ticket)
         request = run_of(run)
         found: tuple[int, bool] = run.store.wait(
@@ -134,7 +134,7 @@ class Staleness:
         return True
 
     def done(self, ticket: Any) -> None:
-        """The update of a step was applied, or was not to be."""
+        """Ends a step whose update was applied or dropped."""
         with self._condition:
             if int(ticket[0]) == self._epoch:
                 self._end(int(ticket[1]))
@@ -160,7 +160,7 @@ class Staleness:
             self._done += 1
 
     def _is_over(self, number: int) -> None:
-        """The run of a step is gone; from any thread."""
+        """Notes that the run of a step has ended; from any thread."""
         self._over.append(number)
         with self._condition:
             self._condition.notify_all()

@@ -1,8 +1,9 @@
-"""Where state lives: variables and the like, by name, in the session's process or in a task of a cluster.
+"""ResourceStore: the state of a session or of a task, by name: variables, queues, readers, datasets and the like.
 
-The graph holds no values. A store belongs to one session here, to a task on a cluster; several runs may use it at
-once, so every change of a variable happens whole, under its lock. Whatever waits for something of the store, such as
-an element of a queue, waits in its `wait`, so that closing the store, cancelling a run and deadlines reach it.
+The graph holds no values. A store belongs to one session, or to a task of a cluster. Several runs may use it at once,
+so every change of a variable happens whole, under its lock. Code that waits for something of the store, such as an
+element of a queue, waits in its `wait`, so that it ends if the store is closed, the run is cancelled or its deadline
+passes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ CLOSED = "The session was closed."
 
 
 def _pause(run: Run | None) -> float:
-    """How long who waits may wait before it looks again."""
+    """The seconds after which a waiting thread looks again."""
     left = None if run is None else run.remaining()
     return WAIT_LOOK_SECONDS if left is None else min(left, WAIT_LOOK_SECONDS)
 
@@ -46,26 +47,26 @@ class Saveable(Protocol):
         ...
 
     def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Goes on from what get_state returned; ValueError for what cannot have come from there."""
+        """Restores a state that get_state returned; ValueError for anything that it cannot have returned."""
         ...
 
 
 class ResourceStore:
     """All state of a session or a task, by name. Thread-safe.
 
-    around: the store that this one belongs to and is closed with, such as the session's for a dataset's function.
+    around: the store that this one belongs to and is closed with: a dataset's function belongs to the session's store.
     """
 
     cell_type: type[VariableCell] = VariableCell
-    """What variables are made of; another if there are GPUs."""
+    """The class of the cells of variables; another one if there are GPUs."""
     memory: Memory = ProcessMemory()
-    """Where values lie that leave the run or its device; a task's is shared with other processes."""
+    """The memory for values that leave the run or its device; that of a task is shared with other processes."""
     collectives: CollectiveService | None = None
-    """Where the members of groups meet those of other processes, if the store is a task's."""
+    """The collectives with members in other processes, if the store is a task's."""
     planner: FunctionService | None = None
-    """Makes what runs functions, set by the owner of the store."""
+    """Makes the runners of functions; set by the owner of the store."""
     graph: GraphService | None = None
-    """What the session knows of its graph, if the store is a session's."""
+    """Answers questions about the graph, if the store is a session's."""
 
     def __init__(self, around: ResourceStore | None = None) -> None:
         self._around = None if around is None else weakref.ref(around)
@@ -79,23 +80,23 @@ class ResourceStore:
         self._waiters: dict[int, tuple[threading.Condition, Callable[[], str]]] = {}
         self._closed = False
         self.absent = AbsentTasks()
-        """The other tasks of the cluster that are not there, if the store is a task's."""
+        """The other tasks of the cluster that are absent, if the store is a task's."""
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
     @property
     def closed(self) -> bool:
-        """Whether its session was closed: nothing waits here any more."""
+        """Whether the store was closed: no wait in it lasts any longer."""
         if self._closed or self._around is None:
             return self._closed
         around = self._around()
         return around is None or around.closed
 
     def close(self) -> None:
-        """Ends every wait with CancelledError, those that begin later too, and the threads of resources.
+        """Ends every wait with CancelledError, also those that begin later, and the threads of resources.
 
-        Frees the variables' values, now or when the last run ends that uses them; Python's collector of cycles may
-        come by much later.
+        Frees the variables' values at once, or when the last run that uses them ends. Python's garbage collector might
+        free them much later.
         """
         self._closed = True
         self.wake()
@@ -112,7 +113,7 @@ class ResourceStore:
                 cell.value = None
 
     def wake(self) -> None:
-        """Lets everything that waits look again whether its run was cancelled or the store closed."""
+        """Has every waiting thread check again whether its run was cancelled or the store closed."""
         with self._lock:
             conditions = {condition for condition, _ in self._waiters.values()}
         for condition in conditions:
@@ -125,7 +126,7 @@ class ResourceStore:
         return "" if waiter is None else waiter[1]()
 
     def waiting(self) -> list[str]:
-        """What is waited for at present, once for each thread that waits."""
+        """What the waiting threads wait for, a text for each of them."""
         with self._lock:
             waiters = list(self._waiters.values())
         return [awaited() for _, awaited in waiters]
@@ -140,11 +141,12 @@ class ResourceStore:
     ) -> Result:
         """Returns what attempt() returns as soon as that is not None.
 
-        attempt is called with the condition held, at first, after each notification of it and now and then. `awaited`
-        says, with the condition held or not, what is waited for. Raises CancelledError when the store is closed or the
-        run cancelled, DeadlineExceededError at the run's deadline; `run` is None for a thread that works for the store
-        and not for a run. While it waits, a run that holds no variable's memory does not count as active. `doubt` is
-        called once, after it has waited for STALL_CHECK_SECONDS: it raises if it sees that the wait is in vain.
+        attempt: called with the condition held: at once, after each notification of the condition, and now and then.
+        awaited: returns what is waited for, as a text. run: None for a thread that works for the store and not for a
+        run. doubt: called once, after STALL_CHECK_SECONDS of waiting; it raises if it sees that the wait is in vain.
+
+        Raises CancelledError if the store is closed or the run cancelled, DeadlineExceededError at the run's deadline.
+        While it waits, a run that holds no variable's memory does not count as active.
         """
         with condition:
             result = attempt()
@@ -182,10 +184,10 @@ class ResourceStore:
     def running(
         self, run: Run, function: Callable[[Any, Sequence[Any]], Result], values: Sequence[Any]
     ) -> Result:
-        """The result of function(run, values), while the run counts as active; if that fails, the run is told.
+        """Returns function(run, values). Meanwhile the run counts as active; if it fails, its cleanups are called.
 
-        First it waits for changes in place that go on: CancelledError or DeadlineExceededError if the run is to end
-        meanwhile. One call and no context manager, since a small run takes a few microseconds in all.
+        First it waits until no variable is changed in place: CancelledError or DeadlineExceededError if the run has to
+        end meanwhile. It is one call and no context manager, since a small run takes a few microseconds in all.
         """
         with self._lock:
             self._active += 1
@@ -203,9 +205,10 @@ class ResourceStore:
                     self._free_unused()
 
     def enter(self, run: Run | None = None) -> None:
-        """A run begins that `running` cannot be around; leave() follows. Waits for changes in place that go on.
+        """Counts a run as active for which `running` cannot be used; leave() must follow.
 
-        A compiled plan with a long loop makes that long: if `run` is to end meanwhile, this raises as check() does.
+        Waits until no variable is changed in place, which takes long if a compiled plan has a long loop. If `run` has
+        to end meanwhile, this raises as check() does.
         """
         with self._lock:
             self._active += 1
@@ -213,7 +216,7 @@ class ResourceStore:
                 self._begin(run)
 
     def _begin(self, run: Run | None) -> None:
-        """Waits for changes in place before a run that is counted already, with the lock held."""
+        """Waits until no variable is changed in place, with the lock held; the run is counted already."""
         try:
             self._settle(run)
         except BaseException:
@@ -221,14 +224,14 @@ class ResourceStore:
             raise
 
     def _settle(self, run: Run | None) -> None:
-        """Waits for changes in place, with the lock held."""
+        """Waits until no variable is changed in place, with the lock held."""
         while self._in_place and self._active > 1:
             self._settled.wait(_pause(run))
             if run is not None and self._in_place:
                 run.check(lambda: "a run that changes variables in place")
 
     def leave(self) -> None:
-        """Such a run ends."""
+        """Counts a run as active no more, after enter()."""
         with self._lock:
             self._active -= 1
             if self._closed:
@@ -248,7 +251,7 @@ class ResourceStore:
             return True
 
     def end_in_place(self) -> None:
-        """A change in place is done."""
+        """Notes that a change in place is done."""
         with self._lock:
             self._in_place -= 1
             if self._active > 1:
@@ -283,12 +286,12 @@ class ResourceStore:
             return list(self._variables.values())
 
     def cells(self, names: Sequence[str]) -> dict[str, VariableCell]:
-        """The cells of these names that there are."""
+        """The cells of those of these names that have one."""
         with self._lock:
             return {name: self._variables[name] for name in names if name in self._variables}
 
     def reset(self, containers: Sequence[str] | None) -> None:
-        """Forgets what is in these containers, "" being the default one, or everything; what waits there ends."""
+        """Forgets all state in these containers, "" being the default one, or in all; waits for it end."""
         with self._lock:
             names = {*self._variables, *self._others, *self._restored}
             gone = {name for name in names if containers is None or container_of(name) in containers}
@@ -324,10 +327,10 @@ class ResourceStore:
         return waiting | {name: resource.get_state() for name, resource in found.items()}
 
     def set_state(self, states: Mapping[str, Mapping[str, np.ndarray[Any, Any]]]) -> None:
-        """Sets the states of resources; those that are not there yet begin with theirs when they are made.
+        """Sets the states of resources; one that is not there yet gets its state when it is made.
 
-        A resource that says `begins_alike`, such as a random state, and of which nothing is said, had not been used
-        when the states were taken: it goes, and is made again on its next use.
+        A resource without a state among these was not used before they were taken. If it says `begins_alike`, such as a
+        random state, it is removed here, and made anew at its next use.
         """
         with self._lock:
             for name, resource in list(self._others.items()):

@@ -75,7 +75,7 @@ class FunctionRunner:
         }
 
     def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Goes on from what get_state returned."""
+        """Restores a state that get_state returned."""
         states: dict[str, dict[str, np.ndarray[Any, Any]]] = {}
         for path, value in state.items():
             name, _, key = path.rpartition("/")

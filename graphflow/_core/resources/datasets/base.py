@@ -219,7 +219,7 @@ class Elements(ABC):
 
     @abstractmethod
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on from what get_state gave, on a new walk over an equal dataset."""
+        """Restores a state that get_state returned, on a new walk over an equal dataset."""
 
 
 class TableElements(Elements):

@@ -126,6 +126,6 @@ class BatchElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._ended = bool(states.integer(state, "ended"))
         self._inner.set_state(states.get(state, "source"))

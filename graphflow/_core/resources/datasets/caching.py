@@ -127,7 +127,7 @@ class CacheElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         elements = states.get_elements(state, "elements")
         self._position = states.integer(state, "position")
         self._use_kept = bool(states.integer(state, "kept"))

@@ -73,7 +73,7 @@ class _FunctionElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._pending = deque(states.get_elements(state, "pending"))
         self._inner.set_state(states.get(state, "source"))
 

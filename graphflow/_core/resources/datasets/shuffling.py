@@ -182,7 +182,7 @@ class ShuffleElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._exhausted = bool(states.integer(state, "exhausted"))
         self._start = states.integer(state, "start")
         if self.table is not None:

@@ -136,7 +136,7 @@ class PrefetchElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         buffer = self._buffer
         with buffer.changed:
             buffer.items = deque(states.get_elements(state, "ready"))
@@ -238,7 +238,7 @@ class ParallelMapElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._calls.clear()
         self._waiting = deque(states.get_elements(state, "waiting"))
         self._exhausted = bool(states.integer(state, "exhausted")) and not self._waiting

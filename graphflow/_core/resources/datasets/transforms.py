@@ -111,7 +111,7 @@ class RepeatElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._epoch = states.integer(state, "epoch")
         self._begun = bool(states.integer(state, "begun"))
         self._ended = bool(states.integer(state, "ended"))
@@ -217,7 +217,7 @@ class SliceElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._drop, self._left = states.integer(state, "drop"), states.integer(state, "left")
         self._inner.set_state(states.get(state, "source"))
 
@@ -277,7 +277,7 @@ class ZipElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         self._ended = bool(states.integer(state, "ended"))
         for number, inner in enumerate(self._inner):
             inner.set_state(states.get(state, str(number)))
@@ -332,7 +332,7 @@ class ConcatenateElements(Elements):
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there."""
+        """Restores a state that get_state returned."""
         if states.integer(state, "part"):
             self._go_on()
         self._inner.set_state(states.get(state, "source"))

@@ -1,10 +1,9 @@
-"""How far the results of two tiers may be apart.
+"""The bounds within which the results of the two tiers must agree.
 
 Integers, truth values and strings must be equal; strings that are made of floats, such as summaries, are not compared.
-Floats may differ by rounding: by the unit of their dtype, for each
-operation on the longest way through the plan, in proportion to the value itself and to the size of its array as a
-whole (a sum that comes to almost nothing has the error of its terms). A variable that is written is judged by its
-change: a wrong gradient is small beside the weight.
+Floats may differ by rounding. The bound is the unit of their dtype for each operation on the longest way through the
+plan, in proportion to the value itself and to the size of its array as a whole: a sum that is almost zero has the error
+of its terms. A variable that is written is judged by its change, since a wrong gradient is small beside the weight.
 """
 
 from __future__ import annotations
@@ -21,11 +20,11 @@ from graphflow._core.plan.ir import Plan, walk
 _LEAST_UNITS: Final = 16.0
 _UNITS_OF_VALUE: Final = 4.0
 _SPREADS: Final = 4.0
-"""How many times the spread that was found by trying (rounding.py) is allowed."""
+"""The factor by which results may be further apart than the trials of rounding (rounding.py) were."""
 
 
 def made_of_floats(plan: Plan) -> frozenset[str]:
-    """The values of a plan that floats may have gone into."""
+    """The values of a plan that may have been computed from floats."""
     found = {
         output
         for i in walk(plan)
@@ -75,10 +74,10 @@ def roundings(plan: Plan, known: Known) -> float:
 
 @dataclass(frozen=True)
 class Reach:
-    """How far rounding alone was found to bring each element of a value.
+    """How far the trials of rounding have moved each element of a value.
 
-    distance: the largest that is finite; for integers and the like, how many trials changed an element. lost: whether
-    a trial made an element infinite or no number.
+    distance: the largest finite one; for integers and the like, how many trials changed the element. lost: whether a
+    trial made the element infinite or no number.
     """
 
     distance: Any
@@ -90,7 +89,7 @@ def difference(
 ) -> Difference | None:
     """How what compiled code gave differs from what NumPy gave; None if it agrees.
 
-    units: as from roundings(). before: the value of a variable before both. spread: what trials of rounding have shown.
+    units: as from roundings(). before: the value of a variable before both runs. spread: the result of the trials.
     """
     if mine is None or theirs is None:
         return None if mine is theirs else _unlike(name, mine, theirs)

@@ -1,4 +1,4 @@
-"""Runs what a report holds in both tiers: on NumPy, and compiled for what it was compiled for, the CPU or a GPU."""
+"""Replays a report: runs its plan on NumPy, and compiled for the device that it was compiled for, the CPU or a GPU."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class _NoGpu(StaysOnNumpy):
 
 
 def numpy_results(recorded: Recorded) -> Sequence[Any]:
-    """What a recorded run gives on NumPy. Raises what its kernels raise."""
+    """The results of a recorded run on NumPy. Raises what its kernels raise."""
     return _replay(recorded, ResourceStore()).numpy().results
 
 

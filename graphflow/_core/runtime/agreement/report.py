@@ -1,6 +1,7 @@
-"""The file that reproduces a disagreement: a plan, what it was fed, its variables and its tape, as plain arrays.
+"""The file that reproduces a disagreement: a plan, its feeds, its variables and its tape, as plain arrays.
 
-Nothing in it is code: Python functions stay out, since what they gave is on the tape. `graphflow replay FILE` runs it.
+The file holds no code: Python functions are left out, since their results are on the tape. `graphflow replay FILE` runs
+it.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ from graphflow._core.runtime.agreement.tape import is_repeatable
 _FORMAT: Final = 2
 _MOST_BYTES: Final = 256 << 20
 _MOST_FILES: Final = 4
-"""Files that one process writes; what goes wrong once often goes wrong again."""
+"""The most files that one process writes, since a fault often comes again and again."""
 _written = 0
 _lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """What a file holds. variables: values before the run, by the name of the variable's value in the plan.
+    """The contents of a file. variables: values before the run, by the name of the variable's value in the plan.
 
     random: the states of random operations before the run, as in Replay.
     """
@@ -67,7 +68,7 @@ def report(found: Replay | None, known: Known | None) -> str:
 
 
 def save(file: Any, found: Replay, known: Known) -> None:
-    """Writes what a run needs to be done again; ValueError if that is too much, or no plain data."""
+    """Writes a file with which the run can be done again; ValueError if that is too large, or no plain data."""
     writer = PlanWriter()
     objects = _Objects(writer.arrays)
     tree: dict[str, Any] = {
@@ -93,7 +94,7 @@ def save(file: Any, found: Replay, known: Known) -> None:
 
 
 def load(path: str) -> Recorded:
-    """What save() wrote; ValueError for anything else. Runs nothing that the file brings."""
+    """Reads a file that save() wrote; ValueError for anything else. Runs no code from the file."""
     load_all()
     try:
         file = numpy_files.load(path)
@@ -135,7 +136,7 @@ def _random_state(tree: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 def _plain(plan: Plan) -> Plan:
-    """The plan without what only the instructions need that are not run again."""
+    """The plan without the attributes of instructions that are not run again, such as Python functions."""
 
     def plain(i: Instruction) -> Instruction:
         i = replace(i, bodies=tuple(_plain(body) for body in i.bodies))

@@ -1,10 +1,10 @@
-"""How far rounding alone may bring the results of a plan, found by trying.
+"""Trials of rounding: how far rounding alone may move the results of a plan.
 
-A difference that a bound does not explain may still be rounding: if large numbers cancel, if a result hangs on
-a comparison, if an optimizer divides noise by noise. So the run is repeated on NumPy with everything that it is
-given and every result of an operation changed at random by some units of rounding (Monte Carlo arithmetic; D. S.
-Parker, 1997). What such runs change by much cannot be expected to agree; what they do not change must. Numbers that are
-whole stay as they are: they are counts, lengths, masks, and exact in both tiers.
+A difference beyond the bound may still be rounding: large numbers may cancel, a result may depend on a comparison, an
+optimizer may divide noise by noise. So the run is repeated on NumPy, and every input and every result of an operation
+is changed at random by some units of rounding (Monte Carlo arithmetic; D. S. Parker, 1997). Results that change much in
+such a run need not agree; the others must. Whole numbers stay as they are: they are counts, lengths and masks, which
+are exact in both tiers.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 
 _UNITS: Final = (4.0, 16.0, 64.0)
-"""Units of rounding by which the results of a trial are changed at most, of one trial after the other."""
+"""The most units of rounding by which a trial changes results, for one trial after the other."""
 
 
 @dataclass(frozen=True)
 class Replayed:
-    """What a run on a shadow gave: its results, the written variables, and what was looked at.
+    """The results of a run on a shadow, the variables that it has written, and the values that were asked for.
 
-    values: of each instruction's result the last. steps: what each instruction has left in each variable that it
-    writes, by the names of both.
+    values: the last result of each instruction. steps: the value of each variable after each instruction that writes
+    it, by the names of both.
     """
 
     results: Sequence[Any]
@@ -59,15 +59,15 @@ class Replay:
     """The states of random operations before the run."""
 
     def shadow(self) -> tuple[ResourceStore, ShadowRun]:
-        """A store as it was before the run, and a run on it."""
+        """A store in its state before the run, and a run on it."""
         store = self.variables.store(self.store)
         store.set_state(self.random)
         return store, ShadowRun(store, self.run)
 
     def numpy(self, shake: _Shake | None = None, looks: bool = False) -> Replayed:
-        """The run on NumPy, with all results changed by `shake`.
+        """Does the run on NumPy, with all results changed by `shake`.
 
-        looks: whether the values of all instructions, and what they leave in variables, are kept.
+        looks: whether to keep the values of all instructions, and those of variables after each write.
         """
         store, run = self.shadow()
         values: dict[str, Any] = {}
@@ -184,7 +184,7 @@ class _Shake:
     def __init__(
         self, units: float, random: np.random.Generator, instead: Mapping[str, Any] | None = None
     ) -> None:
-        """instead: for some results what they are if a change leaves none that is finite."""
+        """instead: the values to use for some results if the changed one is not finite."""
         self._units = units
         self._random = random
         self._instead = instead or {}
@@ -220,7 +220,7 @@ class _Shake:
 
 
 def _finite(value: Any, instead: Any) -> Any:
-    """A value, with that of another if it is not finite and the other is."""
+    """A value whose elements that are not finite are replaced by those of another, if these are finite."""
     dtype = getattr(value, "dtype", None)
     if instead is None or dtype is None or dtype.kind not in "fc":
         return value

@@ -1,7 +1,7 @@
-"""A store and a run beside the real ones: what happens there is seen by nobody else.
+"""A shadow: a store and a run beside the real ones, whose changes nobody else sees.
 
-Variables that a plan writes are copies there; those that it only reads are the very arrays, since nothing changes them
-in place while a run is active.
+Variables that a plan writes are copied into the shadow. Those that it only reads are shared with the real store, since
+nothing changes them in place while a run is active.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from graphflow._core.runtime.context import RunContext
 
 
 class ShadowRun(RunContext):
-    """A run on a shadow store, which ends if the run that it belongs to is to end."""
+    """A run on a shadow store, which ends if the real run has to end."""
 
     __slots__ = ("_real",)
 

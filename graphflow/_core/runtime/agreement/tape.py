@@ -1,8 +1,9 @@
-"""Tape: what those instructions gave in a run that cannot be repeated, so that another run gets the same.
+"""Tape: the results of instructions that cannot be repeated, so that another run gets the same.
 
-An element that is taken from a queue is gone, a random state has moved on, a function of the user's may do anything.
-Such instructions are not run again: each gives what it gave, in the order in which it was called. Whatever depends on
-its inputs alone, changes variables, or keeps what it has to itself and to the run, is run again in earnest.
+An element that was taken from a queue is gone, a random state has moved on, a function of the user may do anything.
+Such instructions are not run again: each returns its recorded results, in the order of its calls. All other
+instructions run
+again: those that depend on their inputs alone, change variables, or have state that belongs to one run.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ from graphflow._core.resources.variables import VariableCell
 _REPEATABLE: Final = frozenset(
     {"Assert", "AssertBroadcastable", "CheckNumerics", "IsVariableInitialized", "NoOp", "Placeholder"}
 )
-"""Stateful types that look without changing anything."""
+"""Stateful types that read state and change none."""
 _OF_THE_RUN: Final = ("TensorArray", "Stack")
-"""How the types begin whose state belongs to one run."""
+"""The beginnings of the names of types whose state belongs to one run."""
 _USERS: Final = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})
 
 
@@ -41,7 +42,7 @@ def is_repeatable(i: Instruction) -> bool:
 def written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[tuple[str, VariableCell]]]:
     """Finds the variables that an instruction writes, by the names of their values, among the arguments of its kernel.
 
-    The kernel may be given a run first. None are found of a loop or a branch.
+    The first argument of the kernel may be the run. For a loop or a branch there are none.
     """
     specs = () if i.definition is None else i.definition.inputs
     positions = [
@@ -54,11 +55,11 @@ def written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[tuple[str,
 
 @dataclass
 class Tape:
-    """What instructions gave that are not run again, by their names, in the order of their calls.
+    """The recorded results of instructions, by their names, in the order of their calls.
 
-    Of each call the result, and then what the variables held after it that it has written.
+    For each call it holds the result, and then the values of the variables that the call has written.
 
-    room: the bytes that may still be kept. full: whether there was more, so that not all is here.
+    room: the bytes that may still be kept. full: whether there was more, so that some results are missing.
     """
 
     room: int
@@ -66,7 +67,7 @@ class Tape:
     results: dict[str, list[Any]] = field(default_factory=dict)
 
     def recording(self, kernels: KernelTable) -> KernelTable:
-        """Kernels that leave what they give here."""
+        """Kernels that record their results on this tape."""
 
         def make(i: Instruction) -> Callable[..., Any]:
             kernel = kernels.make(i)
@@ -87,7 +88,7 @@ class Tape:
         return replace(kernels, make=make)
 
     def replaying(self, kernels: KernelTable) -> KernelTable:
-        """Kernels that give again what is here, from its beginning."""
+        """Kernels that return the results on this tape, from its beginning."""
         recorded: dict[str, Iterator[Any]] = {}
 
         def make(i: Instruction) -> Callable[..., Any]:

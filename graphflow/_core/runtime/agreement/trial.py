@@ -1,4 +1,4 @@
-"""What a verdict leads to, whoever compiled the plan: it is trusted, tried on another run, or given up."""
+"""Trial: decides after a verified run whether a compiled plan is trusted, tried on another run, or given up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_DECLINED: Final = 5
 
 @dataclass
 class Trial:
-    """What a compiled plan has shown so far in runs that both tiers did. For one thread at a time.
+    """The verdict on a compiled plan so far, from runs that both tiers did. For one thread at a time.
 
     trusted: it may take over. reason: why it is given up, if it is.
     """

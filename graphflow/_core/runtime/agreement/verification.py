@@ -1,8 +1,9 @@
 """The verified run: one run of a plan by both tiers, and the verdict.
 
-The real run is NumPy's. The compiled plan then runs on a shadow. If the two are apart by more than the bounds, NumPy
-runs on a shadow too (another thread may have changed a variable meanwhile), and rounding is tried; what is left is a
-disagreement, for which the compiled plan runs once more, kernel by kernel, to find where it begins.
+The real run is NumPy's. The compiled plan then runs on a shadow. If the results are apart by more than the bounds,
+NumPy runs on a shadow, too, since another thread may have changed a variable meanwhile. Then trials of rounding are
+made. A difference that remains is a disagreement. For that the compiled plan runs once more, kernel by kernel, to find
+the first wrong value.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import host
 
 BUDGET_BYTES: Final = 256 << 20
-"""The bytes that a verified run may copy unless it is insisted on; a plan that needs more is trusted."""
+"""The most bytes that a verified run copies, unless the user insists on it; a plan that needs more is trusted."""
 _ANY: Final = 1 << 62
 _MOST_NAMED: Final = 4
 _TRIALS: Final = 6
@@ -49,18 +50,18 @@ class Verdict(enum.Enum):
 
     AGREED = enum.auto()
     UNTRIED = enum.auto()
-    """There was no memory for it, or less than was allowed."""
+    """There was not enough memory to find out."""
     LATER = enum.auto()
-    """The compiled plan could not take this run; another one will tell."""
+    """The compiled plan could not do this run; another run will tell."""
     APART = enum.auto()
 
 
 @dataclass(frozen=True)
 class Beginning:
-    """Where compiled code leaves what NumPy computes: the instruction whose value is another, and how.
+    """Where a disagreement begins: the first instruction whose value differs from NumPy's, and how.
 
-    beside: the other instructions of its kernel, which may not have left a value. others: those of further kernels that
-    fill parts of the same memory.
+    beside: the other instructions of its kernel, whose values are not all visible. others: those of further kernels
+    that fill parts of the same memory.
     """
 
     instruction: Instruction
@@ -85,7 +86,7 @@ def _listed(instructions: Sequence[Instruction]) -> str:
 
 @dataclass(frozen=True)
 class Apart:
-    """A disagreement: what differs of results and writes, what went wrong instead, and where it begins."""
+    """A disagreement: the results and writes that differ, or the error of the compiled plan, and where it begins."""
 
     differences: tuple[Difference, ...]
     error: Exception | None
@@ -106,7 +107,7 @@ class Apart:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a verified run gave, and what it found."""
+    """The results of a verified run, and its verdict."""
 
     results: tuple[Any, ...]
     verdict: Verdict
@@ -118,8 +119,8 @@ class Outcome:
 class Subject:
     """A plan that is about to be compiled: `make` gives its compiled plan, which declines a run by Unusable.
 
-    takes_over: whether the results and writes are the compiled plan's if it agrees. They are if the bits of a run
-    must not depend on when the plan was verified.
+    takes_over: whether the run's results and writes are those of the compiled plan if it agrees. That is so if the bits
+    of a run must not depend on when the plan was verified.
     """
 
     plan: Plan
@@ -172,7 +173,7 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
 
 
 def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
-    """What the compiled plan makes of a run that NumPy has done."""
+    """Judges the compiled plan on a run that NumPy has done."""
     results = tuple(theirs.results)
     try:
         mine = _compiled_run(subject, replay)
@@ -249,7 +250,7 @@ def _is_text(value: Any) -> bool:
 
 
 def disagreement(subject: Subject, replay: Replay, mine: Replayed) -> Apart | None:
-    """What is left of a difference when rounding is accounted for; None if nothing is."""
+    """The disagreement that trials of rounding do not explain; None if they explain all."""
     reference = replay.numpy(looks=True)
     if not differences(subject, replay, mine, reference):
         return None  # Another thread had changed a variable.
@@ -305,7 +306,7 @@ def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Sp
 
 
 def _before(last: Instruction, kernel: Sequence[Instruction]) -> list[Instruction]:
-    """The instructions of a kernel that one of it may have its fault from, the nearest first."""
+    """The instructions of a kernel that may have caused a wrong value of one of them, the nearest first."""
     found = [last]
     for i in found:
         taken = set(i.taken())
@@ -328,7 +329,7 @@ def _judged_failure(subject: Subject, replay: Replay, results: tuple[Any, ...], 
 def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None:
     """The disagreement if the compiled plan raised; None if NumPy raises as well.
 
-    What a kernel complains of may be the work of one before it.
+    The kernel that raises may have got its wrong inputs from one before it.
     """
     try:
         reference = replay.numpy(looks=True)

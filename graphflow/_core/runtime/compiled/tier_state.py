@@ -96,7 +96,7 @@ class TierState:
         return {"records": np.frombuffer(text.encode(), np.uint8).copy()}
 
     def set_state(self, state: Mapping[str, np.ndarray[Any, Any]]) -> None:
-        """Goes on from what get_state returned; ValueError for anything else."""
+        """Restores a state that get_state returned; ValueError for anything else."""
         try:
             tree = json.loads(np.asarray(state["records"], np.uint8).tobytes())
             restored = {
