@@ -1,7 +1,7 @@
 """Services: objects that the owner of a store, a session or a task, gives to the resources and kernels that use it.
 
-A resource has a name from a program or an op, ends with Session.reset(), and is saved in checkpoints. A service has none
-of these. It is an attribute of the store with a type of its own, so no name of a program can collide with it.
+A resource has a name from a program or an op, ends with Session.reset(), and is saved in checkpoints. A service has
+none of these. It is an attribute of the store with a type of its own, so no name of a program can collide with it.
 """
 
 from __future__ import annotations

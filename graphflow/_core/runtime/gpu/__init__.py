@@ -1,1 +1,1 @@
-"""Plans on a GPU: variables that live there, rules that lower ops to its kernels, and what launches them."""
+"""Plans on a GPU: variables in its memory, the launches of a plan, and the transfers to and from the host."""

@@ -1,8 +1,8 @@
 """DeviceArray: a value on a GPU that goes from one launched part of a plan to another without coming to the host.
 
-It behaves enough like a NumPy array for the lists of TensorArrays and the stacks of loops, which hold whatever they
-are given: it has rows, two are added on the device, and NumPy's stack and concatenate join several there. Anything
-else that NumPy does with one works on a copy on the host.
+It behaves like a NumPy array as far as the lists of TensorArrays and the stacks of loops need that: it has rows, two
+are added on the device, and NumPy's stack and concatenate join several there. All other functions of NumPy work on a
+copy on the host.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class _BlockOwner:
 
 
 class DeviceArray:
-    """A value of a shape and a NumPy dtype in memory of a device, side by side. Nobody changes it. Thread-safe."""
+    """A contiguous value of a shape and a NumPy dtype in memory of a device. Nobody changes it. Thread-safe."""
 
     __slots__ = ("__weakref__", "_host", "_owner", "_start", "block", "device", "dtype", "shape")
     __array_ufunc__ = None
@@ -168,17 +168,17 @@ def fits_device(array: Any) -> bool:
 
 
 def host(value: Any) -> Any:
-    """A value for the CPU."""
+    """The value as a NumPy array, copied from the device if it is on one."""
     return value.numpy() if isinstance(value, DeviceArray) else value
 
 
 def for_host(value: Any) -> Any:
-    """A value that goes from a stage to one of the CPU's, as its kernels take it."""
+    """A value as kernels of the CPU take it, for a stage whose inputs may come from a GPU."""
     return operand(host(value))
 
 
 def on_device(value: Any, device: Device) -> DeviceArray:
-    """A value on a device: itself where it lies there, else a copy, from another device without the host."""
+    """The value on a device: the same array if it is there, else a copy; one from another GPU bypasses the host."""
     if isinstance(value, DeviceArray):
         return value if value.device is device else value.copied_to(device)
     array = np.asarray(value)

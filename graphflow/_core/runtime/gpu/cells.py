@@ -1,7 +1,7 @@
-"""DeviceCell: the place of a variable whose newest value may lie on a GPU.
+"""DeviceCell: holds a variable whose newest value may be on a GPU.
 
-The value is copied only when the other side asks for it: a training loop leaves variables on the device, and a
-checkpoint or a kernel of the CPU finds them by the same name as ever.
+The value is copied only when the other side asks for it. So a training loop leaves variables on the device, and a
+checkpoint or a kernel of the CPU still finds them by their names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class DeviceCell(VariableCell):
-    """A variable's place on the host and on at most one GPU. Thread-safe.
+    """Holds a variable on the host and on at most one GPU. Thread-safe.
 
     At any time the newest value is on the host (`_host`), in device memory (`_block`), or on both.
     """
@@ -56,7 +56,7 @@ class DeviceCell(VariableCell):
             self._block = self._device = None
 
     def changes_in_place(self) -> None:
-        """The host's array is about to be changed."""
+        """Called before the host's array is changed: the copy on the device is then out of date."""
         self._on_device = False
 
     def _is_borrowed(self) -> bool:
@@ -77,7 +77,7 @@ class DeviceCell(VariableCell):
         return 0 if shape is None else math.prod(shape) * np.dtype(self.dtype.as_numpy_dtype).itemsize
 
     def block(self, device: Device) -> Any:
-        """The value in memory of a device whose lock is held: always the same memory while the shape stays."""
+        """The value in memory of a device, whose lock is held. The memory stays the same while the shape does."""
         if getattr(self, "_on_device", False) and self._device is device:
             return self._block
         host = self.value
@@ -91,5 +91,5 @@ class DeviceCell(VariableCell):
         return self._block
 
     def changed_on_device(self) -> None:
-        """What lies on the device is newer than the host's array; the device's lock is held."""
+        """Called after the value on the device was changed, with the device's lock held."""
         self._host = None

@@ -53,7 +53,7 @@ class _Program:
         self.stretches = stretches
         self.scalars = scalars
         self.there = there
-        """Whether each fetch is made: a branch that is not taken leaves nothing for what goes back through it."""
+        """Whether each fetch has a value: a branch that was not taken computes none for its gradient."""
 
 
 class _Stretch:
@@ -140,7 +140,7 @@ class ControlledExecutable(Executable):
             raise_explained(error, part, self._base.cells)
 
     def _given(self, program: _Program, feeds: Sequence[Any]) -> list[Any]:
-        """What is fed, on the device but for scalars: a loop may take it again and again."""
+        """The fed values, on the device except for scalars, since a loop may take them again and again."""
         given = []
         for name, value in zip(self._plan.feeds, feeds, strict=True):
             brought = isinstance(value, np.ndarray) and fits_device(value) and name not in program.scalars
@@ -153,7 +153,7 @@ class ControlledExecutable(Executable):
         return device_named(self._name)
 
     def _made(self, feeds: Sequence[Any], special: bool) -> _Program:
-        """The program for what is fed; `special`: whether for its shapes and decisions alone."""
+        """The program for the fed values; `special`: whether it is for their shapes and decisions alone."""
         plan = self._specialised(feeds) if special else self._plan
         names = zip(self._plan.feeds, feeds, strict=True)
         scalars = frozenset(name for name, value in names if np.ndim(value) == 0) if special else frozenset()
@@ -219,7 +219,7 @@ class ControlledExecutable(Executable):
         return "".join(part.describe() for part in self._stretches())
 
     def reasons(self) -> list[StaysOnNumpy]:
-        """Why stretches stay on NumPy."""
+        """The reasons for which parts stay on NumPy."""
         return [reason for part in self._stretches() for reason in part.reasons()]
 
     def compiled(self) -> list[DevicePlan]:
@@ -239,7 +239,7 @@ def _own(value: Any) -> Any:
 
 
 def _for_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A kernel of NumPy's that may be given what lies on the device."""
+    """A NumPy kernel that may be given values on the device."""
 
     def call(*arguments: Any) -> Any:
         return kernel(*[host(a) for a in arguments])
@@ -248,7 +248,7 @@ def _for_host(kernel: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _of_rows(i: Instruction, kernel: Callable[..., Any]) -> Callable[..., Any]:
-    """A slice, or its gradient, that takes or fills rows on the device where they lie side by side."""
+    """A slice, or its gradient, that takes or fills rows on the device if they are contiguous."""
     index = indexer(i)
 
     def call(first: Any, begin: Any, end: Any, strides: Any, *rest: Any) -> Any:

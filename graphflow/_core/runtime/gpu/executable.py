@@ -1,11 +1,12 @@
 """DeviceExecutable: a part of a plan that was placed on a GPU.
 
-The launches are laid out for the shapes of all values. If the graph says them all, that happens at once; otherwise
-the first run with some fed shapes is NumPy's and shows them, and from the second run on the GPU computes. A plan that
-cannot be laid out stays on NumPy, and says so once.
+The launches are laid out for the shapes of all values. If the graph says all shapes, that happens at once. Otherwise
+the first run with some fed shapes is done by NumPy, which shows the shapes, and the GPU computes from the second run
+on. A plan that cannot be laid out stays on NumPy, and a warning says so once.
 
-An op may have a kernel for some uses and none for others, such as a matrix product of integers. Under soft placement
-NumPy computes those, between copies; otherwise they are an error, as is an op without any kernel.
+An op may have a kernel for some dtypes or shapes and none for others: there is none for a matrix product of integers.
+Under soft placement NumPy computes such an op, between copies. Otherwise it is an error, as is an op without any
+kernel.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
 
 _MOST_SHAPES: Final = 16
 _SMALL: Final = 16
-"""Elements of integers that the host computes as a matter of course."""
+"""The host computes integers of up to so many elements without a word."""
 _ARRAYS: Final = (np.ndarray, DeviceArray)
 
 
@@ -67,7 +68,7 @@ def gpu_of(plan: Plan) -> str | None:
 
 
 class _NoKernelError(Exception):
-    """A use of an op on a GPU that has no kernel."""
+    """An op on a GPU has no kernel for its dtypes or shapes."""
 
     def __init__(self, instruction: Instruction, known: Known) -> None:
         super().__init__(instruction.name)
@@ -82,20 +83,20 @@ class _State:
     plan: DevicePlan | None = None
     known: Known | None = None
     trial: Trial = field(default_factory=Trial)
-    """Whether the plan has agreed with NumPy, or need not."""
+    """Whether the plan has agreed with NumPy, or is trusted without that."""
     given_up: bool = False
     reason: StaysOnNumpy | None = None
-    """Why it was given up."""
+    """Why the plan was given up, if it was."""
     failure: errors.InvalidArgumentError | None = None
-    """Why there is no plan, if that is the user's to know."""
+    """Why there is no plan, if the user is to be told."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class DeviceExecutable(Executable):
     """Runs a part on a GPU. Thread-safe. `base` runs it on NumPy.
 
-    kept: what is fetched of it to be used by GPUs, which stays on the device, as DeviceArrays. verify:
-    `verify_compiled` of ConfigProto.
+    kept: the fetched values that GPUs use, which stay on the device as DeviceArrays. verify: `verify_compiled` of
+    ConfigProto.
     """
 
     takes_device_arrays = True
@@ -198,11 +199,11 @@ class DeviceExecutable(Executable):
             )
 
     def subject(self, run: RunContext, feeds: Sequence[Any], known: Known) -> Subject:
-        """What is to be judged if all feeds come from the host; `known` is what was known of such a run."""
+        """The plan as the verification takes it, if all feeds come from the host; known: the shapes of such a run."""
         return self._subject(frozenset(), known, self._reader.read(run, feeds))
 
     def _subject(self, handed: frozenset[str], known: Known, sizes: Sizes) -> Subject:
-        """What is to be judged: the plan as it is laid out for such feeds."""
+        """The plan as it is laid out for such feeds, as the verification takes it."""
 
         def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> _OnDevice:
             plan = self._laid_out(known, handed, sizes, store, kernels, watch)
@@ -222,7 +223,7 @@ class DeviceExecutable(Executable):
         )
 
     def _handed(self, feeds: Sequence[Any]) -> frozenset[str]:
-        """The names of what is fed and lies on a device."""
+        """The names of the fed values that are on a device."""
         pairs = zip(self._plan.feeds, feeds, strict=True)
         return frozenset(name for name, value in pairs if isinstance(value, DeviceArray))
 
@@ -269,7 +270,7 @@ class DeviceExecutable(Executable):
         return known
 
     def _look_at_moved(self, lowering: Lowering) -> None:
-        """Tells of what NumPy computes in between; raises if that was not allowed."""
+        """Warns of the ops that NumPy computes between launches; raises if that is not allowed."""
         from graphflow._core.compiler.lower import DisagreementError
 
         for i in _on_numpy(lowering):
@@ -341,9 +342,9 @@ class DeviceExecutable(Executable):
         kernels: KernelTable,
         watch: Watch | None = None,
     ) -> Any:
-        """The launches for the shapes of a run; None if a variable has no value, or what is fed another shape.
+        """The launches for the shapes of a run; None if a variable has no value, or a fed value has another shape.
 
-        watch: is shown what each launch has made; that plan is for no other run.
+        watch: is shown the values of each launch; a plan with a watch is for one run only.
         """
         from graphflow._core.codegen.gpu.toolkit import device_named
         from graphflow._core.compiler.added_rules import added_rules
@@ -379,7 +380,7 @@ class DeviceExecutable(Executable):
 
 
 class _OnDevice:
-    """A plan on a GPU that is to be judged: what it is fed on the device is brought there."""
+    """A plan on a GPU as the verification runs it: feeds that it expects on the device are copied there."""
 
     def __init__(self, plan: Any, feeds: Sequence[str], handed: frozenset[str]) -> None:
         self._plan = plan
@@ -396,9 +397,9 @@ class _OnDevice:
 
 
 def _on_numpy(lowering: Lowering) -> list[Instruction]:
-    """What NumPy computes of a plan for want of a kernel.
+    """The instructions of a plan that NumPy computes because they have no kernel.
 
-    What has no elements needs none; small integers, such as shapes and axes, are the host's on any device.
+    Values without elements need no kernel. Small integers, such as shapes and axes, are computed on the host anyway.
     """
     from graphflow._core.compiler.gpu.rules import FOLDED
     from graphflow._core.compiler.nodes import PythonNode
@@ -417,5 +418,5 @@ def _on_numpy(lowering: Lowering) -> list[Instruction]:
 
 
 def _array(value: Any) -> Any:
-    """What has a fed value's shape and dtype."""
+    """A fed value as an object with a shape and a dtype."""
     return value if isinstance(value, DeviceArray) else np.asarray(value)

@@ -1,4 +1,4 @@
-"""What a status that kernels have left means, as an error."""
+"""Turns the status that kernels have left into an error."""
 
 from __future__ import annotations
 

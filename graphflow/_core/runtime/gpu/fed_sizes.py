@@ -23,10 +23,9 @@ class SizeReader:
         self._part = None if sizes.part is None else assemble(sizes.part, store, kernels)
 
     def read(self, run: RunContext, feeds: Sequence[Any]) -> Sizes:
-        """The sizes for some fed values, as FedSizes.settled takes them; () if one of those that decide is not fed.
+        """The sizes for some fed values, as FedSizes.settled takes them; () if a value that decides is not fed.
 
-        What another part left on a device was made of what is fed to the run, so that it is there soon. Raises the
-        error of an operation that fails.
+        Waits for a value that another part computes on a device. Raises the error of an operation that fails.
         """
         if self._part is None or any(feeds[k] is None for k in self._sizes.taken):
             return ()

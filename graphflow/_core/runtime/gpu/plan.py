@@ -1,12 +1,12 @@
 """DevicePlan: a plan for known shapes as launches on one GPU, over memory laid out beforehand.
 
-What comes from the host in a run - feeds, the counters of random states, a cleared status - lies in one block and takes
-one copy; results share one arena; variables stay where they are. So a run allocates nothing on the device, and its
-launches are the same each time. What has no kernel is a stretch of NumPy between copies. Nothing is computed twice: an
-error is seen at the end of the run, and kernels that write variables do nothing once there was one.
+All that a run gets from the host lies in one block and takes one copy: feeds, the counters of random states, a cleared
+status. Results share one arena, and variables stay where they are. So a run allocates nothing on the device, and its
+launches are the same each time. Instructions without a kernel run on NumPy, between copies. Nothing is computed twice:
+an error is seen at the end of the run, and after an error kernels that write variables do nothing.
 
-Values may also come from other parts that ran on a GPU, and be kept there for those that follow. Such a run waits for
-the device only if one of its kernels can fail.
+Values may also come from other parts that ran on a GPU, and results may stay there for later parts. Such a run waits
+for the device only if one of its kernels can fail.
 """
 
 from __future__ import annotations
@@ -92,13 +92,13 @@ class DevicePlan:
         plain = self._cut(kernels)
         self._segments = cut_after(plain, self._batches, self._last_fetched(), self._written)
         self._needed = len(plain)
-        """The segments that make what is fetched; the GPU may still be at work on others when a run ends."""
+        """The segments that compute fetched values; the GPU may still be at work on others when a run ends."""
         self._lay_out()
 
     # ---- what runs where --------------------------------------------------------------------------------------------
 
     def _compact(self, name: str) -> Value | None:
-        """Where a fetched value lies, side by side."""
+        """The contiguous copy of a fetched value."""
         value = self._lowering.values.get(name)
         if value is None or value.contiguous:
             return value
@@ -134,7 +134,7 @@ class DevicePlan:
         return [self._cells[root] for node in group.nodes for root in node.variables]
 
     def _last_fetched(self) -> int:
-        """The number of the last group that makes what is fetched, or writes a variable that is."""
+        """The number of the last group that computes a fetched value, or writes a fetched variable."""
         roots = {value.root for value in self._fetched.values() if value is not None}
         numbers = [
             number
@@ -145,7 +145,7 @@ class DevicePlan:
         return max(numbers, default=-1)
 
     def _takes_made(self, before: Sequence[PythonNode], node: PythonNode) -> bool:
-        """Whether a node takes a view of what those before make, which is on the device only after them."""
+        """Whether a node takes a view of a value that earlier nodes compute, which is there only after them."""
         made = {root for n in before for root in n.makes}
         inside = {o for n in before for o in n.instruction.outputs}
         names = [n for n in node.instruction.taken() if n not in inside]
@@ -171,7 +171,7 @@ class DevicePlan:
     # ---- memory ------------------------------------------------------------------------------------------------------
 
     def _lay_out(self) -> None:
-        """Takes the memory that every run uses; ResourceExhaustedError if the device has not so much."""
+        """Allocates the memory that all runs use; ResourceExhaustedError if the device has not so much."""
         lowering = self._lowering
         asked = {
             number: node
@@ -255,7 +255,7 @@ class DevicePlan:
         return self._root(value.root, value.dtype)[lowest(value) :]
 
     def _fetched_array(self, name: str, value: Value) -> Any:
-        """A fetched value's memory: asked for in every run, if cutting it out anew takes longer than to copy it."""
+        """A fetched value's memory, kept since making the array anew for each run takes longer than to copy it."""
         found = self._leaving.get(name)
         if found is None:
             found = self._leaving[name] = self._array(value)[: value.size]
@@ -267,7 +267,7 @@ class DevicePlan:
     # ---- launches ----------------------------------------------------------------------------------------------------
 
     def _bind(self) -> None:
-        """Makes the launches, for the memory in which variables and everything else lie now."""
+        """Makes the launches, for the addresses that variables and all else have now."""
         for name, cell in self._cells.items():
             if cell.shape() != self._shapes[name]:
                 raise Unusable
@@ -315,7 +315,7 @@ class DevicePlan:
         )
 
     def launch_once(self) -> None:
-        """Starts the launches of a run on the values that are there, and waits for nothing; for measuring."""
+        """Starts the launches of a run on the present values, and does not wait; for measuring."""
         with self._device.current():
             for segment in self._segments:
                 if isinstance(segment, DeviceSegment):
@@ -333,7 +333,7 @@ class DevicePlan:
         return [n.instruction.describe() for g in self.groups for n in g.nodes if isinstance(n, PythonNode)]
 
     def describe(self) -> str:
-        """What runs, in a few lines."""
+        """The launches as text, in a few lines."""
         lines = []
         for segment in self._segments:
             if isinstance(segment, HostSegment):
@@ -350,9 +350,9 @@ class DevicePlan:
     def run(
         self, run: RunContext, feeds: Sequence[Any], keeps: Container[str] = frozenset()
     ) -> tuple[Any, ...]:
-        """One run; of what is fetched, `keeps` stays on the device, as DeviceArrays.
+        """One run; the fetched values in `keeps` stay on the device, as DeviceArrays.
 
-        Unusable, before anything happened, if variables have no values of the known shapes.
+        Raises Unusable, before anything has happened, if variables have no values of the known shapes.
         """
         with self._lock:
             if any(cell.shape() != self._shapes[name] for name, cell in self._cells.items()):
@@ -380,7 +380,7 @@ class DevicePlan:
                 raise
 
     def _find_variables(self) -> None:
-        """Sees to it that the device has the variables' newest values, where the launches look for them."""
+        """Brings the newest values of variables to the addresses that the launches read."""
         blocks = {name: cell.block(self._device) for name, cell in self._cells.items()}
         if any(blocks[name] is not self._bound[name] for name in blocks):
             self._bind()
@@ -422,7 +422,7 @@ class DevicePlan:
         return self._lowering.constants[name] if value is None else self._copied(value)
 
     def _copied(self, value: Value) -> Any:
-        """What lies on the device, once that has done what it was asked for, with the strides that it has there."""
+        """A value from the device, with the strides that it has there, after the work that was started before."""
         with self._device.current():
             block = self._array(value)
             start = value.offset - lowest(value)
@@ -439,7 +439,7 @@ class DevicePlan:
     def _begin_fetching(
         self, objects: dict[str, Any], keeps: Container[str]
     ) -> tuple[dict[str, Any], dict[str, Value]]:
-        """What is fetched and there, or kept on the device; and what is on its way to the host."""
+        """Starts the copies to the host; returns the fetched values that need none, and those under way."""
         device = self._device
         found: dict[str, Any] = {}
         coming: dict[str, Value] = {}
@@ -461,7 +461,7 @@ class DevicePlan:
         return found, coming
 
     def lies_on_device(self, name: str) -> bool:
-        """Whether a value that is fetched has its place on the device, rather than with NumPy."""
+        """Whether a fetched value is on the device, rather than with NumPy."""
         value = self._fetched[name]
         return value is not None and name not in self._lowering.constants and bool(value.size)
 
@@ -474,7 +474,7 @@ class DevicePlan:
         return self._lowering.constants[name]
 
     def _fetched_values(self, found: dict[str, Any], coming: dict[str, Value]) -> tuple[Any, ...]:
-        """What is fetched, once it is there. Waits if something comes to the host, or may have failed."""
+        """The fetched values. Waits if some of them come to the host, or if a kernel may have failed."""
         if coming or self._fallible:
             self._outbox.wait()
             raise_failure(self._outbox.status.tolist(), self.groups)
@@ -484,7 +484,7 @@ class DevicePlan:
         return tuple([found[name] for name in self._plan.fetches])
 
     def _look_for_failure(self) -> None:
-        """Raises the error of a kernel so far, before the host computes with what it has left, or changes anything."""
+        """Raises the error of a kernel so far, before the host uses its results or changes anything."""
         with self._device.current():
             self._outbox.fetch(self._inbox.status, {})
         self._outbox.wait()

@@ -1,8 +1,7 @@
-"""The parts of a plan on a GPU that run one after the other: launches, and what NumPy computes between them.
+"""The segments of a plan on a GPU, which run one after the other: launches, and what NumPy computes between them.
 
-What is fetched may be made long before the last launch, as a loss is before the step that follows from it. Then the
-launches are cut there: the value is on its way to the host, and the host on its way to the next run, while the GPU is
-still at work.
+A fetched value may be computed long before the last launch, as a loss is before the gradients. Then the launches are
+cut behind it. The value is copied to the host, and the host goes on to the next run, while the GPU is still at work.
 """
 
 from __future__ import annotations
@@ -17,24 +16,24 @@ from graphflow._core.compiler.fuse import Group
 from graphflow._core.runtime.gpu.cells import DeviceCell
 
 _CAPTURED_AFTER: Final = 2
-"""Plain runs before the launches are captured: the first compiles and loads the kernels."""
+"""Runs without capture before the launches are captured: the first compiles and loads the kernels."""
 _WORTH_A_CUT: Final = 4
-"""Launches after the last fetched value for which a run ends before the GPU does."""
+"""If so many launches follow the last fetched value, a run ends before the GPU has done them."""
 
 
 @dataclass
 class DeviceSegment:
     """Launches without the host in between.
 
-    groups: what is launched, with the numbers of the groups. written: the variables that they write. captures: whether
-    many runs are to start all launches at once, as a CUDA graph.
+    groups: the groups that are launched, with their numbers. written: the variables that they write. captures: whether
+    to start all launches at once, as a CUDA graph, since many runs follow.
     """
 
     groups: list[tuple[int, Group]]
     works: list[Work] = field(default_factory=list)
     written: list[DeviceCell] = field(default_factory=list)
     fallible: bool = False
-    """Whether a kernel may leave a status; found once, since every run asks."""
+    """Whether a kernel may leave a status; computed once, since every run asks."""
     captures: bool = True
     _replay: Callable[[], None] | None = None
     """Starts all of `works` at once."""
@@ -61,7 +60,7 @@ class DeviceSegment:
 
 @dataclass
 class HostSegment:
-    """What NumPy computes, as a function of values from the device."""
+    """Instructions that NumPy computes, as a function of values from the device."""
 
     part: Any
     inputs: list[str]

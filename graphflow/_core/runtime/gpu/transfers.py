@@ -1,10 +1,9 @@
-"""What goes into a plan on a GPU and what comes out of it: one copy for all that the host gives, one buffer for what
-it takes.
+"""The transfers of a plan on a GPU: one copy for all that the host gives, one buffer for all that it takes.
 
-Copies go on while the GPU computes. Of what is sent there are two buffers, so that the next run may fill one while the
-other is on its way. Much of it goes to memory beside that which kernels read, in a stream of its own: the bytes cross
-the bus while the run before computes, and are then copied on the device, which takes a hundredth of the time. What is
-fetched leaves in a third stream, as soon as it is made.
+Copies go on while the GPU computes. There are two buffers for sending, so that the next run may fill one while the
+other is sent. Large inputs go in a stream of their own to memory that kernels do not read: the bytes cross the bus
+while the run before computes, and are then copied on the device, which takes a hundredth of the time. Fetched values
+leave in a third stream, as soon as they are computed.
 """
 
 from __future__ import annotations
@@ -27,11 +26,11 @@ if TYPE_CHECKING:
 
 _ALIGNMENT: Final = 256
 _MUCH: Final = 256 << 10
-"""Bytes whose way over the bus is worth a copy on the device and the order of two streams."""
+"""From so many bytes on, sending in a stream of its own is worth the copy on the device."""
 
 
 def bytes_of(value: Value) -> int:
-    """The size of a value that lies side by side."""
+    """The bytes of a contiguous value."""
     return value.size * np.dtype(value.dtype).itemsize
 
 
@@ -50,7 +49,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class _Buffer:
-    """Memory of the host that is sent; when it was, and when the device has taken what came of it."""
+    """Memory of the host that is sent, with the events after sending it and after the device has copied it on."""
 
     memory: Any
     sent: Any
@@ -58,9 +57,9 @@ class _Buffer:
 
 
 class Inbox:
-    """The memory of a plan for what it is given: by the host in one block, by other parts in another.
+    """The memory of a plan for its inputs: those from the host in one block, those from other parts in another.
 
-    values: where each feed lies. handed: the feeds that come as DeviceArrays. asked: the nodes that ask the host for
+    values: the layout of each feed. handed: the feeds that come as DeviceArrays. asked: the nodes that ask the host for
     words, by number.
     """
 
@@ -99,7 +98,7 @@ class Inbox:
         return self._sent.total >= _MUCH
 
     def allocate(self) -> None:
-        """Takes the memory; ResourceExhaustedError if there is not so much. The device's lock is held."""
+        """Allocates the memory; ResourceExhaustedError if there is not so much. The device's lock is held."""
         device = self._device
         self._received = device.allocate(self._sent.total, "uint8")
         self._copied = device.allocate(self._kept.total, "uint8")
@@ -107,7 +106,7 @@ class Inbox:
         self._beside = [device.allocate(self._sent.total, "uint8") for _ in range(copies)]
 
     def prepare(self, fallible: bool) -> None:
-        """Readies the buffers of the host. fallible: whether a run may leave a status, so that the next clears it."""
+        """Makes the buffers of the host. fallible: whether a run may leave a status, which the next run clears."""
         device = self._device
         self._always = fallible or bool(self._fed) or bool(self._asked)
         self._buffers = [
@@ -142,7 +141,7 @@ class Inbox:
         return None
 
     def send(self, run: RunContext, given: Mapping[str, Any]) -> None:
-        """Brings what a run is given to the device, in the order of its stream."""
+        """Copies the inputs of a run to the device, in the order of its stream."""
         device = self._device
         if self._always:
             self._turn = 1 - self._turn
@@ -182,7 +181,7 @@ class Inbox:
             part(buffer, start, node.words, "int64")[:] = node.before(run)
 
     def _take(self, name: str, array: DeviceArray) -> None:
-        """Copies what another part made, unless it is what was copied last: it does not change."""
+        """Copies a value of another part, unless it is the array that was copied last: arrays do not change."""
         last = self._last.get(name)
         if last is None or last() is not array:
             if name not in self._targets:
@@ -192,7 +191,7 @@ class Inbox:
 
 
 class Outbox:
-    """The host's memory for what a plan gives back."""
+    """The host's memory for the results of a plan."""
 
     def __init__(self, values: Mapping[str, Value | None]) -> None:
         self._layout = Layout()
@@ -208,7 +207,7 @@ class Outbox:
         self._made, self._there = device.event(), device.event()
 
     def fetch(self, status: Any, arrays: Mapping[str, Any]) -> None:
-        """Has the status and some values come, once the device has done what it was asked for so far.
+        """Starts the copies of the status and of some values, after the work that was started before.
 
         The device's lock is held.
         """
@@ -221,7 +220,7 @@ class Outbox:
         self._there.record(device.departures)
 
     def wait(self) -> None:
-        """Returns when all that was asked for is there."""
+        """Returns when the copies are done."""
         self._device.wait_for(self._there)
 
     @property

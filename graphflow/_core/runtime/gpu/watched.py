@@ -1,8 +1,8 @@
-"""WatchedPlan: a plan on a GPU that runs launch by launch, and shows what each has left.
+"""WatchedPlan: a plan on a GPU that runs launch by launch, and shows the values of each.
 
-It is laid out as the plan itself is, in an arena that is shared the same way and with the same launches, so that what
-is wrong there is wrong here. After each launch the host waits, and reads what it has made before another value comes to
-lie there. Launches are not captured, and NumPy's instructions in between run one by one.
+It has the same layout and the same launches as the plan itself, so that a fault of the plan comes here, too. After each
+launch the host waits, and reads the launch's values before others overwrite them. Launches are not captured, and
+NumPy's instructions in between run one by one.
 """
 
 from __future__ import annotations
