@@ -223,7 +223,7 @@ def _seconds_of_step(step):
 
 def _traffic(target):
     """Messages and bytes that all tasks have sent or got from clients; None where the module does not count them."""
-    from graphflow._core.cluster.server.control import cluster_status
+    from graphflow._core.cluster.client.control import cluster_status
 
     traffic = [task["traffic"] for task in cluster_status(target)]
     return [sum(t[key] for t in traffic) for key in ("messages_out", "messages_in", "bytes_out", "bytes_in")]

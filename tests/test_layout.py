@@ -52,7 +52,7 @@ CIRCLES: Final = 7
 LONGEST_FILE: Final = 500
 """Lines of a file of the library."""
 
-LONGER: Final[Mapping[str, int]] = {"graphflow._core.cluster.server.service": 600}
+LONGER: Final[Mapping[str, int]] = {}
 """The files that are longer, and their lines."""
 
 MOST_FILES: Final = 20

@@ -350,7 +350,7 @@ class Session(BaseSession):
         their next run raises AbortedError. UnavailableError if a task does not answer.
         """
         if target:
-            from graphflow._core.cluster.server import control
+            from graphflow._core.cluster.client import control
 
             control.reset(target, containers, cluster_keys=config.cluster_keys if config else "")
 

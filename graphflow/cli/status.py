@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import graphflow.errors as errors
+from graphflow._core.cluster.client.control import cluster_journals, cluster_status
 from graphflow._core.cluster.protocol.journal import read
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_steps
-from graphflow._core.cluster.server.control import cluster_journals, cluster_status
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError

@@ -62,7 +62,7 @@ from graphflow.train.batching import batch as batch
 from graphflow.train.batching import batch_join as batch_join
 from graphflow._core.cluster.client.device_setter import byte_size_load_fn as byte_size_load_fn
 from graphflow.train.checkpoint_management import checkpoint_exists as checkpoint_exists
-from graphflow._core.cluster.server.control import cluster_status as cluster_status
+from graphflow._core.cluster.client.control import cluster_status as cluster_status
 from graphflow.train.decays import cosine_decay as cosine_decay
 from graphflow.train.decays import cosine_decay_restarts as cosine_decay_restarts
 from graphflow.train.steps import create_global_step as create_global_step
@@ -101,7 +101,7 @@ from graphflow.train.batching import shuffle_batch as shuffle_batch
 from graphflow.train.batching import shuffle_batch_join as shuffle_batch_join
 from graphflow.train.producers import slice_input_producer as slice_input_producer
 from graphflow.train.queue_runner import start_queue_runners as start_queue_runners
-from graphflow._core.cluster.server.control import stop_cluster as stop_cluster
+from graphflow._core.cluster.client.control import stop_cluster as stop_cluster
 from graphflow.train.producers import string_input_producer as string_input_producer
 from graphflow.summary.writer import summary_iterator as summary_iterator
 from graphflow._core.cluster.environment import task_from_environment as task_from_environment

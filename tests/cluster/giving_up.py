@@ -38,7 +38,7 @@ class Cluster:
 
     def nothing_is_kept(self) -> bool:
         return not any(
-            len(s._service._takings) or s._service.protocol.master.unsettled or s._service._contexts
+            len(s._service.steps.takings) or s._service.protocol.master.unsettled or s._service.steps.contexts
             for s in self.servers
         )
 

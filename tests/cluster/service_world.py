@@ -14,28 +14,26 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import graphflow as gf
-from graphflow._core.cluster import status
 from graphflow._core.cluster.client import remote
 from graphflow._core.cluster.protocol.journal import Journal
 from graphflow._core.cluster.protocol.machine import Event, Instruction, StepEvent
 from graphflow._core.cluster.protocol.replay import replay_data
 from graphflow._core.cluster.protocol.step_record import StepRecord, replay_steps
 from graphflow._core.cluster.protocol.task import TaskProtocol
-from graphflow._core.cluster.server import admin, greetings, registrations, service
+from graphflow._core.cluster.server.service import Service
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.progress import Progress
-from graphflow._core.transport import dropped
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.message import Kind, Message
-from graphflow._core.transport.sockets import MOST_STRANGER_BYTES
+from graphflow._core.transport.sockets import MOST_STRANGER_BYTES, Sockets
 
 TASKS = tuple(f"/job:{job}/replica:0/task:{i}" for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))
 ACCESS = Access("secret", None)
@@ -84,13 +82,12 @@ class Node:
         self.calls: deque[Callable[[], None]] = deque()
         self.work: list[Callable[[], None]] = []
         self.channels_closed: list[bytes] = []
-        world.made = self
         store = ResourceStore()
         planner = store.planner = Planner(CONFIG, device_names(task, CONFIG), task)
-        self.service = service.Service(
+        self.service = Service(
             task, device_names(task, CONFIG), dict(zip(TASKS, TASKS, strict=True)), incarnation, store,
             lambda plan, options: planner.executable(plan, store, options, borrows=True),
-            ACCESS, lambda: None, tcp_only=True,
+            ACCESS, lambda: None, True, cast(Sockets, self), self, lambda: world.now,
         )  # fmt: skip
         self.store = store
         self.service.protocol.journal = Journal(None)
@@ -152,21 +149,13 @@ class Node:
 class World:
     """The tasks and the ways between them."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, seed: int) -> None:
+    def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
         self.now = 1000.0
         self.numbers = count(1 << 32, 1 << 33)
         self.links: dict[Way, _Link] = {}
         self.nodes: dict[str, Node] = {}
         self.clients: dict[bytes, Client] = {}
-        self.made: Any = None
-        clock = SimpleNamespace(
-            monotonic=lambda: self.now, perf_counter=lambda: self.now, time=lambda: self.now
-        )
-        for module in (service, admin, greetings, registrations, status, dropped):
-            patch.setattr(module, "time", clock)
-        patch.setattr(service, "Sockets", lambda *_: self.made)
-        patch.setattr(service, "ThreadPool", lambda: self.made)
         for task in TASKS:
             self.start(task)
 

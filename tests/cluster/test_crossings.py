@@ -34,7 +34,7 @@ def test_what_waits_on_another_device_of_a_step_that_has_failed_takes_nothing_an
     stack: ExitStack, tmp_path: Path
 ) -> None:
     server = serve(stack, spec_of(stack, local=1), "local", config=gf.ConfigProto(device_count={"CPU": 2}))
-    store = server._service._store
+    store = server._service.store
     with gf.device("/cpu:1"):
         queue = gf.FIFOQueue(10, [gf.float32], shapes=[[]])
         taken = queue.dequeue()

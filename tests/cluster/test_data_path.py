@@ -116,13 +116,13 @@ def test_training_over_two_tasks_keeps_no_memory(servers: list[Any]) -> None:
             session.run(gf.global_variables_initializer())
             losses = [session.run([train, loss], {x: batch})[1] for _ in range(40)]
             files = len(os.listdir("/proc/self/fd")) if sys.platform.startswith("linux") else 0
-            sizes = [s._service._sharing.memory.size for s in servers]
+            sizes = [s._service.sharing.memory.size for s in servers]
             losses += [session.run([train, loss], {x: batch})[1] for _ in range(100)]
             assert np.isfinite(losses).all() and (np.diff(losses) < 0).all()
             if files:
                 assert abs(len(os.listdir("/proc/self/fd")) - files) <= 6
             for server, size in zip(servers, sizes, strict=True):
-                assert server._service._sharing.memory.size <= size + (4 << 20)
+                assert server._service.sharing.memory.size <= size + (4 << 20)
 
 
 def test_a_variable_that_is_lent_once_is_then_read_where_it_is(servers: list[Any], monkeypatch: Any) -> None:
@@ -140,9 +140,9 @@ def test_a_variable_that_is_lent_once_is_then_read_where_it_is(servers: list[Any
         with gf.Session(worker.target) as session:
             session.run(gf.global_variables_initializer())
             assert [session.run(largest) for _ in range(10)] == [1.0] * 10
-            held = servers[0]._service._store.variables()[0].value
+            held = servers[0]._service.store.variables()[0].value
             assert session.run(largest) == 1.0
-            assert servers[0]._service._store.variables()[0].value is held and not copies
+            assert servers[0]._service.store.variables()[0].value is held and not copies
 
 
 def test_a_step_counts_as_active_once_with_however_many_devices_at_work() -> None:

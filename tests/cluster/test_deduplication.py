@@ -321,7 +321,7 @@ def test_a_run_that_waits_does_not_keep_others_from_changing_variables_in_place(
         taken, put = queue.dequeue(), queue.enqueue([1.0])
         v = gf.Variable(np.zeros(3, np.float32))
         more = gf.assign_add(v, [1.0, 1.0, 1.0]).op
-    store = ps._service._store
+    store = ps._service.store
     with ThreadPoolExecutor(1) as pool, gf.Session(worker.target) as session:
         session.run(v.initializer)
         waits = pool.submit(session.run, taken)

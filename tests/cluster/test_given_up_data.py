@@ -205,7 +205,7 @@ def test_what_was_taken_for_a_session_that_is_closed_comes_again(
 
         thread = threading.Thread(target=take)
         thread.start()
-        until(lambda: any(c.takings for s in cluster.servers for c in [*s._service._contexts.values()]))
+        until(lambda: any(c.takings for s in cluster.servers for c in [*s._service.steps.contexts.values()]))
         other.close()
         thread.join()
         assert ended
@@ -314,7 +314,7 @@ def test_a_record_that_waits_for_room_in_a_queue_is_read_again(
         else:
             thread = threading.Thread(target=_ended, args=(other, put))
             thread.start()
-            until(lambda: any(c.takings for c in [*cluster.servers[0]._service._contexts.values()]))
+            until(lambda: any(c.takings for c in [*cluster.servers[0]._service.steps.contexts.values()]))
             if end == "close":
                 other.close()
             else:

@@ -94,7 +94,7 @@ def test_a_client_that_was_forgotten_says_hello_again(server: Any) -> None:
             service = server._service
             done: list[bool] = []
             later = time.monotonic() + 2 * sessions.LEASE_SECONDS
-            service.sockets.call(lambda: service._tell(Tick(later)))
+            service.sockets.call(lambda: service.tell(Tick(later)))
             service.sockets.call(lambda: done.append(not service.protocol.sessions.sessions))
             while not done:
                 time.sleep(0.01)
@@ -149,7 +149,7 @@ def test_what_is_dropped_is_counted_and_logged_now_and_then(caplog: pytest.LogCa
 def test_answers_to_strangers_are_few(server: Any, client: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dropped, "time", SimpleNamespace(monotonic=lambda: 100.0))  # No second passes.
     service = server._service
-    service._answers = Rate(50)
+    service.handshake._answers = Rate(50)
     for n in range(1, 2000):
         client.send_multipart([bytes(f) for f in Message(Kind.RUN, n).frames()])
     deadline = time.monotonic() + 20

@@ -214,6 +214,6 @@ def test_what_operations_keep_for_a_session_goes_with_it() -> None:
         servers = serve_all(stack, spec_of(stack, part=2))
         list(run(randomness, lambda part: f"/job:part/task:{part % 2}", servers[0].target, gf.ConfigProto()))
         deadline = time.monotonic() + 10.0
-        while any(server._service._kept for server in servers) and time.monotonic() < deadline:
+        while any(server._service.subgraphs.kept for server in servers) and time.monotonic() < deadline:
             time.sleep(0.02)
-        assert [server._service._kept for server in servers] == [{}, {}]
+        assert [server._service.subgraphs.kept for server in servers] == [{}, {}]

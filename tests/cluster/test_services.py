@@ -29,13 +29,14 @@ def _leftovers(world: World) -> dict[str, Any]:
         s = node.service
         tables = {
             "executables": s.protocol.master.executables, "steps": s.protocol.master.steps,
-            "unsettled": s.protocol.master.unsettled, "plans": s._plans,
+            "unsettled": s.protocol.master.unsettled, "plans": s.registrar.plans,
             "registering": s.protocol.registrations.open,
             "parts": s.protocol.worker.parts, "partners": s.protocol.worker.partners,
             "active": s.protocol.worker.active,
-            "contexts": s._contexts, "kept": s._kept, "tasks of": s._tasks_of, "greeting": s._greeting,
+            "contexts": s.steps.contexts, "kept": s.subgraphs.kept, "tasks of": s.registrar.tasks_of,
+            "greeting": s.handshake.waiting,
             "sessions": s.protocol.sessions.sessions, "sockets": s.protocol.sessions.sockets,
-            "queries": s.protocol.queries.open, "answers": s._admin._gathered,
+            "queries": s.protocol.queries.open, "answers": s.admin.gathered,
         }  # fmt: skip
         found.update({f"{name} of {task}": list(t) for name, t in tables.items() if t})
     return found
@@ -63,10 +64,10 @@ def _end(world: World) -> None:
     ids=["quiet", "cut now and then", "cut all the time", "killed", "reset and aborted"],
 )
 def test_whatever_is_cut_and_dies_all_come_to_their_end(
-    monkeypatch: pytest.MonkeyPatch, planned: Mapping[str, Plan], cuts: float, kills: float, asks: float
+    planned: Mapping[str, Plan], cuts: float, kills: float, asks: float
 ) -> None:
     for seed in range(8):
-        world = World(monkeypatch, seed)
+        world = World(seed)
         chance = world.random
         clients = [Client(world, master, planned, 5) for master in TASKS]
         clients[0].initialize = True
@@ -103,8 +104,8 @@ def test_whatever_is_cut_and_dies_all_come_to_their_end(
 
 
 @pytest.fixture
-def world(monkeypatch: pytest.MonkeyPatch) -> World:
-    return World(monkeypatch, 1)
+def world() -> World:
+    return World(1)
 
 
 def _reset_or_abort(world: World, client: Client, session: str) -> None:
@@ -177,7 +178,9 @@ def test_who_cannot_read_a_message_says_that_what_was_there_is_gone(
     client = _counting(world, planned)
     _until(world, Kind.STEP, MASTER, PS)
     world.link((world.nodes[MASTER].identity, PS)).queue.popleft()
-    world.nodes[PS].service._unreadable(world.nodes[MASTER].identity, SharedMemoryError("no more files"))
+    world.nodes[PS].service.handshake.unreadable(
+        world.nodes[MASTER].identity, SharedMemoryError("no more files")
+    )
     assert world.nodes[MASTER].identity in world.nodes[PS].channels_closed
     world.settle(client)
     assert client.state == "done" and _counted(world) == 3.0
@@ -188,11 +191,11 @@ def test_who_says_goodbye_does_not_see_its_local_channel_end(
     world: World, planned: Mapping[str, Plan]
 ) -> None:
     _counting(world, planned)
-    world.nodes[OTHER].service._say_goodbye()
+    world.nodes[OTHER].service.links.say_goodbye()
     world.settle()
     for task in (PS, MASTER):
         node = world.nodes[task]
-        assert node.service._peers[OTHER].left and not node.channels_closed
+        assert node.service.links.peers[OTHER].left and not node.channels_closed
 
 
 def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_its_place(
@@ -200,7 +203,7 @@ def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_it
 ) -> None:
     client = _counting(world, planned)
     old = world.nodes[OTHER]
-    old.service._greet(old.service._peers[PS], True)
+    old.service.links.greet(old.service.links.peers[PS], True)
     late = (old.identity, PS)
     hello = world.link(late).queue.pop()
     world.kill(OTHER)
@@ -215,15 +218,15 @@ def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_it
 
 def test_a_hello_that_was_said_before_the_other_was_forgotten_counts_for_nothing(world: World) -> None:
     one, other = (world.nodes[task].service for task in (PS, OTHER))
-    one._greet(one._peers[OTHER], True)
+    one.links.greet(one.links.peers[OTHER], True)
     world.settle()
-    assert one._peers[OTHER].incarnation and other._peers[PS].incarnation
-    other._greet(other._peers[PS], False)
+    assert one.links.peers[OTHER].incarnation and other.links.peers[PS].incarnation
+    other.links.greet(other.links.peers[PS], False)
     one.lost(OTHER)
     world._deliver((world.nodes[OTHER].identity, PS))
-    assert not one._peers[OTHER].incarnation
+    assert not one.links.peers[OTHER].incarnation
     world.settle()
-    assert one._peers[OTHER].incarnation and other._peers[PS].incarnation
+    assert one.links.peers[OTHER].incarnation and other.links.peers[PS].incarnation
 
 
 def _ask(world: World, master: str, kind: Kind, session: str) -> list[str]:
@@ -287,7 +290,7 @@ def test_a_registration_under_way_ends_with_the_session_that_a_reset_ends(
     while not service.protocol.registrations.open:
         world.step()
         client.go_on()
-    service._reset({})
+    service.reset({})
     assert not service.protocol.registrations.open
     while client.log[-1][0] != "FAILED":
         world.step()
@@ -300,7 +303,7 @@ def test_a_reset_that_is_late_ends_the_steps_of_sessions_that_were_made_meanwhil
 ) -> None:
     client = _counting(world, planned)
     _until(world, Kind.TENSOR, OTHER, PS)
-    world.nodes[PS].service._reset({"containers": []})
+    world.nodes[PS].service.reset({"containers": []})
     world.settle(client)
     assert any("Session.reset()" in str(entry) for entry in client.log)
     assert client.state == "done" and _counted(world) == 3.0
@@ -328,14 +331,14 @@ def test_a_step_that_comes_twice_or_without_its_plan_leaves_nothing(
     client = _counting(world, planned, 1)
     world.settle(client)
     ps, master = world.nodes[PS].service, world.nodes[MASTER]
-    peer = ps._senders[master.identity]
+    peer = ps.links.senders[master.identity]
     incarnation = int.from_bytes(master.identity, "little")
     step = 1 << 20
-    ps._from_peer(
+    ps.from_peer(
         peer, Message(Kind.TENSOR, incarnation, step, tensors=[np.zeros(1, np.int32), np.float32(1)])
     )
     for _ in range(2):
-        ps._from_peer(peer, Message(Kind.STEP, incarnation, step, 1))
+        ps.from_peer(peer, Message(Kind.STEP, incarnation, step, 1))
     assert not ps.protocol.worker.active
     world.settle()
     assert not _leftovers(world) and not ps.protocol.worker.early

@@ -33,12 +33,15 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
     service = server._service
     assert len(service.protocol.sessions.departed) <= MOST_SESSIONS  # It has a limit, and forgets the oldest.
     owners: dict[str, Any] = {
-        "service": service, "master": service._master, "worker": service._worker, "queries": service.protocol.queries,
+        "service": service, "master": service.protocol.master, "worker": service.protocol.worker,
+        "queries": service.protocol.queries,
         "sessions": service.protocol.sessions, "registrations": service.protocol.registrations,
-         "admin": service._admin,
-        "sockets": service.sockets, "links": service.sockets._peers, "sharing": service._sharing,
-        "once": service._once._records, "takings": service._takings, "files": service.sockets._files,
-        "store": service._store, "groups": service._groups,
+         "admin": service.admin, "registrar": service.registrar, "handshake": service.handshake,
+         "steps": service.steps, "subgraphs": service.subgraphs, "reports": service.reports, "to": service.links,
+        "sockets": service.sockets, "links": service.sockets._peers, "sharing": service.sharing,
+        "runs": service.steps.deduplicator.machine.runs, "takings": service.steps.takings,
+        "files": service.sockets._files,
+        "store": service.store, "groups": service.groups,
     }  # fmt: skip
     found = {}
     for owner, thing in owners.items():

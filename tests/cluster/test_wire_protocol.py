@@ -7,7 +7,7 @@ import struct
 from pathlib import Path
 
 from graphflow._core.cluster.protocol import master_steps, sessions, task_steps
-from graphflow._core.cluster.server import admin, fields, greetings, registrations
+from graphflow._core.cluster.server import admin, fields, handshake, registrar
 from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
 from graphflow._core.transport import (
@@ -112,8 +112,8 @@ def test_the_limits_are_those_of_the_page() -> None:
         fields._MOST_NAME,
         sessions.MOST_SOCKETS,
         sessions.MOST_SESSIONS,
-        greetings.MOST_GREETINGS,
-        registrations.MOST_PLANS,
+        handshake.MOST_GREETINGS,
+        registrar.MOST_PLANS,
         master_steps.MOST_STEPS,
         task_steps.MOST_EARLY_STEPS,
         task_steps.MOST_EARLY_BYTES,
@@ -125,4 +125,4 @@ def test_the_limits_are_those_of_the_page() -> None:
         f"at most {admin.MOST_QUERY_SECONDS:.0f}" in PAGE and f"by default {admin.QUERY_SECONDS:.0f}" in PAGE
     )
     assert f"for {sessions.LEASE_SECONDS:.0f} seconds" in PAGE
-    assert f"by default {greetings.CONNECT_SECONDS:.0f}" in PAGE
+    assert f"by default {handshake.CONNECT_SECONDS:.0f}" in PAGE

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import platform
-import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from graphflow._core.cluster.protocol.master_steps import MasterSteps
-from graphflow._core.cluster.protocol.sessions import Sessions
-from graphflow._core.cluster.protocol.task_steps import TaskSteps
+from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.deduplicator import Deduplicator
+from graphflow._core.cluster.server.links import Links
 from graphflow._core.common.timeouts import RATE_SAMPLE_SECONDS, RATE_SECONDS
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.transport.sockets import Sockets
 
 
 class Status:
@@ -25,26 +22,23 @@ class Status:
 
     def __init__(
         self,
-        address: str,
-        devices: Sequence[str],
-        incarnation: int,
+        links: Links,
         store: ResourceStore,
-        master: MasterSteps,
-        worker: TaskSteps,
-        sockets: Sockets,
+        protocol: TaskProtocol,
         deduplicator: Deduplicator,
+        clock: Callable[[], float],
     ) -> None:
-        self.address = address
-        self._devices = devices
-        self._incarnation = incarnation
+        self._links = links
         self._store = store
-        self._master = master
-        self._worker = worker
-        self._sockets = sockets
+        self._sockets = links.sockets
+        self._protocol = protocol
+        self._master = protocol.master
+        self._worker = protocol.worker
+        self._deduplicator = deduplicator
+        self._clock = clock
         self.tasks_lost = 0
         """How often another task was lost."""
-        self._deduplicator = deduplicator
-        self._begun = time.monotonic()
+        self._begun = clock()
         self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
 
     def tick(self, now: float) -> None:
@@ -54,20 +48,21 @@ class Status:
             while now - self._samples[0][0] > RATE_SECONDS and len(self._samples) > 2:
                 self._samples.popleft()
 
-    def facts(self, sessions: Sessions) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
         """All of it, as data."""
-        now = time.monotonic()
+        now = self._clock()
         then, begun, taken = self._samples[0]
         seconds = max(now - then, 1e-3)
+        sessions = self._protocol.sessions
         owners = list(sessions.sockets.values())
         return {
-            "address": self.address,
+            "address": self._links.address,
             "state": "serving",
-            "incarnation": f"{self._incarnation:016x}",
+            "incarnation": f"{self._links.incarnation:016x}",
             "uptime_seconds": round(now - self._begun, 3),
             "host": platform.node(),
             "pid": os.getpid(),
-            "devices": list(self._devices),
+            "devices": list(self._links.devices),
             "sessions": [
                 {"session": s, "threads": owners.count(s), "heard_seconds_ago": round(now - found.heard, 3)}
                 for s, found in sessions.sessions.items()

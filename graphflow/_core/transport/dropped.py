@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 from typing import Final
 
 from graphflow._core.common.timeouts import DROPPED_LOG_SECONDS
@@ -36,16 +37,20 @@ class Dropped:
 
 
 class Rate:
-    """Allows so many events a second, and at most as many at once. For one thread."""
+    """Allows so many events a second, and at most as many at once. For one thread.
 
-    def __init__(self, most: int) -> None:
+    clock: seconds that never go back.
+    """
+
+    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._most = most
         self._left = float(most)
-        self._then = time.monotonic()
+        self._clock = clock
+        self._then = clock()
 
     def allows(self) -> bool:
         """Whether one more event may happen now."""
-        now = time.monotonic()
+        now = self._clock()
         self._left = min(self._most, self._left + (now - self._then) * self._most)
         self._then = now
         if self._left < 1:

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.cluster.client.control import address_of, no_answer
 from graphflow._core.cluster.failures import from_details
 from graphflow._core.cluster.here import RunsHere, find
-from graphflow._core.cluster.server.control import address_of, no_answer
 from graphflow._core.cluster.server.step_trace import merged
 from graphflow._core.cluster.server.told import Told
 from graphflow._core.cluster.stage_text import stage_text

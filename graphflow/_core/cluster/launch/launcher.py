@@ -22,9 +22,9 @@ from types import FrameType
 from typing import IO
 
 import graphflow.errors as errors
+from graphflow._core.cluster.client.control import stop_task
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending
-from graphflow._core.cluster.server.control import stop_task
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 from graphflow._core.common.timeouts import (
     LAUNCHER_BREAK_SECONDS,

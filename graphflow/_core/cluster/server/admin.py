@@ -6,9 +6,8 @@ messages, and the answers while others are awaited.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from graphflow._core.cluster.protocol.machine import Event, Instruction
 from graphflow._core.cluster.protocol.queries import (
@@ -29,21 +28,32 @@ CarryOut = Mapping[type[Instruction], Callable[[Any, Message | None], None]]
 """How instructions are carried out, by their class; the message is the one of the event from which they came."""
 
 
+class Tell(Protocol):
+    """Gives an event to the task's protocol, and carries out what comes of it; whether that was anything.
+
+    message: what the event came from.
+    """
+
+    def __call__(self, event: Event, message: Message | None = None) -> bool: ...
+
+
 class Admin:
     """The questions of clients to all tasks, at one task. For the thread of the sockets.
 
     tell: gives an event to the task's protocol, and carries out what comes of it. to_peer, reply: send to a task, and
-    to a client. answers: what this task answers to each kind of question, given its details.
+    to a client. answers: what this task answers to each kind of question, given its details. clock: seconds that never
+    go back.
     """
 
     def __init__(
         self,
         task: str,
         addresses: Mapping[str, str],
-        tell: Callable[[Event, Message | None], None],
+        tell: Tell,
         to_peer: Callable[[str, Message], None],
         reply: Callable[[bytes, Message], None],
         answers: Mapping[Question, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
+        clock: Callable[[], float],
     ) -> None:
         self._task = task
         self._addresses = addresses
@@ -51,7 +61,8 @@ class Admin:
         self._to_peer = to_peer
         self._reply = reply
         self._answers = answers
-        self._gathered: dict[int, dict[str, Mapping[str, Any]]] = {}
+        self._clock = clock
+        self.gathered: dict[int, dict[str, Mapping[str, Any]]] = {}
         """The answers of other tasks to queries that are open, by the number of the query."""
         self.carry_out: CarryOut = {
             PassQueryOn: self._pass_on, AnswerQuery: self._answer, KeepAnswer: self._keep, EndQuery: self._end,
@@ -62,13 +73,13 @@ class Admin:
         seconds = seconds_of(message.details, QUERY_SECONDS, MOST_QUERY_SECONDS)
         alone, question = bool(message.details.get("alone")), Question(message.kind.name)
         self._tell(
-            QueryAsked(time.monotonic(), client, message.a, question, seconds, alone, message.details),
+            QueryAsked(self._clock(), client, message.a, question, seconds, alone, message.details),
             message,
         )
 
     def received(self, task: str, message: Message) -> None:
         """The master of a client asks, or has answered."""
-        now = time.monotonic()
+        now = self._clock()
         if message.kind is Kind.STATUS_IS:
             self._tell(QueryAnswered(now, task, message.b), message)
         else:
@@ -84,10 +95,10 @@ class Admin:
 
     def _keep(self, i: KeepAnswer, message: Message | None) -> None:
         assert message is not None
-        self._gathered.setdefault(i.number, {})[i.task] = message.details
+        self.gathered.setdefault(i.number, {})[i.task] = message.details
 
     def _end(self, i: EndQuery, message: Message | None) -> None:
-        tasks = {task: {"state": "unreachable"} for task in i.silent} | self._gathered.pop(i.number, {})
+        tasks = {task: {"state": "unreachable"} for task in i.silent} | self.gathered.pop(i.number, {})
         own = {"task": self._task, **self._answers[i.question](i.details)}
         listed = [
             {"task": task, "address": self._addresses[task], **answer} for task, answer in tasks.items()

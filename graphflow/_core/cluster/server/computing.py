@@ -4,15 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import graphflow.errors as errors
-from graphflow._core.cluster.server.deduplicator import Deduplicator
-from graphflow._core.cluster.server.registrations import TaskStageRunner
+from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
+from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.progress import RunStage
+
+
+@dataclass
+class TaskStageRunner:
+    """What computes a stage, and how long that takes: seconds, or more than any if it is not known yet."""
+
+    executable: Executable
+    blocks: bool
+    changes: Changes
+    kept: dict[str, Any]
+    """What operations keep on this task for the session."""
+    alone: bool
+    """Whether its plan has one device here: then no two stages of a step are computed at once."""
+    changes_more: bool
+    """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
+    replica_seconds: float
+    """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
+    seconds: float = 1.0
 
 
 def compute(

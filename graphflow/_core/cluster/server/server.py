@@ -132,7 +132,8 @@ class Server:
                 raise OSError(error.errno, text) from None
             raise
         host = addresses[task].rpartition(":")[0]
-        self._address = self._service.status.address = f"{host}:{bound.rpartition(':')[2]}"
+        self._address = f"{host}:{bound.rpartition(':')[2]}"
+        self._service.serves_at(self._address)
         if start:
             self.start()
 
