@@ -168,11 +168,9 @@ def _refusal(error: Exception) -> UsageError:
 
 def _load(path: str) -> Plan:
     """The plan of a file, that of a recorded run too; UsageError if it is neither."""
-    from graphflow._core.ops import load_all
     from graphflow._core.plan import files
     from graphflow._core.runtime.agreement import report
 
-    load_all()
     load_extensions()
     try:
         with open(path, "rb") as file:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 import weakref
 from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -197,3 +200,13 @@ def test_causes_name_their_operations_too() -> None:
         if isinstance(cause, gf.errors.OpError):
             assert cause.op is None or isinstance(cause.op, gf.Operation)
         cause = cause.__cause__
+
+
+def test_a_fresh_process_reads_a_plan_of_any_op(tmp_path: Path) -> None:
+    path = str(tmp_path / "plan.json")
+    with gf.Graph().as_default(), gf.Session() as session:
+        plan, _ = session.plan(gf.nn.softplus(gf.placeholder_with_default(1.0, [])), [])
+    files.save(path, plan)
+    program = "import sys\nfrom graphflow._core.plan import files\nprint(files.load(sys.argv[1]))"
+    found = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, check=True)
+    assert found.stdout == f"{plan}\n"

@@ -1,6 +1,6 @@
 """Protects what verify() infers again: dtypes and shapes after every pass, wherever a plan is made."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 from unittest.mock import patch
@@ -11,10 +11,13 @@ import pytest
 import graphflow as gf
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.op_def import lookup
-from graphflow._core.plan import pipeline
-from graphflow._core.plan.ir import Plan
+from graphflow._core.ops import load_all
+from graphflow._core.plan import inference, pipeline
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.verify import VARIABLE, Verifier
+
+load_all()  # The mistakes name ops that no test before may have used.
 
 
 def changed(plan: Plan, name: str, change: dict[str, Any]) -> Plan:
@@ -217,3 +220,59 @@ def test_branches_of_a_second_derivative_hand_out_one_shape(by_itself: None) -> 
             at = np.array(start)
             expected = 2 * 4 * at**3 * 12 * at**2 if start[0] > 0 else 2 * np.exp(2 * at)
             np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_what_a_pass_leaves_alone_is_not_inferred_again(by_itself: None) -> None:
+    fetches, feeds = program()
+    inferred: dict[str, int] = {}
+    verifier, infer = Verifier(), inference.inferred
+
+    def counting(op: inference.DescribedOperation, inputs: Sequence[gf.Tensor]) -> Any:
+        inferred[passed[-1]] += 1
+        return infer(op, inputs)
+
+    def watch(name: str, plan: Plan) -> None:
+        passed.append(name)
+        inferred[name] = 0
+        verifier(name, plan)
+
+    passed: list[str] = []
+    with gf.Session() as session, patch.object(inference, "inferred", counting):
+        plan, _ = session.plan(fetches, feeds, watch)
+    assert inferred["lower"] >= len(plan.instructions)
+    assert {name: count for name, count in inferred.items() if name in ("place", "prune", "order")} == {
+        "place": 0, "prune": 0, "order": 0,
+    }  # fmt: skip
+
+
+def test_a_body_is_looked_at_again_if_what_it_takes_from_around_is_another(by_itself: None) -> None:
+    around = gf.placeholder(gf.float32, [], name="around")
+    fetch = gf.while_loop(
+        lambda v: v < 9.0,
+        lambda v: gf.cond(v > 1.0, lambda: gf.add(v, around * 1.0, name="inside"), lambda: v),
+        [gf.constant(2.0)],
+    )
+    with gf.Session() as session:
+        plan, _ = session.plan(fetch, [])
+    verifier = Verifier()
+    verifier("fold", plan)
+    verifier("order", plan.with_instructions([replace(i) for i in plan.instructions]))
+    value = np.array(1.0)
+    other = {"type": "Const", "attrs": {"value": value, "dtype": gf.float64}, "dtypes": (gf.float64,)}
+    with pytest.raises(gf.errors.InternalError, match=r"after the pass 'mine': Mul '.*must be float64"):
+        verifier("mine", changed(plan, "around", {**other, "definition": lookup("Const")}))
+    for gone in ("around", "while/cond/inside"):
+        verifier = Verifier()
+        verifier("fold", plan)
+        without = [without_instruction(i, gone) for i in plan.instructions if i.name != gone]
+        with pytest.raises(gf.errors.InternalError, match=f"after the pass 'mine': .*'{gone}:0'"):
+            verifier("mine", plan.with_instructions(without))
+
+
+def without_instruction(i: Instruction, name: str) -> Instruction:
+    """The instruction without one that is inside its bodies."""
+    bodies = tuple(
+        body.with_instructions([without_instruction(b, name) for b in body.instructions if b.name != name])
+        for body in i.bodies
+    )
+    return replace(i, bodies=bodies) if bodies else i

@@ -171,6 +171,11 @@ class OpDef:
         return declared.load(self.name) if isinstance(declared, GradientsIn) else declared
 
     @cached_property
+    def takes_lists(self) -> bool:
+        """Whether an input of it is a list, so that they cannot be told by their number."""
+        return any(spec.variadic for spec in self.inputs)
+
+    @cached_property
     def writes(self) -> bool:
         """Whether it writes a variable."""
         return any(spec.written for spec in self.inputs)

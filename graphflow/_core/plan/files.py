@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.graph import dtypes
+from graphflow._core.ops import load_all
 from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
 from graphflow._core.plan.ir import Plan
 
@@ -45,6 +46,7 @@ def to_text(plan: Plan) -> str:
 
 def from_text(text: str | bytes) -> Plan:
     """The plan of a file's text; BadPlan for anything else."""
+    load_all()
     try:
         tree = json.loads(text)
         if not isinstance(tree, dict) or tree.get("file") != _HEAD:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, registry
@@ -87,14 +88,15 @@ def inferred(op: DescribedOperation, inputs: Sequence[Tensor]) -> Signature:
 def wrong_dtype(op: DescribedOperation) -> str:
     """Which input has a dtype that the definition does not allow, "" where none has."""
     specs = op.op_def.inputs
-    if len(specs) != len(op.inputs) or any(spec.variadic for spec in specs):
+    if len(specs) != len(op.inputs) or op.op_def.takes_lists:
         return ""
     chosen: dict[str, DType] = {}
     for spec, tensor in zip(specs, op.inputs, strict=True):
-        expected = chosen.get(spec.variable or "")
-        if tensor.dtype not in spec.allowed or expected not in (None, tensor.dtype):
-            allowed = ", ".join(d.name for d in spec.allowed) if expected is None else expected.name
-            return f"its input '{spec.name}' is {tensor.dtype.name}, which must be {allowed}"
-        if spec.variable is not None:
-            chosen[spec.variable] = tensor.dtype
+        dtype = tensor.dtype
+        expected = dtype if spec.variable is None else chosen.setdefault(spec.variable, dtype)
+        if dtype is not expected:
+            return f"its input '{spec.name}' is {dtype.name}, which must be {expected.name}"
+        if spec.allowed is not dtypes.ALL and all(dtype is not allowed for allowed in spec.allowed):
+            allowed = ", ".join(d.name for d in spec.allowed)
+            return f"its input '{spec.name}' is {dtype.name}, which must be {allowed}"
     return ""

@@ -140,7 +140,7 @@ class Instruction:
         return f"{self.type} {self.name!r}"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Plan:
     """A sequence of instructions, with what goes in and what comes out.
 

@@ -9,8 +9,7 @@ GRAPHFLOW_VERIFY_PLANS is set, as the test suite sets it for all its processes.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NoReturn
 
 import graphflow.errors as errors
@@ -45,86 +44,105 @@ def verify(plan: Plan, after: str = "") -> None:
 class Verifier:
     """Verifies one plan after each of its passes: as verify(), and that no shape becomes less exact, or another.
 
-    An instruction is inferred again only where it, or what makes its inputs, is another than after the pass before.
-    Not for several threads.
+    What is known of each level of the plan is kept from pass to pass. An instruction is immutable, so one that is the
+    same object as after the pass before is looked at again only if what makes its inputs is another. Not for several
+    threads.
     """
 
     def __init__(self) -> None:
-        self._described: dict[str, tuple[Instruction, inference.DescribedOperation]] = {}
-        self._said: dict[tuple[str, str], Dims] = {}
+        self._outermost = _Level(None)
         self._first: dict[str, Dims] = {}
         self._last: Plan | None = None
-        self._fed: tuple[object, object] | None = None
 
     def __call__(self, after: str, plan: Plan) -> None:
-        """Checks the plan after the pass of that name; InternalError where it is wrong."""
-        if plan is self._last and after != "order":
-            return
-        self._last = plan
-        check = _Check(self, plan, after)
-        check.names()
-        if self._fed not in (None, (plan.feeds, plan.feed_types)):
-            check.fail("its feeds, or what is said of them, are others than before it")
-        self._fed = plan.feeds, plan.feed_types
-        feeds: dict[str, Tensor | None] = dict.fromkeys(plan.feeds)
-        for name, kind in zip(plan.feeds, plan.feed_types, strict=False):
-            feeds[name] = inference.given(name, *kind)
-        check.level(plan, _Level(), feeds)
-        self._said = {
-            (i.name, output): dims
-            for i in walk(plan)
-            for output, dims in zip(i.outputs, i.shapes, strict=True)
-        }
-        for (_, output), dims in self._said.items():
-            self._first.setdefault(output, dims)
-
-    def described(self, i: Instruction) -> tuple[inference.DescribedOperation, bool]:
-        """The instruction as an operation, and whether it is another than after the pass before."""
-        if i.name in self._described:
-            before, op = self._described[i.name]
-            if before is i or _says_the_same(before, i):
-                return op, False
-        op = inference.described(i)
-        self._described[i.name] = i, op
-        return op, True
-
-    def said(self, i: Instruction, output: str) -> tuple[Dims] | None:
-        """The shape that the instruction said of a result after the pass before; None where it was not there."""
-        key = i.name, output
-        return (self._said[key],) if key in self._said else None
-
-    def first(self, tensor: Tensor, name: str) -> Tensor:
-        """A value as it was first said to be, with nothing known of what makes it."""
-        return inference.given(name, tensor.dtype, self._first.get(name, tensor.dims))
+        """Checks the plan after the pass of that name; InternalError if it is wrong."""
+        level, check = self._outermost, _Check(self._first, plan, after)
+        if plan is not self._last:
+            if self._last is None:
+                typed = dict(zip(plan.feeds, plan.feed_types, strict=False))
+                level.feeds = {n: inference.given(n, *typed[n]) if n in typed else None for n in plan.feeds}
+            elif (plan.feeds, plan.feed_types) != (self._last.feeds, self._last.feed_types):
+                check.fail("its feeds, or what is said of them, are others than before it")
+            self._last = plan
+            check.level(level, plan, set())
+            check.names(level)
+        if after == "order":
+            check.order(level)
 
 
 def _says_the_same(a: Instruction, b: Instruction) -> bool:
     return (
-        a.type == b.type
-        and a.attrs is b.attrs
+        a.attrs is b.attrs
         and a.inputs == b.inputs
+        and a.definition is b.definition
+        and a.type == b.type
         and a.outputs == b.outputs
         and a.dtypes == b.dtypes
         and a.shapes == b.shapes
-        and a.definition is b.definition
     )
 
 
-@dataclass(frozen=True)
 class _Level:
-    """What the instructions of a level may take, by name: its `makers`, None for what is fed, and its `values`, None
-    where nobody says their type.
+    """What is known of one level of a plan, by name. `around` is the level whose values it may take as well.
+
+    instructions: those of the pass that was checked last, in their order. operations: the same as shape rules see them.
+    makers, values: what makes each value, and the value as rules see it. feeds: the values from outside; None if nobody
+    says their type. inner: the levels of the bodies of each branch and loop.
     """
 
-    makers: Mapping[str, Instruction | None] = field(default_factory=dict)
-    values: Mapping[str, Tensor | None] = field(default_factory=dict)
+    def __init__(self, around: _Level | None) -> None:
+        self.around = around
+        self.instructions: dict[str, Instruction] = {}
+        self.operations: dict[str, inference.DescribedOperation] = {}
+        self.makers: dict[str, Instruction] = {}
+        self.values: dict[str, Tensor | None] = {}
+        self.feeds: dict[str, Tensor | None] = {}
+        self.inner: dict[str, list[_Level]] = {}
+
+    def has(self, name: str) -> bool:
+        """Whether a value of that name can be taken here."""
+        level: _Level | None = self
+        while level is not None:
+            if name in level.makers or name in level.feeds:
+                return True
+            level = level.around
+        return False
+
+    def maker(self, name: str) -> Instruction | None:
+        """What makes a value; None if it is fed."""
+        level: _Level | None = self
+        while level is not None:
+            if name in level.feeds:
+                return None
+            if name in level.makers:
+                return level.makers[name]
+            level = level.around
+        return None
+
+    def value(self, name: str) -> Tensor | None:
+        """A value as shape rules see it; None if nobody says its type."""
+        level: _Level | None = self
+        while level is not None:
+            if name in level.feeds:
+                return level.feeds[name]
+            if name in level.values:
+                return level.values[name]
+            level = level.around
+        return None
+
+    def all(self) -> Iterator[_Level]:
+        """This level and those inside it."""
+        yield self
+        for levels in self.inner.values():
+            for level in levels:
+                yield from level.all()
 
 
 class _Check:
-    """One check of one plan."""
+    """The check of a plan after one pass. `first` has what was first said of the shape of each value."""
 
-    def __init__(self, verifier: Verifier, plan: Plan, after: str) -> None:
-        self._verifier = verifier
+    def __init__(self, first: dict[str, Dims], plan: Plan, after: str) -> None:
+        self._first = first
         self._plan = plan
         self._after = after
 
@@ -137,85 +155,133 @@ class _Check:
         around = "" if instruction is None else _neighbourhood(self._plan, instruction)
         raise errors.InternalError(None, origin, f"The plan is wrong{passed}: {where}{what}.{built}{around}")
 
-    def names(self) -> None:
-        """Checks that no two instructions have one name."""
+    def names(self, outermost: _Level) -> None:
+        """Checks that no two instructions, of any levels, have one name."""
+        levels = [level.instructions for level in outermost.all()]
+        if len(levels) == 1 or len(set().union(*levels)) == sum(map(len, levels)):
+            return
         names: set[str] = set()
         for instruction in walk(self._plan):
             if instruction.name in names:
                 self.fail("a second instruction has this name", instruction)
             names.add(instruction.name)
 
-    def _outputs(self, instructions: Sequence[Instruction]) -> None:
+    def level(self, level: _Level, plan: Plan, touched: set[str]) -> set[str]:
+        """Checks one level and those inside it. `touched` are the values around it that are others than before; returns
+        these with its own.
+        """
+        before, instructions = level.instructions, {i.name: i for i in plan.instructions}
+        if len(instructions) != len(plan.instructions):
+            self._fail_for_twins(plan)
+        fresh = [i for i in plan.instructions if before.get(i.name) is not i]
+        touched = touched | self._forget(level, instructions, fresh)
+        level.instructions = instructions
+        new = self._take_in(level, before, fresh)
+        touched.update(o for name in new for o in instructions[name].outputs)
+        if sum([len(i.outputs) for i in plan.instructions]) != len(level.makers):
+            self._fail_for_twins(plan)
+        affected = [i for i in plan.instructions if i.name in new or not touched.isdisjoint(i.inputs)]
+        # All know their inputs before one is inferred: a rule may look at what makes its inputs.
+        inferred = [i for i in affected if self._takes(level, i) or i.name in new]
+        for i in inferred:
+            self._types(i, level.operations[i.name])
+        for i in {i.name: i for i in (*fresh, *affected) if i.bodies}.values():
+            self._bodies(i, level, touched)
+        for value in plan.fetches:
+            if value and not level.has(value):
+                self.fail(f"{value!r} is fetched, but nothing makes it")
+        for target in plan.targets:
+            if target not in instructions:
+                self.fail(f"{target!r} is to run, but is not there")
+        return touched
+
+    def _fail_for_twins(self, plan: Plan) -> NoReturn:
+        names: set[str] = set()
         made: set[str] = set()
-        for i in instructions:
-            if not len(i.outputs) == len(i.dtypes) == len(i.shapes):
-                counts = f"{len(i.outputs)} outputs, {len(i.dtypes)} dtypes and {len(i.shapes)} shapes"
-                self.fail(f"it has {counts}", i)
+        for i in plan.instructions:
+            if i.name in names:
+                self.fail("a second instruction has this name", i)
+            names.add(i.name)
             for output in i.outputs:
                 if output in made:
                     self.fail(f"a second instruction makes {output!r}", i)
                 made.add(output)
+        raise AssertionError("No name and no value is there twice.")
 
-    def level(self, plan: Plan, around: _Level, feeds: Mapping[str, Tensor | None]) -> _Level:
-        """Checks one level; `around` are the values of the levels outside. Returns all that is known at its end."""
-        self._outputs(plan.instructions)
-        described = {i.name: self._verifier.described(i) for i in plan.instructions}
-        values: dict[str, Tensor | None] = {**around.values, **feeds}
-        for i in plan.instructions:
-            outputs = described[i.name][0].outputs
-            values.update((o, t) for o, t in zip(i.outputs, outputs, strict=True) if o not in feeds)
-        # All know their inputs before one is inferred: a rule may look at what makes its inputs.
-        changed = {
-            i.name for i in plan.instructions if described[i.name][0].take([values.get(n) for n in i.inputs])
-        }
-        known: dict[str, Instruction | None] = {**around.makers, **dict.fromkeys(plan.feeds)}
-        whole = {**known, **{o: i for i in plan.instructions for o in i.outputs if o not in feeds}}
-        names = {i.name for i in plan.instructions}
-        done: set[str] = set()
-        ordered = self._after == "order"
-        there = known if ordered else whole
-        for i in plan.instructions:
-            op, is_new = described[i.name]
-            self._inputs(i, there, whole)
-            if ordered:
-                late = [c for c in i.control if c in names and c not in done]
-                if late:
-                    self.fail(f"it stands before {late[0]!r}, which it must come after", i)
-            if is_new:
-                self._said_before(i)
-            if is_new or i.name in changed:
-                self._types(i, op)
-            self._bodies(i, _Level(there, values))
-            done.add(i.name)
-            known.update((o, i) for o in i.outputs if o not in feeds)
-        for value in plan.fetches:
-            if value and value not in whole:
-                self.fail(f"{value!r} is fetched, but nothing makes it")
-        for target in plan.targets:
-            if target not in names:
-                self.fail(f"{target!r} is to run, but is not there")
-        return _Level(whole, values)
+    def _forget(
+        self, level: _Level, instructions: Mapping[str, Instruction], fresh: Sequence[Instruction]
+    ) -> set[str]:
+        """Drops what is there no more from a level; the values that went with it."""
+        gone = [i for name, i in level.instructions.items() if name not in instructions]
+        for i in gone:
+            del level.operations[i.name]
+            level.inner.pop(i.name, None)
+        others = [level.instructions[i.name] for i in fresh if i.name in level.instructions]
+        outputs = {o for i in others if i.outputs != instructions[i.name].outputs for o in i.outputs}
+        outputs.update(o for i in gone for o in i.outputs)
+        for output in outputs:
+            level.makers.pop(output, None)
+            level.values.pop(output, None)
+        return outputs
 
-    def _inputs(
-        self, i: Instruction, there: Mapping[str, Instruction | None], whole: Mapping[str, Instruction | None]
-    ) -> None:
-        for name, ref in zip(i.inputs, i.ref_mask(), strict=False):
-            if name not in there:
-                self.fail(
-                    f"it takes {name!r}, which " + ("is made later" if name in whole else "nothing makes"), i
-                )
-            maker = there[name]
-            if ref and (maker is None or not maker.is_variable):
-                self.fail(f"its input {name!r} must be a variable", i)
+    def _take_in(
+        self, level: _Level, before: Mapping[str, Instruction], fresh: Sequence[Instruction]
+    ) -> set[str]:
+        """Describes what is another than before; the names of the instructions that say something else than before."""
+        new: set[str] = set()
+        for i in fresh:
+            was = before.get(i.name)
+            if was is None or not _says_the_same(was, i):
+                if not len(i.outputs) == len(i.dtypes) == len(i.shapes):
+                    counts = f"{len(i.outputs)} outputs, {len(i.dtypes)} dtypes and {len(i.shapes)} shapes"
+                    self.fail(f"it has {counts}", i)
+                new.add(i.name)
+                if was is not None:
+                    self._said_before(was, i)
+                op = level.operations[i.name] = inference.described(i)
+                level.values.update(zip(i.outputs, op.outputs, strict=True))
+                for output, dims in zip(i.outputs, i.shapes, strict=True):
+                    self._first.setdefault(output, dims)
+            level.makers.update(dict.fromkeys(i.outputs, i))
+        return new
+
+    def _takes(self, level: _Level, i: Instruction) -> bool:
+        """Checks that the inputs of an instruction are there; whether they are others than after the pass before."""
+        for name in i.inputs:
+            if not level.has(name):
+                self.fail(f"it takes {name!r}, which nothing makes", i)
+        if i.definition is not None and i.definition.takes_refs:
+            for name, ref in zip(i.inputs, i.ref_mask(), strict=False):
+                maker = level.maker(name) if ref else None
+                if ref and (maker is None or not maker.is_variable):
+                    self.fail(f"its input {name!r} must be a variable", i)
+        return level.operations[i.name].take([level.value(name) for name in i.inputs])
+
+    def order(self, level: _Level) -> None:
+        """Checks that everything stands behind what it needs, in all levels."""
+        makers = {o: place for place, i in enumerate(level.instructions.values()) for o in i.outputs}
+        names = {name: place for place, name in enumerate(level.instructions)}
+        for place, i in enumerate(level.instructions.values()):
+            for name in i.inputs:
+                if makers.get(name, -1) >= place and name not in level.feeds:
+                    self.fail(f"it takes {name!r}, which is made later", i)
+            for name in i.control:
+                if names.get(name, -1) >= place:
+                    self.fail(f"it stands before {name!r}, which it must come after", i)
+        for levels in level.inner.values():
+            for inner in levels:
+                self.order(inner)
 
     # ---- dtypes and shapes ------------------------------------------------------------------------------------------
 
-    def _said_before(self, i: Instruction) -> None:
+    def _said_before(self, was: Instruction, i: Instruction) -> None:
         """Compares what an instruction says of its results with what it said after the pass before."""
+        said = dict(zip(was.outputs, was.shapes, strict=True))
         for output, dims in zip(i.outputs, i.shapes, strict=True):
-            before = self._verifier.said(i, output)
-            if before is not None and not _keeps(before[0], dims):
-                self.fail(f"it said that {output!r} has the shape {text(before[0])}, and now {text(dims)}", i)
+            if output in said and not _keeps(said[output], dims):
+                self.fail(
+                    f"it said that {output!r} has the shape {text(said[output])}, and now {text(dims)}", i
+                )
 
     def _types(self, i: Instruction, op: inference.DescribedOperation) -> None:
         """Compares what an instruction says of its results with what its definition infers from its inputs."""
@@ -230,7 +296,10 @@ class _Check:
             # A rule may raise anything where an input or attribute that it reads is not there. And what a pass computed
             # may show that the program is wrong, which is for its run to say: the graph took the instruction with what
             # was known of its inputs at first.
-            weaker = [self._verifier.first(t, n) for t, n in zip(op.inputs, i.inputs, strict=True)]
+            first = [self._first.get(n, t.dims) for t, n in zip(op.inputs, i.inputs, strict=True)]
+            weaker = [
+                inference.given(n, t.dtype, d) for t, n, d in zip(op.inputs, i.inputs, first, strict=True)
+            ]
             try:
                 signature = inference.inferred(op, weaker)
             except (ValueError, TypeError, errors.InvalidArgumentError) as error:
@@ -251,7 +320,7 @@ class _Check:
     def _hands_out(self, i: Instruction, body: Plan, inside: _Level) -> None:
         """Compares what a body fetches with what its instruction hands out."""
         for output, dtype, dims, fetch in zip(i.outputs, i.dtypes, i.shapes, body.fetches, strict=True):
-            found = inside.values.get(fetch)
+            found = inside.value(fetch)
             if found is None:
                 continue
             if found.dtype is not dtype:
@@ -264,31 +333,37 @@ class _Check:
 
     # ---- branches and loops -----------------------------------------------------------------------------------------
 
-    def _bodies(self, i: Instruction, around: _Level) -> None:
+    def _bodies(self, i: Instruction, around: _Level, touched: set[str]) -> None:
         beside = [name for name in i.taken() if name not in i.inputs]
         if beside:
             self.fail(f"its bodies use {beside[0]!r}, which is not among its inputs", i)
+        if i.name not in around.inner:
+            first = _Level(around)
+            around.inner[i.name] = [first, _Level(first if i.type == kinds.WHILE else around)]
         if i.type == kinds.IF and [len(b.fetches) for b in i.bodies] != [len(i.outputs)] * 2:
             self.fail(f"each branch must hand out {len(i.outputs)} values", i)
+        first, second = around.inner[i.name]
         if i.type == kinds.WHILE:
-            self._loop(i, around)
-            return
-        for inner in i.bodies:
-            self._hands_out(i, inner, self.level(inner, around, {}))
+            touched = self.level(first, i.bodies[0], touched | self._loop(i, first, second))
+        else:
+            self.level(first, i.bodies[0], touched)
+            self._hands_out(i, i.bodies[0], first)
+        self.level(second, i.bodies[1], touched)
+        self._hands_out(i, i.bodies[1], second)
 
-    def _loop(self, i: Instruction, around: _Level) -> None:
+    def _loop(self, i: Instruction, before: _Level, inside: _Level) -> set[str]:
+        """Checks what a loop takes over from turn to turn; the loop variables that are others than before."""
         condition, body = i.bodies
         if len(condition.fetches) != 1 or condition.feeds != body.feeds:
             self.fail("its condition must hand out one value, and take what its body takes", i)
         if not len(body.feeds) == len(body.fetches) == len(i.outputs):
             self.fail("its body must hand out as many values as it takes", i)
-        feeds = {
-            name: inference.given(name, dtype, dims)
-            for name, dtype, dims in zip(body.feeds, i.dtypes, i.shapes, strict=True)
-        }
-        inside = self.level(condition, around, feeds)
-        makers = {**around.makers, **{o: m for m in condition.instructions for o in m.outputs}}
-        self._hands_out(i, body, self.level(body, _Level(makers, inside.values), feeds))
+        said = dict(zip(body.feeds, zip(i.dtypes, i.shapes, strict=True), strict=True))
+        known = {n: (t.dtype, t.dims) for n, t in before.feeds.items() if t is not None}
+        if said == known:
+            return set()
+        before.feeds = inside.feeds = {name: inference.given(name, *kind) for name, kind in said.items()}
+        return set(body.feeds)
 
 
 def _keeps(before: Dims, after: Dims) -> bool:

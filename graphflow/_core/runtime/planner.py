@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
+from weakref import WeakSet
 
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
@@ -120,6 +121,8 @@ class Planner:
         self.has_gpus = any("/device:GPU:" in name for name in devices)
         self._task = task
         self._verifies = config.verify_plans or asked_by_environment()
+        self._verified: WeakSet[Plan] = WeakSet()
+        """Plans that were verified after their last pass."""
         self._lock = threading.Lock()
         self._pool: ThreadPool | None = None
 
@@ -140,7 +143,10 @@ class Planner:
 
     def finish(self, lowered: Plan, watch: Callable[[str, Plan], None] | None = None) -> Plan:
         """A lowered plan after all passes; InternalError if plans are verified and a pass has made a wrong one."""
-        return run_passes(lowered, self.context(), watch, Verifier() if self._verifies else None)
+        plan = run_passes(lowered, self.context(), watch, Verifier() if self._verifies else None)
+        if self._verifies:
+            self._verified.add(plan)
+        return plan
 
     def context(self) -> PassContext:
         """The context that every pass gets."""
@@ -194,7 +200,7 @@ class Planner:
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> NumpyExecutable:
-            if self._verifies:
+            if self._verifies and part not in self._verified:
                 verify(part, "partition")
             settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
