@@ -276,6 +276,73 @@ def test_tasks_do_not_outlive_a_launcher_that_is_killed(launch: type[Launch]) ->
     assert started.left() == []
 
 
+def test_a_task_that_fails_at_once_is_started_again_after_a_pause(
+    launch: type[Launch], tmp_path: Path
+) -> None:
+    program = """
+with open("began " + name, "a") as file:
+    file.write(f"{time.time()}\\n")
+if name == "worker 1" and len(open("began worker 1").readlines()) < 3:
+    sys.exit(3)
+while not os.path.exists("began worker 1") or len(open("began worker 1").readlines()) < 3:
+    time.sleep(0.01)
+"""
+    status, _, err = launch(program, "--ps", "0", "--restart", "2").finish()
+    assert status == 0, err
+    first, second, third = map(float, (tmp_path / "began worker 1").read_text().split())
+    assert min(second - first, third - second) > 0.3
+
+
+@LINUX
+def test_a_job_is_not_held_up_by_what_a_task_has_left_behind_and_loses_no_line(
+    launch: type[Launch], tmp_path: Path
+) -> None:
+    """What was left behind has the task's output, which therefore never ends."""
+    program = """
+if name == "worker 0" and os.fork() == 0:
+    os.setsid()
+    with open("left", "w") as file:
+        file.write(str(os.getpid()))
+    time.sleep(0.1)
+    print("late", flush=True)
+    time.sleep(100)
+while not os.path.exists("left"):
+    time.sleep(0.01)
+os._exit(0)
+"""
+    started = launch(program, "--ps", "0", "--grace", "0.2")
+    try:
+        status, out, err = started.finish(seconds=40.0)
+        assert status == 0, err
+        assert "late" in out
+    finally:
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+
+
+@LINUX
+def test_a_task_has_some_seconds_to_end_by_itself_if_the_job_is_broken_off(
+    launch: type[Launch], tmp_path: Path
+) -> None:
+    program = """
+def end(number, frame):
+    time.sleep(0.3)
+    open("tidied up", "w").close()
+if name == "worker 0":
+    while not os.path.exists("there"):
+        time.sleep(0.01)
+    sys.exit(3)
+signal.signal(signal.SIGTERM, end)
+open("there", "w").close()
+while True:
+    time.sleep(1)
+"""
+    started = launch(program, "--ps", "0")
+    status, _, err = started.finish(seconds=40.0)
+    assert status == 3, err
+    assert (tmp_path / "tidied up").exists()
+    assert started.left() == []
+
+
 def test_a_task_that_fails_is_started_again_as_often_as_was_asked(launch: type[Launch]) -> None:
     program = """
 tries = len([f for f in os.listdir() if f.startswith("try " + name)])

@@ -7,18 +7,21 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Callable, Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from graphflow import errors
 from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime import scheduler as scheduler_module
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.inline_scheduler import InlineScheduler
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
+from tests.common.clock import Clock
 
 LIMIT = 20.0
 
@@ -261,3 +264,26 @@ def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_s
     else:
         pytest.fail("the helper did not leave")
     store.end_in_place()
+
+
+class _GivenUp(Exception):
+    """The run was given up."""
+
+
+def test_what_looks_at_the_deadline_itself_has_a_moment_to_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The run is given up some milliseconds after its deadline, so that a loop or a wait is heard first."""
+    clock = Clock()
+    monkeypatch.setattr(scheduler_module, "time", clock)
+    deadline = clock.now + 3.0
+
+    def give_up() -> None:
+        raise _GivenUp
+
+    held: Any = SimpleNamespace(
+        _run=SimpleNamespace(deadline=deadline), _watched=True, _give_up=give_up,
+        _changed=SimpleNamespace(wait=clock.sleep),
+    )  # fmt: skip
+    with pytest.raises(_GivenUp):
+        while clock.now < deadline + 100:
+            Scheduler._wait(held)
+    assert 0.002 <= clock.now - deadline <= 0.5

@@ -199,7 +199,7 @@ Guard: tests/cluster/test_wire_protocol.py::test_the_limits_are_those_of_the_pag
 IN_USE_SECONDS: Final = 5.0
 """How often a task with a client tells the others that there is one.
 
-Guard: none
+Guard: tests/cluster/protocol/test_sessions.py::test_the_others_hear_of_a_client_often_enough_to_stay
 """
 LEASE_SECONDS: Final = 15.0
 """A client that was silent for so long has lost its session: what was kept for it is freed. Several times
@@ -221,7 +221,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 EARLIER_ATTEMPT_SECONDS: Final = 0.1
 """How often an attempt that waits for an earlier one of the same step looks whether it is to end.
 
-Guard: none
+Guard: tests/cluster/test_how_often.py::test_who_waits_for_an_earlier_attempt_notices_its_own_end
 """
 STOP_ANSWER_SECONDS: Final = 0.1
 """How long a task that is told to stop goes on, so that its answer goes out.
@@ -231,7 +231,7 @@ Guard: tests/cluster/test_server.py::test_promise_3_stop_cluster_ends_every_join
 RATE_SECONDS: Final = 10.0
 """Over how long a task's steps a second are counted.
 
-Guard: none
+Guard: tests/cluster/test_how_often.py::test_rates_are_of_the_last_seconds_and_of_more_than_one_burst
 """
 RATE_SAMPLE_SECONDS: Final = 1.0
 """How often the steps are noted from which that rate is made.
@@ -241,7 +241,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 MOST_REPLICA_WAIT_MS: Final = 1000 * 86_400 * 365
 """The longest that a round may be asked to wait for workers that are gone: a year.
 
-Guard: none
+Guard: tests/cluster/test_how_often.py::test_a_round_may_be_asked_to_wait_for_months_and_not_for_centuries
 """
 
 # ---- the launcher -------------------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 LAUNCHER_DRAIN_SECONDS: Final = 1.0
 """How long the last lines of a task that has ended may be on their way.
 
-Guard: none
+Guard: tests/cluster/test_launcher.py::test_a_job_is_not_held_up_by_what_a_task_has_left_behind_and_loses_no_line
 """
 LAUNCHER_STOP_SECONDS: Final = 1.0
 """How long servers have to answer that they stop; half of that later what is left gets SIGTERM, then SIGKILL.
@@ -264,12 +264,12 @@ Guard: tests/cluster/test_launcher.py::test_promise_3_when_the_chief_has_ended_w
 LAUNCHER_BREAK_SECONDS: Final = 3.0
 """From the first signal to SIGKILL if a job is broken off.
 
-Guard: none
+Guard: tests/cluster/test_launcher.py::test_a_task_has_some_seconds_to_end_by_itself_if_the_job_is_broken_off
 """
 LAUNCHER_RESTART_SECONDS: Final = 1.0
 """How long after its end a task is started again: one that fails at once must not keep a core busy.
 
-Guard: none
+Guard: tests/cluster/test_launcher.py::test_a_task_that_fails_at_once_is_started_again_after_a_pause
 """
 
 # ---- collectives and synchronous rounds ---------------------------------------------------------------------------
@@ -277,17 +277,17 @@ Guard: none
 COLLECTIVE_SECONDS: Final = 1800.0
 """How long a collective operation waits for the other members, if it is not told otherwise.
 
-Guard: none
+Guard: tests/collectives/test_how_often.py::test_a_collective_waits_longer_than_a_slow_member_needs_and_not_for_hours
 """
 MEETING_SLICE_SECONDS: Final = 0.5
 """How often who waits for other members looks at the time.
 
-Guard: none
+Guard: tests/collectives/test_how_often.py::test_who_reads_for_all_does_so_for_a_moment_at_a_time
 """
 COLLECTIVE_TRIM_SECONDS: Final = 5.0
 """How often memory for the values of collectives is looked through for what nobody uses.
 
-Guard: none
+Guard: tests/cluster/test_how_often.py::test_memory_of_collectives_is_looked_through_every_few_seconds
 """
 MEMBER_GOODBYE_SECONDS: Final = 0.2
 """How long the goodbye of a task whose local channel has ended may be on its way: it goes through the sockets.
@@ -312,7 +312,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 ROUND_SAY_SECONDS: Final = 1.0
 """How often a run says at most for whom it waits.
 
-Guard: none
+Guard: tests/resources/test_how_often.py::test_a_run_is_told_for_whom_it_waits_about_once_a_second
 """
 
 # ---- runs in one process ------------------------------------------------------------------------------------------
@@ -320,7 +320,7 @@ Guard: none
 WAIT_LOOK_SECONDS: Final = 0.5
 """How often what waits looks whether its run is to end, and Python whether Control-C came when that woke nobody.
 
-Guard: none
+Guard: tests/resources/test_how_often.py::test_who_waits_looks_though_nobody_notifies_it
 """
 STALL_CHECK_SECONDS: Final = 10.0
 """After so long a wait is checked: whether anybody is left who could end it.
@@ -331,12 +331,12 @@ Guard: tests/promises/test_missing_parts.py
 ITERATOR_HOLD_SECONDS: Final = 0.001
 """How often who saves an iterator's state looks whether its threads stand still.
 
-Guard: none
+Guard: tests/resources/test_how_often.py::test_an_iterator_is_saved_soon_after_its_threads_stand_still
 """
 ITERATOR_LOOK_SECONDS: Final = 0.2
 """How often a run that waits for an iterator looks whether it is to end.
 
-Guard: none
+Guard: tests/resources/test_how_often.py::test_a_run_that_waits_for_an_iterator_notices_that_it_is_to_end
 """
 QUICK_STAGE_SECONDS: Final = 100e-6
 """A stage that takes less is not worth waking another thread for.
@@ -346,7 +346,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 DEADLINE_GRACE_SECONDS: Final = 0.02
 """How long what looks at the deadline itself, as loops and waits do, has for saying so in its own words.
 
-Guard: none
+Guard: tests/runtime/test_scheduler.py::test_what_looks_at_the_deadline_itself_has_a_moment_to_say_so
 """
 IDLE_THREAD_SECONDS: Final = 10.0
 """A thread that had nothing to do for so long ends.
@@ -372,7 +372,7 @@ Guard: tests/runtime/compiled/test_waiting.py::test_a_run_that_waits_ends_with_i
 REPLAY_COMPILE_SECONDS: Final = 120.0
 """How long `graphflow replay` waits for the kernels of a recorded run.
 
-Guard: none
+Guard: tests/runtime/agreement/test_verification.py::test_a_replay_waits_for_kernels_and_not_for_ever
 """
 
 # ---- training programs --------------------------------------------------------------------------------------------
@@ -380,27 +380,27 @@ Guard: none
 SESSION_LOOK_SECONDS: Final = 0.5
 """How often threads that share a session look whether theirs is to end.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_thread_that_waits_while_another_makes_the_session_notices_the_end
 """
 SESSION_ABANDON_SECONDS: Final = 5.0
 """How long the end by an error waits for a thread that makes a session, having told it not to.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_an_end_by_an_error_waits_some_seconds_for_who_makes_a_session
 """
 SESSION_POLL_SECONDS: Final = 0.5
 """How often a worker looks at most whether the chief has initialized the model.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_worker_looks_every_now_and_then_whether_the_model_is_ready
 """
 SESSION_CONNECT_SECONDS: Final = 2.0
 """How often what is awaited is looked at again; a task that comes meanwhile is taken at once.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_cluster_that_is_awaited_is_looked_at_again_every_few_seconds
 """
 REPLICA_WAIT_MS: Final = 600_000
 """How long a worker may be gone that takes part in synchronous training.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_worker_of_synchronous_training_may_be_gone_for_minutes
 """
 FIRST_RECOVERY_SECONDS: Final = 0.1
 """How long a session waits before it recovers a second time; twice as long each time.
@@ -415,17 +415,17 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 COORDINATOR_PAUSE_SECONDS: Final = 0.1
 """How often a coordinator that joins its threads looks at most whether they have ended.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_coordinator_notices_soon_that_its_threads_have_ended
 """
 STEP_POLL_SECONDS: Final = 0.5
 """How often a worker that begins later reads the global step.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_worker_that_begins_later_reads_the_step_now_and_then_and_says_so_less_often
 """
 STEP_LOG_SECONDS: Final = 30.0
 """How often it logs that it waits.
 
-Guard: none
+Guard: tests/train/test_how_often.py::test_a_worker_that_begins_later_reads_the_step_now_and_then_and_says_so_less_often
 """
 REDRAW_SECONDS: Final = 0.2
 """How often the progress line is drawn on a terminal.
@@ -440,7 +440,7 @@ Guard: tests/train/test_progress.py::test_it_is_silent_elsewhere_and_where_it_is
 STATUS_LOG_SECONDS: Final = 10.0
 """How often a wait is written as a line if there is no terminal on which one line can change.
 
-Guard: none
+Guard: tests/common/test_waits_and_files.py::test_a_wait_is_logged_a_few_times_a_minute
 """
 
 # ---- files --------------------------------------------------------------------------------------------------------
@@ -448,7 +448,7 @@ Guard: none
 LEFT_FILE_SECONDS: Final = 3600.0
 """Nobody writes a file for so long: an older temporary file is that of a process which ended meanwhile.
 
-Guard: none
+Guard: tests/common/test_waits_and_files.py::test_files_that_nobody_can_be_writing_are_removed
 """
 EVENT_DELAY_SECONDS: Final = 1.0
 """The longest that an event stays in memory before it is written.

@@ -223,6 +223,18 @@ def test_the_other_tasks_hear_of_a_client_at_the_next_tick_and_every_few_seconds
     assert tell.tick(IN_USE_SECONDS) == [AnnounceUse()]
 
 
+def test_the_others_hear_of_a_client_often_enough_to_stay(
+    tell: Told,
+) -> None:
+    """A task may be told to end when it was idle for a minute, and a word or two may be lost."""
+    heard = 0
+    for tick in range(240):
+        if tick % 8 == 0:
+            tell.hello()  # It is alive.
+        heard += tell.tick(0.25).count(AnnounceUse())
+    assert 4 <= heard <= 60
+
+
 # ---- anything -------------------------------------------------------------------------------------------------------
 
 

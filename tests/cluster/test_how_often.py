@@ -1,0 +1,109 @@
+"""Protects how often and how long the tasks of a cluster do what no message asks for."""
+
+from __future__ import annotations
+
+import threading
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from graphflow._core.cluster.server.once import Attempt, Changes, Once
+
+import graphflow as gf
+from graphflow import errors
+from graphflow._core.cluster import status
+from graphflow._core.cluster.server import collectives
+from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.transport.shared import SharedMemory
+from tests.common.clock import Clock
+
+WITHIN = 20.0
+DAY_MS = 86_400_000
+
+
+def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten steps come together every fifth second for a minute, and none for a minute after that."""
+    clock = Clock()
+    monkeypatch.setattr(status, "time", clock)
+    master: Any = SimpleNamespace(begun=0, in_flight=0)
+    worker: Any = SimpleNamespace(begun=0, active=())
+    sockets: Any = SimpleNamespace(
+        messages_in=0, bytes_in=0, messages_out=0, bytes_out=0, dropped=SimpleNamespace(count=0),
+        gate=SimpleNamespace(count=0, refused=SimpleNamespace(count=0, latest="")),
+    )  # fmt: skip
+    store: Any = SimpleNamespace(variables=lambda: [], others=lambda: {})
+    found = status.Status("here", [], 1, store, master, worker, sockets, Once())
+    nobody: Any = SimpleNamespace(sockets={}, sessions={})
+    rates = []
+    for quarter in range(480):
+        clock.now += 0.25
+        if quarter < 240 and quarter % 20 == 0:
+            master.begun += 10
+        found.tick(clock.now)
+        rates.append(found.facts(nobody)["steps"]["per_second_as_master"])
+    assert all(1.0 <= rate <= 4.0 for rate in rates[120:240])
+    assert rates[-1] == 0.0
+
+
+def test_a_round_may_be_asked_to_wait_for_months_and_not_for_centuries() -> None:
+    server = gf.train.Server.create_local_server()
+    with gf.Graph().as_default():
+        y = gf.constant(1.0) + 1.0
+        with gf.Session(server.target, config=gf.ConfigProto(replica_wait_in_ms=30 * DAY_MS)) as session:
+            assert session.run(y) == 2.0
+        with (
+            gf.Session(server.target, config=gf.ConfigProto(replica_wait_in_ms=36_500 * DAY_MS)) as session,
+            pytest.raises(
+                errors.OpError, match="replica_wait_in_ms is 3153600000000, not a number of at most"
+            ),
+        ):
+            session.run(y)
+
+
+class _Ends:
+    """A run that is told to end when it has looked a few times."""
+
+    def __init__(self, attempt: Attempt) -> None:
+        self.once = attempt
+        self.looks = 0
+
+    def check(self) -> None:
+        self.looks += 1
+        if self.looks == 3:
+            raise errors.CancelledError(None, None, "enough")
+
+
+def test_who_waits_for_an_earlier_attempt_notices_its_own_end() -> None:
+    once, attempt = Once(), Attempt("trainer", 1, 0, 0)
+    once.begin(attempt, "step")
+    assert attempt.record is not None
+    found: list[BaseException] = []
+
+    def wait() -> None:
+        try:
+            executable: Any = None
+            changes: Any = Changes.__new__(Changes)
+            run: Any = _Ends(attempt)
+            once.carry_out(executable, changes, run, ())
+        except errors.CancelledError as error:
+            found.append(error)
+
+    with attempt.record.lock:
+        thread = threading.Thread(target=wait, daemon=True)
+        thread.start()
+        thread.join(WITHIN)
+        assert [str(error) for error in found] == ["enough"]
+
+
+def test_memory_of_collectives_is_looked_through_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(collectives, "time", clock)
+    tasks = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
+    link = CollectiveLink(tasks[0], tasks, SharedMemory(), lambda task, message: None, True)
+    trims: list[float] = []
+    monkeypatch.setattr(link._listener, "trim", lambda: trims.append(clock.now))
+    for _ in range(240):
+        clock.now += 0.25
+        link.trim()
+    link.close()
+    assert 4 <= len(trims) <= 60
