@@ -1,4 +1,4 @@
-"""Between the nested structures that users fetch and feed, and the flat tensors that a plan knows."""
+"""Fetches and feeds: from the nested structures of users to the flat tensors of a plan, and back."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ def expand_feeds(graph: Graph, feed_dict: Mapping[Any, Any]) -> dict[Tensor, Any
 
 
 def _single_feeds(key: Any, value: Any) -> Iterator[tuple[Any, Any]]:
-    """What is fed, each with its value, of a key that may be a tuple of tensors and tuples."""
+    """The fed tensors with their values, for a key that may be a tuple of tensors and tuples."""
     if not isinstance(key, tuple):
         yield key, value
     elif isinstance(value, list | tuple) and len(value) == len(key):

@@ -52,7 +52,7 @@ class _Prepared:
 
 
 class BaseSession:
-    """What Session and InteractiveSession share."""
+    """The methods that Session and InteractiveSession share."""
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
@@ -75,7 +75,7 @@ class BaseSession:
         self._devices = self._planner.devices
 
     def _connected(self) -> Planner:
-        """What plans: for this process, or for the cluster behind the target."""
+        """The planner: for this process, or for the cluster behind the target."""
         if self._target:
             from graphflow._core.cluster.client.remote import RemotePlanner
 
@@ -305,7 +305,7 @@ class BaseSession:
 
 
 class _RequestIds(threading.local):
-    """Which attempt of a run the runs of a thread are."""
+    """Says for each thread which attempt of a run its runs are."""
 
     attempt: Sequence[Any] | None = None
 

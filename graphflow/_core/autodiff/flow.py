@@ -285,7 +285,7 @@ def _per_target(names: Sequence[Sequence[Tensor]], found: Sequence[Any]) -> list
 
 
 def _taken_from_outside(contexts: Sequence[Any], ops: Sequence[Operation]) -> list[Target]:
-    """What the contexts take from outside and can be differentiated by."""
+    """The tensors from outside that the contexts use and that can be differentiated by."""
     members = set(ops)
     result: dict[Tensor, list[list[Tensor]]] = {}
     for number, context in enumerate(contexts):

@@ -25,7 +25,7 @@ from graphflow._core.ops.math.math import add_n, cast
 
 @dataclass(frozen=True)
 class Task:
-    """What stays the same through one call of gf.gradients.
+    """The arguments of one call of gf.gradients, which all its parts share.
 
     stops: tensors taken as constants. colocate: whether gradients are placed with the operations they are of.
     constructs: how a cond and a loop are differentiated; `flow` calls back into this module.

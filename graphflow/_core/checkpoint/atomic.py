@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all.
+"""Files that are written whole or not at all.
 
 What is written goes to a temporary file in the same folder, is synced, and takes its final name last; then the folder
 is synced. So a process that is killed at any moment, or a disk that runs full, leaves the old file as it was. The

@@ -1,4 +1,4 @@
-"""Arrays that are given away: whoever takes one keeps its memory, so that nothing is copied.
+"""Arrays that are given away: the code that takes one keeps its memory, so that nothing is copied.
 
 What reads a checkpoint makes an array for each variable that has no value yet; the plan has found that nothing but the
 assignment takes it (plan/handover.py). It is known by its base, which views of it and copies do not have.
@@ -25,7 +25,7 @@ class _Gift:
 
 
 def given(array: Any) -> Any:
-    """The array as one that whoever gets it may take."""
+    """The array, marked as one whose memory its receiver may keep."""
     return np.asarray(_Gift(array))
 
 

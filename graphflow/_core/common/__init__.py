@@ -1,1 +1,1 @@
-"""What every room uses and none owns: files of the user's own, printing, limits, random bits."""
+"""Code that every room uses: files of the user's own, limits, printing, random bits."""

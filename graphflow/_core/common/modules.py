@@ -37,7 +37,7 @@ def import_all(package: str, paths: Iterable[str]) -> None:
 
 
 def exhausted(error: BaseException) -> str:
-    """What has run out if an error, or what caused it, says so, and what to do; "" for any other error."""
+    """Which resource has run out, such as files, and what to do, as an error or its cause says; "" for other errors."""
     seen: BaseException | None = error
     while seen is not None:
         code = getattr(seen, "errno", None)

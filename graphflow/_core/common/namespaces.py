@@ -30,7 +30,7 @@ _MESSAGES: Final = "graphflow.protos"
 
 
 class Home(NamedTuple):
-    """Where a public name is defined: `module.name`, or `module.name.attribute`; "." is the package itself."""
+    """The module that defines a public name: `module.name`, or `module.name.attribute`; "." is the package itself."""
 
     module: str
     name: str

@@ -1,4 +1,4 @@
-"""Where logs go while the program says nothing else, and what their lines are; sys.stderr may change meanwhile."""
+"""The handler of logs for programs that set none: lines to sys.stderr, which may change while the program runs."""
 
 from __future__ import annotations
 

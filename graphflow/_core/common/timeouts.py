@@ -16,7 +16,7 @@ from typing import Final
 # ---- connections --------------------------------------------------------------------------------------------------
 
 HEARTBEAT_MS: Final = 1000
-"""How often each end of a connection says that it is there. Less often, and a loss is noticed late.
+"""The pause between the heartbeats of each end of a connection. With a longer one, losses are noticed late.
 
 Guard: tests/cluster/faults/test_faults.py::test_promise_5_a_stopped_ps_is_noticed_and_named
 """
@@ -280,7 +280,7 @@ COLLECTIVE_SECONDS: Final = 1800.0
 Guard: tests/collectives/test_how_often.py::test_a_collective_waits_longer_than_a_slow_member_needs_and_not_for_hours
 """
 MEETING_SLICE_SECONDS: Final = 0.5
-"""How often who waits for other members looks at the time.
+"""How often a thread that waits for other members looks at the time.
 
 Guard: tests/collectives/test_how_often.py::test_who_reads_for_all_does_so_for_a_moment_at_a_time
 """
@@ -295,7 +295,7 @@ MEMBER_GOODBYE_SECONDS: Final = 0.2
 Guard: tests/cluster/test_collective_link.py::test_who_only_sends_learns_that_nobody_receives
 """
 MEMBER_BUSY_SECONDS: Final = 30e-6
-"""How long who waits keeps asking, if each member has a core: less than it takes to be woken.
+"""How long a waiting thread keeps asking before it sleeps, if each member has a core: less than waking it takes.
 
 Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
@@ -323,13 +323,13 @@ WAIT_LOOK_SECONDS: Final = 0.5
 Guard: tests/resources/test_how_often.py::test_who_waits_looks_though_nobody_notifies_it
 """
 STALL_CHECK_SECONDS: Final = 10.0
-"""After so long a wait is checked: whether anybody is left who could end it.
+"""A wait of this length is checked: there has to be a thread or a task that can still end it.
 
 Guard: tests/promises/test_missing_parts.py
     ::test_promise_6_a_queue_runner_that_was_not_started_is_named_at_the_first_run
 """
 ITERATOR_HOLD_SECONDS: Final = 0.001
-"""How often who saves an iterator's state looks whether its threads stand still.
+"""How often the thread that saves an iterator's state checks whether the iterator's threads stand still.
 
 Guard: tests/resources/test_how_often.py::test_an_iterator_is_saved_soon_after_its_threads_stand_still
 """

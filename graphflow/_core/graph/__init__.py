@@ -1,1 +1,1 @@
-"""What a graph is: operations, tensors, names, devices, shapes. No numeric work is done here."""
+"""Graphs as data: operations, tensors, names, devices, shapes. No numeric work is done here."""

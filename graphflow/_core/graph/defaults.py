@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class SessionLike(Protocol):
-    """What runs a graph: a Session, an InteractiveSession, and what the training helpers hand to hooks."""
+    """Runs a graph: a Session, an InteractiveSession, or the session that training helpers give to hooks."""
 
     @property
     def graph(self) -> Graph:

@@ -75,7 +75,7 @@ class FunctionGraph(Graph):
             return self.add(lookup("Placeholder"), (), {"dtype": dtype, "shape": shape}, name).outputs[0]
 
     def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        """What stands here for a tensor that an operation of this graph takes; ValueError if nothing may."""
+        """The tensor of this graph that stands for one of the graph around it; ValueError if there can be none."""
         if tensor.op.graph is self:
             return tensor
         found = self._adopted.get(tensor)

@@ -99,7 +99,7 @@ class Graph(ContainerScope):
         return op
 
     def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        """What stands here for another graph's tensor as an input of an operation: nothing, which is a ValueError."""
+        """Raises ValueError: no tensor of this graph can stand for one of another graph. A FunctionGraph has one."""
         raise ValueError(
             f"{definition.name}: the input {tensor.name!r} belongs to another graph than the one being built. "
             "Build both in the same `with graph.as_default():`."

@@ -1,4 +1,4 @@
-"""What an op is: declared once, with its shape rule and gradient beside it; kernels are registered elsewhere.
+"""OpDef: an op is declared once, with its shape rule and gradient beside it; kernels are registered elsewhere.
 
     ADD = op_def("Add", ("x: T", "y: T"), infer=broadcast_binary, gradient=add_gradient, scalar="{x} + {y}")
 

@@ -45,11 +45,11 @@ class Scopes(threading.local):
         """How the last loss was reduced; owned by losses."""
 
     def snapshot(self) -> dict[str, Any]:
-        """What this thread is in, for another thread, or the same one later, to take over."""
+        """The scopes that this thread is in, for another thread, or for the same one later, to enter."""
         return dict(self.__dict__)
 
     def take_over(self, snapshot: Mapping[str, Any]) -> None:
-        """Puts this thread where a snapshot was taken."""
+        """Puts this thread into the scopes of a snapshot."""
         self.__dict__.update(snapshot)
 
 

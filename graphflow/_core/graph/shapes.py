@@ -348,7 +348,7 @@ def compatible(a: Dims, b: Dims) -> bool:
 
 
 def merge(a: Dims, b: Dims) -> Dims:
-    """What is known of a shape that is both; ValueError if they differ."""
+    """The shape that fits both of two partial shapes, with all that either knows; ValueError if they differ."""
     if a is None:
         return b
     if b is None or a == b:
@@ -359,7 +359,7 @@ def merge(a: Dims, b: Dims) -> Dims:
 
 
 def relax(a: Dims, b: Dims) -> Dims:
-    """What is known of a shape that may be either."""
+    """The partial shape that both fit: what the two have in common."""
     if a is None or b is None or len(a) != len(b):
         return None
     return tuple(x if x == y else None for x, y in zip(a, b, strict=True))

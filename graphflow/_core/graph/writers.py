@@ -1,4 +1,4 @@
-"""What writes graphs and operations as protobuf messages, for the methods of Graph and Operation that offer it.
+"""The functions that write graphs and operations as protobuf messages, for the methods of Graph and Operation.
 
 interop.graph_def knows functions and TensorFlow's ops, so it stands above them; it puts its functions here when it is
 loaded, which is when one of them is first asked for.

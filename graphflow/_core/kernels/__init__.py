@@ -1,1 +1,1 @@
-"""What computes: a NumPy kernel for every op, and generated code for the hot ones."""
+"""Kernels: a function on NumPy arrays for every op, in the families of `ops`."""

@@ -20,7 +20,7 @@ Kernel: TypeAlias = Callable[..., Any]
 
 
 class Node(Protocol):
-    """What a factory may know of the operation it makes a kernel for."""
+    """The properties of an operation that the factory of its kernel may use."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Numba's compiled kernels on disk, signed: what Numba's own cache would take, whoever had written it, is a pickle.
+"""Numba's compiled kernels on disk, signed. Numba's own cache would load pickles, whoever had written them.
 
 Numba asks its cache for a kernel by the types of its arguments before it compiles, and hands it what it has compiled.
 This one keeps each in a signed file (signed_files.py), whose bytes are looked at before they are unpickled.

@@ -1,4 +1,4 @@
-"""Device memory that nobody has at the moment, kept for whoever wants as much again.
+"""Pools of device memory: blocks that are free at the moment are kept for the next request of the same size.
 
 Values that go from launch to launch of a loop, or from one part of a plan to the next, are made and dropped all the
 time; asking the driver each time would wait for the device. What is given back is used again in the order of the same

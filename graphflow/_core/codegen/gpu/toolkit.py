@@ -302,7 +302,7 @@ class Device:
             copies.copy(target, source, self.stream)
 
     def event(self) -> Any:
-        """What can be recorded in a stream, and waited for by the host or by another stream."""
+        """An event, which can be recorded in a stream, and for which the host or another stream can wait."""
         return cuda.event() if SIMULATED else cuda.event(timing=False)
 
     def recorded(self) -> Any:

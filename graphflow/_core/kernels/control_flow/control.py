@@ -58,7 +58,7 @@ def _assert(node: Node) -> Kernel:
 
 
 def not_finite(message: str, nan: bool, infinite: bool) -> str:
-    """What CheckNumerics says of a tensor with NaNs, infinities or both."""
+    """The error of CheckNumerics for a tensor with NaNs, infinities or both."""
     return f"{message} : Tensor had {' and '.join(['NaN'] * nan + ['Inf'] * infinite)} values"
 
 

@@ -26,7 +26,7 @@ def _wrong(message: str) -> InvalidArgumentError:
 
 
 class _Element:
-    """One place of a list: its value, the shape it has or had, and whether it was read."""
+    """One element of a list: its value, the shape that it has or had, and whether it was read."""
 
     __slots__ = ("cleared", "read", "shape", "value")
 

@@ -14,7 +14,7 @@ from graphflow._core.resources.store import ResourceStore
 
 
 def _collectives(run: Any) -> CollectiveService:
-    """Where members meet: the task's, or those of one process among themselves."""
+    """The collectives of a task, or those of one process."""
     store: ResourceStore = run.store
     return store.collectives or store.other("collectives", Collectives)
 

@@ -31,7 +31,7 @@ class _Feature:
     dims: tuple[int | None, ...] | None = None
 
     def read(self, features: Any, name: str) -> Any:
-        """Its values as a vector; None if it is not there."""
+        """The feature's values in an example, as a vector; None if the example does not have it."""
         return self.values(features.get(self.key), name)
 
     def values(self, feature: Any, name: str) -> Any:
@@ -53,7 +53,7 @@ class _Feature:
         return found
 
     def dense(self, features: Any, default: Any, name: str) -> Any:
-        """Its values in their shape, or the default value."""
+        """The feature's values in an example, in their shape, or the default value."""
         assert self.dims is not None
         values = self.read(features, name)
         sequence = None in self.dims
