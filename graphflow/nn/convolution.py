@@ -85,9 +85,10 @@ def conv2d_transpose(
     """
     value = deprecated(input, value, "input", "value")
     filter = deprecated(filters, filter, "filters", "filter")
-    with op_scope(name, "conv2d_transpose", (value, filter, output_shape)) as scope:
+    shape: Any = output_shape
+    with op_scope(name, "conv2d_transpose", (value, filter, shape)) as scope:
         return convolution.conv2d_backprop_input(
-            output_shape,
+            shape,
             filter,
             value,
             strides,

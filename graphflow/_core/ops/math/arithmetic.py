@@ -129,12 +129,12 @@ def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) ->
     return binary(SQUARED_DIFFERENCE, x, y, name)
 
 
-def xlogy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x * log(y), and 0 if x is 0 whatever y is (tf.math.xlogy)."""
     return binary(XLOGY, x, y, name)
 
 
-def xdivy(x: Any, y: Any, name: str | None = None) -> Tensor:
+def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, and 0 if x is 0 whatever y is (tf.math.xdivy)."""
     return binary(XDIVY, x, y, name)
 

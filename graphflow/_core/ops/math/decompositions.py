@@ -281,12 +281,12 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
     return unary(DETERMINANT, input, name)
 
 
-def slogdet(input: Any, name: str | None = None) -> LogMatrixDeterminant:
+def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
     """Sign and logarithm of the determinants (tf.linalg.slogdet)."""
     return LogMatrixDeterminant(*apply(LOG_DETERMINANT, (input,), name=name).outputs)
 
 
-def logdet(matrix: Any, name: str | None = None) -> Tensor:
+def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The logarithm of the determinants of positive definite matrices (tf.linalg.logdet)."""
     with op_scope(name, "logdet", (matrix,)):
         diagonal = numeric.real(linalg.matrix_diag_part(cholesky(matrix)))

@@ -127,8 +127,8 @@ def sparse_matmul(
 
 
 def matvec(
-    a: Any,
-    b: Any,
+    a: TensorLike,
+    b: TensorLike,
     transpose_a: bool = False,
     adjoint_a: bool = False,
     a_is_sparse: bool = False,
@@ -297,7 +297,7 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
     return binary(CROSS, a, b, name)
 
 
-def adjoint(matrix: Any, name: str | None = None) -> Tensor:
+def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
     """The transposed conjugate of the matrices in the last two axes (tf.linalg.adjoint)."""
     with op_scope(name, "adjoint", (matrix,)):
         return array.matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)

@@ -324,31 +324,31 @@ POPULATION_COUNT = op_def(
 )
 
 
-def bitwise_and(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in both integers (tf.bitwise.bitwise_and)."""
     return binary(BITWISE_AND, x, y, name)
 
 
-def bitwise_or(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits that are set in either integer (tf.bitwise.bitwise_or)."""
     return binary(BITWISE_OR, x, y, name)
 
 
-def bitwise_xor(x: Any, y: Any, name: str | None = None) -> Tensor:
+def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """The bits in which two integers differ (tf.bitwise.bitwise_xor)."""
     return binary(BITWISE_XOR, x, y, name)
 
 
-def invert(x: Any, name: str | None = None) -> Tensor:
+def invert(x: TensorLike, name: str | None = None) -> Tensor:
     """All bits inverted (tf.bitwise.invert)."""
     return unary(INVERT, x, name)
 
 
-def left_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x shifted left by y bits, y brought into [0, bits - 1] (tf.bitwise.left_shift)."""
     return binary(LEFT_SHIFT, x, y, name)
 
 
-def right_shift(x: Any, y: Any, name: str | None = None) -> Tensor:
+def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x shifted right by y bits, keeping the sign, y brought into [0, bits - 1] (tf.bitwise.right_shift)."""
     return binary(RIGHT_SHIFT, x, y, name)

@@ -214,14 +214,20 @@ def reduce_any(
 
 
 def reduce_euclidean_norm(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The square root of the sum of squares along axes (tf.math.reduce_euclidean_norm). See reduce_sum."""
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
 
 
 def reduce_variance(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The mean squared distance from the mean along axes (tf.math.reduce_variance)."""
     with op_scope(name, "reduce_variance", (input_tensor,)):
@@ -231,7 +237,10 @@ def reduce_variance(
 
 
 def reduce_std(
-    input_tensor: Any, axis: Any = None, keepdims: bool = False, name: str | None = None
+    input_tensor: TensorLike,
+    axis: IntTensorLike | None = None,
+    keepdims: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The square root of the variance along axes (tf.math.reduce_std)."""
     with op_scope(name, "reduce_std", (input_tensor,)):

@@ -172,7 +172,11 @@ def cumprod(
 
 
 def cumulative_logsumexp(
-    x: Any, axis: Any = 0, exclusive: bool = False, reverse: bool = False, name: str | None = None
+    x: TensorLike,
+    axis: IntTensorLike = 0,
+    exclusive: bool = False,
+    reverse: bool = False,
+    name: str | None = None,
 ) -> Tensor:
     """The logarithm of the running sum of exp(x), without overflow (tf.math.cumulative_logsumexp)."""
     return _running(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)

@@ -98,7 +98,7 @@ def _in_top_k_infer(op: Operation) -> Signature:
     return [(dtypes.bool_, shapes.merge(predictions[:1], targets))]
 
 
-def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
+def top_k(input: TensorLike, k: IntTensorLike = 1, sorted: bool = True, name: str | None = None) -> TopKV2:
     """The k largest elements of the last axis, the largest first, and their places (tf.nn.top_k).
 
     Of equal elements the one with the lower index comes first. ValueError or InvalidArgumentError if the axis has
@@ -107,7 +107,9 @@ def top_k(input: Any, k: Any = 1, sorted: bool = True, name: str | None = None) 
     return TopKV2(*apply(TOP_K, (input, k), {"sorted": sorted}, name).outputs)
 
 
-def in_top_k(predictions: Any, targets: Any, k: Any, name: str | None = None) -> Tensor:
+def in_top_k(
+    predictions: TensorLike, targets: TensorLike, k: IntTensorLike, name: str | None = None
+) -> Tensor:
     """Whether the prediction for each row's target is among the row's k largest (tf.nn.in_top_k).
 
     predictions: [batch, classes] float32; targets: [batch]. Ties count as within; a row with a value that is not finite

@@ -173,23 +173,23 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
     return apply(BETAINC, (a, b, x), name=name).outputs[0]
 
 
-def bessel_i0e(x: Any, name: str | None = None) -> Any:
+def bessel_i0e(x: TensorLike, name: str | None = None) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 0 (tf.math.bessel_i0e)."""
     return sparse_unary(BESSEL_I0E, x, name)
 
 
-def bessel_i1e(x: Any, name: str | None = None) -> Any:
+def bessel_i1e(x: TensorLike, name: str | None = None) -> Any:
     """exp(-abs(x)) times the modified Bessel function of order 1 (tf.math.bessel_i1e)."""
     return sparse_unary(BESSEL_I1E, x, name)
 
 
-def bessel_i0(x: Any, name: str | None = None) -> Tensor:
+def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 0 (tf.math.bessel_i0)."""
     with op_scope(name, "bessel_i0", (x,)):
         return arithmetic.multiply(transcendental.exp(numeric.abs_(x)), bessel_i0e(x), "mul")
 
 
-def bessel_i1(x: Any, name: str | None = None) -> Tensor:
+def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
     """The modified Bessel function of order 1 (tf.math.bessel_i1)."""
     with op_scope(name, "bessel_i1", (x,)):
         return arithmetic.multiply(transcendental.exp(numeric.abs_(x)), bessel_i1e(x), "mul")
@@ -203,6 +203,6 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
         return arithmetic.subtract(log_gammas, lgamma(reductions.reduce_sum(x, [-1])), "sub")
 
 
-def nextafter(x1: Any, x2: Any, name: str | None = None) -> Tensor:
+def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
     """The next float after x1 in the direction of x2 (tf.math.nextafter)."""
     return binary(NEXT_AFTER, x1, x2, name)

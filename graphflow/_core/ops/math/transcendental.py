@@ -6,7 +6,7 @@ TensorFlow: the backward pass then needs the result and not the input.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from graphflow._core.graph.elements import Operation, Tensor
@@ -267,7 +267,7 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
     return unary(SIGMOID, x, name)
 
 
-def softplus(features: Any, name: str | None = None) -> Tensor:
+def softplus(features: TensorLike, name: str | None = None) -> Tensor:
     """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus)."""
     return unary(SOFTPLUS, features, name)
 
@@ -301,7 +301,7 @@ def round_(x: TensorLike, name: str | None = None) -> Tensor:
     return x if x.dtype.is_integer else unary(ROUND, x, name)
 
 
-def polyval(coeffs: Any, x: Any, name: str | None = None) -> Tensor:
+def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
     """A polynomial by Horner's rule, coefficients from the highest power down (tf.math.polyval)."""
     with op_scope(name, "polyval", (*coeffs, x)) as scope:
         x = convert_to_tensor(x, name="x")

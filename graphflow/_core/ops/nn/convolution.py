@@ -7,11 +7,13 @@ gradients: each is linear in both inputs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge, text
+from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array import layout as layout_ops
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
@@ -245,15 +247,15 @@ def _attrs(strides: Any, padding: Any, data_format: Any, dilations: Any) -> dict
 
 
 def conv2d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: IntsLike | None = None,
+    padding: str | Sequence[Sequence[int]] | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
 
@@ -283,16 +285,16 @@ def _explicit(padding: Any, data_format: str) -> list[list[int]]:
 
 
 def conv2d_backprop_input(
-    input_sizes: Any,
-    filter: Any = None,
-    out_backprop: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input_sizes: IntTensorLike,
+    filter: TensorLike | None = None,
+    out_backprop: TensorLike | None = None,
+    strides: IntsLike | None = None,
+    padding: str | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """The gradient of conv2d with regard to its input, of shape `input_sizes` (tf.nn.conv2d_backprop_input)."""
     filter = deprecated(filters, filter, "filters", "filter")
@@ -301,14 +303,14 @@ def conv2d_backprop_input(
 
 
 def conv2d_backprop_filter(
-    input: Any,
-    filter_sizes: Any,
-    out_backprop: Any,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter_sizes: IntTensorLike,
+    out_backprop: TensorLike,
+    strides: IntsLike | None = None,
+    padding: str | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """The gradient of conv2d with regard to its filter, of shape `filter_sizes` (tf.nn.conv2d_backprop_filter)."""
@@ -317,12 +319,12 @@ def conv2d_backprop_filter(
 
 
 def depthwise_conv2d_native(
-    input: Any,
-    filter: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    filter: TensorLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
     """Each channel convolved with its own filters [rows, columns, channels, multiplier].

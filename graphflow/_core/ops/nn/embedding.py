@@ -10,6 +10,7 @@ from typing import Any
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import clip, math, segments, sorting
@@ -27,8 +28,8 @@ def _parts(params: Any) -> list[Any]:
 
 
 def embedding_lookup(
-    params: Any,
-    ids: Any,
+    params: TensorLike,
+    ids: TensorLike,
     partition_strategy: str = "mod",
     name: str | None = None,
     validate_indices: bool = True,
@@ -110,9 +111,9 @@ def _limited(rows: Tensor, ids: Tensor, max_norm: float | None) -> Tensor:
 
 
 def embedding_lookup_sparse(
-    params: Any,
-    sp_ids: Any,
-    sp_weights: Any,
+    params: TensorLike,
+    sp_ids: SparseTensor,
+    sp_weights: SparseTensor | None,
     partition_strategy: str = "mod",
     name: str | None = None,
     combiner: str | None = None,

@@ -13,6 +13,7 @@ import numpy as np
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NUMBERS, Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge, text
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math import math
@@ -178,33 +179,33 @@ L2_LOSS = op_def(
 )
 
 
-def relu(features: Any, name: str | None = None) -> Tensor:
+def relu(features: TensorLike, name: str | None = None) -> Tensor:
     """max(features, 0) elementwise (tf.nn.relu)."""
     return apply(RELU, (features,), name=name).outputs[0]
 
 
-def relu6(features: Any, name: str | None = None) -> Tensor:
+def relu6(features: TensorLike, name: str | None = None) -> Tensor:
     """min(max(features, 0), 6) elementwise (tf.nn.relu6)."""
     with op_scope(name, "Relu6", (features,)) as scope:
         return apply(RELU6, (convert_to_tensor(features, name="features"),), name=scope).outputs[0]
 
 
-def elu(features: Any, name: str | None = None) -> Tensor:
+def elu(features: TensorLike, name: str | None = None) -> Tensor:
     """exp(features) - 1 if negative, features elsewhere (tf.nn.elu)."""
     return apply(ELU, (features,), name=name).outputs[0]
 
 
-def selu(features: Any, name: str | None = None) -> Tensor:
+def selu(features: TensorLike, name: str | None = None) -> Tensor:
     """The scaled elu that keeps unit variance (tf.nn.selu; Klambauer et al. 2017)."""
     return apply(SELU, (features,), name=name).outputs[0]
 
 
-def softsign(features: Any, name: str | None = None) -> Tensor:
+def softsign(features: TensorLike, name: str | None = None) -> Tensor:
     """features / (abs(features) + 1) elementwise (tf.nn.softsign)."""
     return apply(SOFTSIGN, (features,), name=name).outputs[0]
 
 
-def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Tensor:
+def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
     """max(features, alpha * features) elementwise (tf.nn.leaky_relu).
 
     Integer features become float32. `alpha` is a Python number: TypeError for a tensor.
@@ -221,20 +222,20 @@ def leaky_relu(features: Any, alpha: float = 0.2, name: str | None = None) -> Te
         return apply(LEAKY_RELU, (x,), {"alpha": float(np.float32(alpha))}, scope).outputs[0]
 
 
-def crelu(features: Any, name: str | None = None, axis: int = -1) -> Tensor:
+def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
     """relu of [features, -features] concatenated along `axis` (tf.nn.crelu)."""
     with op_scope(name, "CRelu", (features,)) as scope:
         x = convert_to_tensor(features, name="features")
         return relu(array.concat([x, -x], axis, name=scope))
 
 
-def swish(features: Any) -> Tensor:
+def swish(features: TensorLike) -> Tensor:
     """features * sigmoid(features) elementwise (tf.nn.swish; Ramachandran et al. 2017)."""
     x = convert_to_tensor(features, name="features")
     return array.identity_n([x * math.sigmoid(x)])[0]
 
 
-def l2_loss(t: Any, name: str | None = None) -> Tensor:
+def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
     """sum(t ** 2) / 2 as a scalar (tf.nn.l2_loss)."""
     return apply(L2_LOSS, (t,), name=name).outputs[0]
 
@@ -286,7 +287,9 @@ BIAS_ADD = op_def(
 )
 
 
-def bias_add(value: Any, bias: Any, data_format: str | None = None, name: str | None = None) -> Tensor:
+def bias_add(
+    value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
+) -> Tensor:
     """Adds a vector along the channels of `value` (tf.nn.bias_add).
 
     Channels are the last axis, or axis 1 if `data_format` is "NCHW" (or any "NC..."). ValueError if the number

@@ -11,6 +11,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge
+from graphflow._core.graph.types import DTypeLike, IntsLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.nn.convolution import LAYOUTS, check_layout, check_padding, per_axis, windows_along
@@ -108,13 +109,13 @@ def _pool_attrs(ksize: Any, strides: Any, padding: Any, data_format: Any) -> dic
 
 
 def max_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    value: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The largest element of each window of images [N, rows, columns, channels] (tf.nn.max_pool).
 
@@ -127,10 +128,10 @@ def max_pool(
 
 
 def max_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -141,13 +142,13 @@ def max_pool2d(
 
 
 def avg_pool(
-    value: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    value: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
-    input: Any = None,
+    input: TensorLike | None = None,
 ) -> Tensor:
     """The mean of each window of images, padding not counted (tf.nn.avg_pool)."""
     value = deprecated(input, value, "input", "value")
@@ -157,10 +158,10 @@ def avg_pool(
 
 
 def avg_pool2d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -169,14 +170,14 @@ def avg_pool2d(
 
 
 def max_pool_with_argmax(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NHWC",
-    Targmax: Any = None,
+    Targmax: DTypeLike | None = None,
     name: str | None = None,
-    output_dtype: Any = None,
+    output_dtype: DTypeLike | None = None,
     include_batch_in_index: bool = False,
 ) -> tuple[Tensor, Tensor]:
     """The largest element of each window and its place, (row * columns + column) * channels + channel.

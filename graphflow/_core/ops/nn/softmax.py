@@ -12,6 +12,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import TensorShape, text
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.values import holds_numpy
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
@@ -121,7 +122,9 @@ SPARSE_CROSS_ENTROPY = op_def(
 )
 
 
-def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def softmax(
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
     """exp(logits) / sum(exp(logits)) along `axis`, by default the last (tf.nn.softmax).
 
     Raises InvalidArgumentError if the axis is outside the rank, ValueError if it is not the last and the rank is
@@ -130,7 +133,9 @@ def softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = N
     return _along_axis(SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
 
 
-def log_softmax(logits: Any, axis: Any = None, name: str | None = None, dim: Any = None) -> Tensor:
+def log_softmax(
+    logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
+) -> Tensor:
     """logits - log(sum(exp(logits))) along `axis`, by default the last (tf.nn.log_softmax)."""
     return _along_axis(LOG_SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
 
@@ -185,7 +190,11 @@ def require_named(function: str, sentinel: Any, labels: Any, logits: Any) -> Non
 
 
 def softmax_cross_entropy_with_logits_v2(
-    labels: Any, logits: Any, axis: int | None = None, name: str | None = None, dim: int | None = None
+    labels: TensorLike,
+    logits: TensorLike,
+    axis: int | None = None,
+    name: str | None = None,
+    dim: int | None = None,
 ) -> Tensor:
     """-sum(labels * log_softmax(logits)) along `axis`, by default the last.
 
@@ -242,9 +251,9 @@ def _outer_shape(x: Tensor) -> Any:
 
 
 def softmax_cross_entropy_with_logits(
-    _sentinel: Any = None,
-    labels: Any = None,
-    logits: Any = None,
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
     dim: int = -1,
     name: str | None = None,
     axis: int | None = None,
@@ -254,13 +263,19 @@ def softmax_cross_entropy_with_logits(
     Labels and logits are given by name.
     """
     require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with op_scope(name, "softmax_cross_entropy_with_logits_sg", (logits, labels)) as scope:
-        fixed = array.stop_gradient(labels, name="labels_stop_gradient")
-        return softmax_cross_entropy_with_logits_v2(fixed, logits, dim if axis is None else axis, name=scope)
+    given: tuple[Any, Any] = (logits, labels)
+    with op_scope(name, "softmax_cross_entropy_with_logits_sg", given) as scope:
+        fixed = array.stop_gradient(given[1], name="labels_stop_gradient")
+        return softmax_cross_entropy_with_logits_v2(
+            fixed, given[0], dim if axis is None else axis, name=scope
+        )
 
 
 def sparse_softmax_cross_entropy_with_logits(
-    _sentinel: Any = None, labels: Any = None, logits: Any = None, name: str | None = None
+    _sentinel: None = None,
+    labels: TensorLike | None = None,
+    logits: TensorLike | None = None,
+    name: str | None = None,
 ) -> Tensor:
     """-log_softmax(logits)[label], with the labels' shape (tf.nn.sparse_softmax_cross_entropy_with_logits).
 
@@ -268,9 +283,10 @@ def sparse_softmax_cross_entropy_with_logits(
     differ; when run, InvalidArgumentError if a label is no class. Labels and logits are given by name.
     """
     require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
-    with op_scope(name, "SparseSoftmaxCrossEntropyWithLogits", (labels, logits)):
-        y = convert_to_tensor(labels)
-        x = convert_to_tensor(logits)
+    given: tuple[Any, Any] = (labels, logits)
+    with op_scope(name, "SparseSoftmaxCrossEntropyWithLogits", given):
+        y = convert_to_tensor(given[0])
+        x = convert_to_tensor(given[1])
         narrow = x.dtype is dtypes.float16
         x = math.cast(x, dtypes.float32) if narrow else x
         _check_sparse_shapes(x, y)

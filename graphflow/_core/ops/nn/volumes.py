@@ -7,6 +7,7 @@ from typing import Any
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge
+from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, op_scope, partial_shape
 from graphflow._core.ops.nn.convolution import (
@@ -135,14 +136,14 @@ def _attrs(strides: Any, padding: Any, data_format: str | None, dilations: Any) 
 
 
 def conv3d(
-    input: Any,
-    filter: Any = None,
-    strides: Any = None,
-    padding: Any = None,
+    input: TensorLike,
+    filter: TensorLike | None = None,
+    strides: IntsLike | None = None,
+    padding: str | None = None,
     data_format: str | None = "NDHWC",
-    dilations: Any = None,
+    dilations: IntsLike | None = None,
     name: str | None = None,
-    filters: Any = None,
+    filters: TensorLike | None = None,
 ) -> Tensor:
     """The convolution of volumes with a filter [depth, rows, columns, channels, outputs] (tf.nn.conv3d)."""
     filter = deprecated(filters, filter, "filters", "filter")
@@ -150,16 +151,16 @@ def conv3d(
 
 
 def conv3d_transpose(
-    value: Any = None,
-    filter: Any = None,
-    output_shape: Any = None,
-    strides: Any = None,
+    value: TensorLike | None = None,
+    filter: TensorLike | None = None,
+    output_shape: IntTensorLike | None = None,
+    strides: IntsLike | None = None,
     padding: str = "SAME",
     data_format: str | None = "NDHWC",
     name: str | None = None,
-    input: Any = None,
-    filters: Any = None,
-    dilations: Any = None,
+    input: TensorLike | None = None,
+    filters: TensorLike | None = None,
+    dilations: IntsLike | None = None,
 ) -> Tensor:
     """The gradient of conv3d, used as a layer that enlarges volumes to `output_shape` (tf.nn.conv3d_transpose)."""
     value = deprecated(input, value, "input", "value")
@@ -182,10 +183,10 @@ def _pool(
 
 
 def max_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
@@ -194,10 +195,10 @@ def max_pool3d(
 
 
 def avg_pool3d(
-    input: Any,
-    ksize: Any,
-    strides: Any,
-    padding: Any,
+    input: TensorLike,
+    ksize: IntsLike,
+    strides: IntsLike,
+    padding: str,
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:

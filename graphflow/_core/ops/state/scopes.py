@@ -72,7 +72,7 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
 
 def colocate_with(
-    op: Operation | Tensor | SupportsTensor, ignore_existing: bool = False
+    op: Operation | Tensor | SupportsTensor | None, ignore_existing: bool = False
 ) -> AbstractContextManager[None]:
     """Places operations built inside where `op` is (tf.colocate_with)."""
     return get_default_graph().colocate_with(op, ignore_existing)
