@@ -10,9 +10,11 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, Final
 
 import pytest
 
@@ -24,6 +26,8 @@ STUBS = {
     ".".join(path.relative_to(PROJECT).with_suffix("").parts).removesuffix(".__init__"): path
     for path in sorted((PROJECT / "graphflow").rglob("*.pyi"))
 }
+_MESSAGES: Final = set(dir(gf)) - set(vars(gf)["__all__"])
+"""What needs protobuf."""
 NOT_READ = {"graphflow.flags"}
 """Its names are those of absl, whatever its version: the stub is for tools alone."""
 PROGRAM = """
@@ -43,6 +47,10 @@ gf.layers.densee
 gf.random.unifrom
 gf.contrib.slim.l2_regulariser
 """
+PLAIN_PARAMETERS: Final[Mapping[str, float]] = {"functions": 0.035, "methods": 0.135}
+"""The share of parameters that are of no type, or Any, of public functions and of public classes' methods.
+
+What it has reached, and may only shrink. Any is right for what may be anything: fetches, structures, messages."""
 RIGHT, WRONG = 8, ("reduce_meen", "AdamOptimiser", "densee", "unifrom", "l2_regulariser")
 STAR = """
 import sys
@@ -179,6 +187,51 @@ def test_threads_may_be_the_first_together() -> None:
 @pytest.mark.parametrize("program", SMALLEST.values(), ids=list(SMALLEST))
 def test_a_graph_has_what_it_needs_from_the_start(program: str) -> None:
     in_a_new_process(f"import graphflow as gf\n{program}")
+
+
+def public_callables() -> Iterator[tuple[str, str, Callable[..., Any]]]:
+    """Each public function and method once: which of the two, its name, and itself."""
+    seen: set[int] = set()
+    modules: list[ModuleType] = [gf]
+    while modules:
+        module = modules.pop()
+        for name in dir(module):
+            value = None if name.startswith("_") or name in _MESSAGES else getattr(module, name)
+            home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+            if not isinstance(home, str) or not f"{home}.".startswith("graphflow.") or id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, ModuleType) and "._core" not in home and home != "graphflow.protos":
+                modules.append(value)
+            elif inspect.isfunction(value):
+                yield "functions", f"{home}.{name}", value
+            elif inspect.isclass(value):
+                for method, function in vars(value).items():
+                    function = getattr(function, "__func__", function)
+                    shown = not method.startswith("_") or method in ("__init__", "__call__")
+                    if shown and inspect.isfunction(function):
+                        yield "methods", f"{home}.{name}.{method}", function
+
+
+def plain(parameter: inspect.Parameter) -> bool:
+    if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+        return False
+    return parameter.annotation in (parameter.empty, "Any") and parameter.name not in ("self", "cls")
+
+
+def test_what_functions_take_is_said_by_types() -> None:
+    every: Counter[str] = Counter()
+    without: dict[str, list[str]] = {"functions": [], "methods": []}
+    for kind, name, function in public_callables():
+        parameters = [
+            p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")
+        ]
+        every[kind] += len(parameters)
+        without[kind] += [f"{name}({p.name})" for p in parameters if plain(p)]
+    assert every["functions"] > 3000 and every["methods"] > 1000
+    for kind, most in PLAIN_PARAMETERS.items():
+        share = len(without[kind]) / every[kind]
+        assert share <= most, f"{share:.1%} of the parameters of {kind}: {without[kind]}"
 
 
 @pytest.mark.timeout(400)  # It looks at the whole package where the linter has not before.

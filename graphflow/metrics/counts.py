@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, Protocol
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
@@ -198,14 +198,29 @@ def counts_at_thresholds(
     return values, updates
 
 
-def _counts(kind: str) -> Callable[..., Measure]:
-    def function(
-        labels: Any,
-        predictions: Any,
+class _AtThresholds(Protocol):
+    """A metric that is computed at each of several thresholds."""
+
+    def __call__(
+        self,
+        labels: TensorLike,
+        predictions: TensorLike,
         thresholds: Sequence[float],
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        weights: TensorLike | None = None,
+        metrics_collections: CollectionNames | None = None,
+        updates_collections: CollectionNames | None = None,
+        name: str | None = None,
+    ) -> Measure: ...
+
+
+def _counts(kind: str) -> _AtThresholds:
+    def function(
+        labels: TensorLike,
+        predictions: TensorLike,
+        thresholds: Sequence[float],
+        weights: TensorLike | None = None,
+        metrics_collections: CollectionNames | None = None,
+        updates_collections: CollectionNames | None = None,
         name: str | None = None,
     ) -> Measure:
         with variable_scope(name, kind, [predictions, labels, weights]):
@@ -223,14 +238,14 @@ def _counts(kind: str) -> Callable[..., Measure]:
 _EPSILON: Final = 1e-7
 
 
-def _shares(kind: str, default: str, word: str) -> Callable[..., Measure]:
+def _shares(kind: str, default: str, word: str) -> _AtThresholds:
     def function(
-        labels: Any,
-        predictions: Any,
+        labels: TensorLike,
+        predictions: TensorLike,
         thresholds: Sequence[float],
-        weights: Any = None,
-        metrics_collections: Any = None,
-        updates_collections: Any = None,
+        weights: TensorLike | None = None,
+        metrics_collections: CollectionNames | None = None,
+        updates_collections: CollectionNames | None = None,
         name: str | None = None,
     ) -> Measure:
         with variable_scope(name, default, [predictions, labels, weights]):

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphflow._core.transport.addresses import MOST_PORT, port_of
 
@@ -60,7 +60,7 @@ class ClusterSpec:
     another ClusterSpec. TypeError for anything else, ValueError for an address whose port is none. Immutable.
     """
 
-    def __init__(self, cluster: Any) -> None:
+    def __init__(self, cluster: ClusterLike) -> None:
         if isinstance(cluster, ClusterSpec):
             jobs: dict[Any, Any] = cluster._jobs
         elif isinstance(cluster, ClusterDef):
@@ -140,3 +140,7 @@ class ClusterSpec:
         return "ClusterSpec({" + ", ".join(f"{job!r}: {tasks!r}" for job, tasks in jobs) + "})"
 
     __repr__ = __str__
+
+
+ClusterLike: TypeAlias = ClusterSpec | ClusterDef | Mapping[str, Sequence[str] | Mapping[int, str]]
+"""The tasks of a cluster, or what a ClusterSpec is made of."""

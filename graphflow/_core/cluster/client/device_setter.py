@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
-from graphflow._core.cluster.cluster_spec import ClusterSpec
+from graphflow._core.cluster.cluster_spec import ClusterLike, ClusterSpec
 from graphflow._core.graph import devices, shapes
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation
@@ -90,7 +90,7 @@ def replica_device_setter(
     ps_device: str = "/job:ps",
     worker_device: str = "/job:worker",
     merge_devices: bool = True,
-    cluster: Any = None,
+    cluster: ClusterLike | None = None,
     ps_ops: Sequence[str] | None = None,
     ps_strategy: Strategy | None = None,
 ) -> Callable[[Operation], str] | None:

@@ -9,11 +9,10 @@ import threading
 import time
 from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
-from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster import here, log
-from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterSpec
+from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.here import TaskHere
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
@@ -71,7 +70,7 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: Any,
+        server_or_cluster_def: ServerDef | ClusterLike,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,

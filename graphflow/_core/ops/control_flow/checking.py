@@ -101,7 +101,9 @@ def assert_(
         return apply(ASSERT, (condition, list(data)), attrs, "Assert")
 
 
-def assert_true(condition: Any, message: str, data: Sequence[Any], name: str | None = None) -> Operation:
+def assert_true(
+    condition: TensorLike, message: str, data: Sequence[Any], name: str | None = None
+) -> Operation:
     """An operation that raises InvalidArgumentError with a message unless the scalar `condition` holds."""
     return assert_(condition, [message, *data], name=name or "Assert")
 

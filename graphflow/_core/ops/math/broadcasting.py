@@ -126,7 +126,7 @@ ASSERT_BROADCASTABLE = op_def(
 )
 
 
-def check_broadcastable(weights: Any, values: Any, name: str | None = None) -> Operation:
+def check_broadcastable(weights: Tensor, values: Tensor, name: str | None = None) -> Operation:
     """An operation that raises InvalidArgumentError unless `weights` may weigh `values`.
 
     They are a scalar, or have the values' rank and in each axis their size or 1 (TensorFlow: assert_broadcastable).

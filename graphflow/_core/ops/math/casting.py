@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, Protocol, overload
 
 import graphflow._core.ops.core as core
 from graphflow._core.graph import dtypes
@@ -75,8 +75,17 @@ def cast(
         return apply(CAST, (tensor,), {"DstT": target, "Truncate": False}, scope).outputs[0]
 
 
-def _converter(dtype: DType, default_name: str) -> Any:
-    def convert(x: Any, name: str | None = default_name) -> Any:
+class _Conversion(Protocol):
+    """gf.cast to one dtype."""
+
+    @overload
+    def __call__(self, x: TensorLike, name: str | None = ...) -> Tensor: ...
+    @overload
+    def __call__(self, x: SparseTensor, name: str | None = ...) -> SparseTensor: ...
+
+
+def _converter(dtype: DType, default_name: str) -> _Conversion:
+    def convert(x: TensorLike | SparseTensor, name: str | None = default_name) -> Any:
         return cast(x, dtype, name)
 
     convert.__name__ = (
