@@ -10,7 +10,6 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from graphflow._core.common.denormals import computing
-from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
@@ -28,15 +27,20 @@ from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, 
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner
-from graphflow._core.runtime.gpu.arrays import for_host
-from graphflow._core.runtime.gpu.control import ControlledExecutable
-from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.gpu.held import for_host, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.rowwise import Rowwise
 from graphflow._core.runtime.scheduler import StageRunner
 from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
+
+
+def _gpus() -> Any:
+    """What plans for GPUs, which a program without one does not load."""
+    from graphflow._core.runtime.gpu import planning
+
+    return planning
 
 
 def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
@@ -56,9 +60,7 @@ def _log_moved(instruction: Instruction, device: str) -> None:
 
 def _has_kernel(op_type: str, device_type: str) -> bool:
     if device_type == "GPU":
-        from graphflow._core.compiler.gpu.rules import has_kernel
-
-        return op_type in LISTS or op_type in STACKS or has_kernel(op_type)
+        return bool(_gpus().has_kernel(op_type))
     return device_type == "CPU" and (
         op_type in (kinds.CONST, kinds.NO_OP) or registry.factory(op_type) is not None
     )
@@ -208,10 +210,9 @@ class Planner:
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
             gpu = gpu_of(part)
             if gpu is not None and not options.looks:
-                common = found, part, gpu, store, KERNELS, self.context()
-                if has_decisions(part):
-                    return ControlledExecutable(*common, self.threads, kept, options.verify)
-                return DeviceExecutable(*common, kept, options.verify)
+                settings = store, KERNELS, self.context(), self.threads, kept, options.verify
+                on_gpu: Executable = _gpus().executable(found, part, gpu, *settings)
+                return on_gpu
             return found if plain else self._tiered(found, part, store, options)
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
@@ -234,9 +235,7 @@ class Planner:
     def _prepare(self, store: ResourceStore) -> None:
         """Lets variables of a store live on GPUs, if there are any."""
         if self.has_gpus and store.cell_type is VariableCell:
-            from graphflow._core.runtime.gpu.cells import DeviceCell
-
-            store.cell_type = DeviceCell
+            store.cell_type = _gpus().DeviceCell
 
     def _tiered(
         self, base: NumpyExecutable, plan: Plan, store: ResourceStore, options: ExecutionOptions

@@ -28,7 +28,7 @@ from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
-from graphflow._core.runtime.gpu.arrays import DeviceArray, host
+from graphflow._core.runtime.gpu.held import HeldValue, host
 from graphflow._core.runtime.inline_scheduler import InlineScheduler
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
@@ -108,7 +108,7 @@ class StagedExecutable(Executable):
         return values
 
     def _is_borrowed(self, value: Any) -> bool:
-        if isinstance(value, DeviceArray):
+        if isinstance(value, HeldValue):
             return True
         return not self._borrows and isinstance(value, np.ndarray) and borrowed_from(value) is not value
 

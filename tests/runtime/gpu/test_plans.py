@@ -333,7 +333,7 @@ def test_too_little_memory_names_what_needs_it(monkeypatch: pytest.MonkeyPatch) 
     with gf.device("/gpu:0"):
         x = gf.placeholder(gf.float32, [64])
         y = gf.matmul(gf.reshape(x, [64, 1]), gf.reshape(x, [1, 64]), name="large")
-    monkeypatch.setattr(toolkit.cuda, "device_array", no_memory)
+    monkeypatch.setattr(toolkit.cuda(), "device_array", no_memory)
     with (
         session() as one,
         pytest.raises(gf.errors.ResourceExhaustedError, match=r"GPU:0.*plan.*MatMul 'large'"),
@@ -353,7 +353,7 @@ def test_too_little_memory_for_a_value_between_parts(monkeypatch: pytest.MonkeyP
         one.run(y, feeds)
         toolkit.device(0).pool.clear()
         with monkeypatch.context() as patch:
-            patch.setattr(toolkit.cuda, "device_array", no_memory)
+            patch.setattr(toolkit.cuda(), "device_array", no_memory)
             with pytest.raises(gf.errors.ResourceExhaustedError, match=r"GPU 0 has no \d+ bytes"):
                 one.run(y, feeds)
         np.testing.assert_array_equal(one.run(y, feeds), before)

@@ -185,7 +185,7 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
 
     monkeypatch.setattr(toolkit.Device, "_being_current", being_current)
     for name in ("device_array", "pinned_array", "event"):
-        check(toolkit.cuda, name)
+        check(toolkit.cuda(), name)
     check(toolkit, "part")
     with gf.device("/gpu:1"):
         count, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [3])

@@ -45,9 +45,15 @@ class DriverError(Exception):
 
 
 @cache
+def simulated() -> bool:
+    """Whether Numba's simulator stands in for the GPUs; asks no driver."""
+    return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
+
+
+@cache
 def found() -> Found:
     """The GPUs of this machine, asked for once in a process. Never raises."""
-    if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+    if simulated():
         return Found((Gpu(0, "Numba's CUDA simulator", 0, (0, 0)),), simulated=True)
     try:
         gpus = gpus_of(lambda: ctypes.CDLL(_DRIVER))

@@ -1,4 +1,4 @@
-"""With vectors.py the only module that imports numba.cuda, which another package with `cuda.jit` is to replace one day.
+"""The one module that loads numba.cuda, at first use; another package with `cuda.jit` is to replace it one day.
 
 The rest of the library knows: kernels as texts, launches of them, blocks of device memory, and the one stream of a
 device. In Numba's simulator all of this works on NumPy arrays; what differs there is decided here.
@@ -27,24 +27,14 @@ import graphflow.errors as errors
 from graphflow._core.codegen.cpu.cache import default_directory
 from graphflow._core.codegen.cpu.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 from graphflow._core.codegen.gpu import copies, dropped, peers, vectors
-from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.codegen.gpu.discovery import simulated
 from graphflow._core.codegen.gpu.division import with_divisions
 from graphflow._core.codegen.gpu.kept import KeptKernels
 from graphflow._core.codegen.gpu.pool import Pool
 from graphflow._core.codegen.gpu.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow._core.graph.devices import DeviceSpec
 
-_read_by_others: Final = "numba" in sys.modules
-cuda: Any = import_module("numba.cuda")
-SIMULATED: Final = found().simulated
-if not SIMULATED:  # Short kernels are meant: their launches are captured.
-    _config: Any = import_module("numba.cuda.core.config")
-    if (
-        not _read_by_others
-    ):  # .numba_config.yaml of the working directory may name modules and libraries to load
-        _config._config_fname = ""
-        _config.reload_config()
-    _config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+SIMULATED: Final = simulated()
 BLOCK: Final = 4 if SIMULATED else 256
 """Threads of a block. The simulator starts a Python thread for each."""
 _MOST_BLOCKS: Final = 2 if SIMULATED else 4096
@@ -58,6 +48,20 @@ _FLOAT_FUNCTIONS: Final = (
 )
 _LOG = logging.getLogger("graphflow")
 _DTYPES: Final = (*FLOATS, *INTEGERS, "uint32", "uint64")
+
+
+@cache
+def cuda() -> Any:
+    """numba.cuda, which takes half a second to import: loaded by who launches a kernel or takes device memory."""
+    read_by_others = "numba" in sys.modules
+    module = import_module("numba.cuda")
+    if not SIMULATED:
+        config: Any = import_module("numba.cuda.core.config")
+        if not read_by_others:  # .numba_config.yaml of the working directory may name what is to be loaded
+            config._config_fname = ""
+            config.reload_config()
+        config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # Short kernels are meant: their launches are captured.
+    return module
 
 
 def _simulated_function(name: str) -> Callable[..., Any]:
@@ -88,7 +92,7 @@ def _simulated_bits(x: Any) -> int:
 @cache
 def namespace() -> dict[str, Any]:
     """The names that texts of kernels may use: cuda, the dtypes, and functions such as exp_float32."""
-    names: dict[str, Any] = {"cuda": cuda, "errstate": np.errstate, "warp": _WARP}
+    names: dict[str, Any] = {"cuda": cuda(), "errstate": np.errstate, "warp": _WARP}
     names.update((dtype, getattr(np, dtype)) for dtype in _DTYPES)
     names.update(vectors.simulated() if SIMULATED else vectors.compiled())
     names["bits_float64"] = _simulated_bits if SIMULATED else _libdevice().double_as_longlong
@@ -157,9 +161,9 @@ class _UnsignedIndices(ast.NodeTransformer):
 def kernel(source: str, kinds: tuple[str, ...]) -> Any:
     """The compiled kernel of a text for arguments of some kinds; compiled at its first launch."""
     if SIMULATED:
-        return cuda.jit(python_function(source, kinds))
+        return cuda().jit(python_function(source, kinds))
     function = python_function(source, kinds)
-    compiled = cuda.jit(function)
+    compiled = cuda().jit(function)
     code = hashlib.sha256(function.__code__.co_code).hexdigest()
     compiled._cache = KeptKernels(f"{_path(source, kinds).stem} {code}")
     return compiled
@@ -239,13 +243,14 @@ class Device:
         self.index = index
         self.lock = threading.RLock()
         self.pool = Pool()
-        self._numba = cuda.gpus[0 if SIMULATED else index]
+        self._cuda = cuda()
+        self._numba = self._cuda.gpus[0 if SIMULATED else index]
         self._reached: set[int] = set()
         self._recording: Any = None  # One stream for all graphs: Numba keeps what it launched in.
         with self.current():
             if not SIMULATED:
                 dropped.give_back_with(self._numba.get_primary_context())
-            self.stream, self.arrivals, self.departures = (cuda.stream() for _ in range(3))
+            self.stream, self.arrivals, self.departures = (self._cuda.stream() for _ in range(3))
 
     @contextmanager
     def current(self) -> Iterator[None]:
@@ -262,7 +267,7 @@ class Device:
         kind = np.dtype(memory_type(dtype))
         for again in (True, False):
             try:
-                return cuda.device_array(max(1, count), kind)
+                return self._cuda.device_array(max(1, count), kind)
             except Exception as error:
                 if "OUT_OF_MEMORY" not in str(error) and not isinstance(error, MemoryError):
                     raise
@@ -278,7 +283,7 @@ class Device:
 
     def pinned(self, count: int) -> Any:
         """Bytes of host memory that the GPU can reach, so that copies do not wait for each other."""
-        return cuda.pinned_array(max(1, count), np.uint8)
+        return self._cuda.pinned_array(max(1, count), np.uint8)
 
     def upload(self, target: Any, source: Any, stream: Any = None) -> None:
         """Copies a host array to a block of the same dtype and size, in the order of the stream or of another."""
@@ -303,7 +308,7 @@ class Device:
 
     def event(self) -> Any:
         """An event, which can be recorded in a stream, and for which the host or another stream can wait."""
-        return cuda.event() if SIMULATED else cuda.event(timing=False)
+        return self._cuda.event() if SIMULATED else self._cuda.event(timing=False)
 
     def recorded(self) -> Any:
         """An event that comes when the stream has done all that it was asked for so far."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.checks import FINITE_SOURCE, INFINITE, NAN
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.strided import unwritten
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -20,8 +21,6 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
     x = lowering.compact(i, unwritten(lowering, i, value))
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         arguments = [places.status, places.number, x.size, places.array(x)]
         return [elementwise_launch(FINITE_SOURCE, x.size, arguments)]
 

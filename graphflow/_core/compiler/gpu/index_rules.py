@@ -12,7 +12,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.gpu import indexing
+from graphflow._core.codegen.gpu.indexing import INDEX_CHECK_SOURCE, gather_source, row_update_source
 from graphflow._core.codegen.gpu.status import RANGE
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.nodes import Places, Told, device_node
 from graphflow._core.compiler.gpu.strided import places_along, reduced
@@ -60,9 +63,6 @@ def take_rows(
     _unchecked(lowering, ids, size)
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.indexing import gather_source
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         arrays = [places.array(v) for v in (x, ids, target)]
         arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
         return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
@@ -211,9 +211,6 @@ def change_rows(
     first = bool(variables) and not dropping and _unchecked(lowering, ids, rows)
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import indexing
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         head, arrays = [places.status, places.number], [places.array(v) for v in (x, ids, y)]
         check = _check_launches(places, ids, rows) if first else []
         source = indexing.scatter_atomic_source(y.dtype, operation, dropping)
@@ -227,9 +224,6 @@ def change_rows(
 
 
 def _check_launches(places: Places, ids: Value, rows: int) -> Sequence[Any]:
-    from graphflow._core.codegen.gpu.indexing import INDEX_CHECK_SOURCE
-    from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
     arguments = [places.status, places.number, ids.size, places.array(ids), rows]
     return [elementwise_launch(INDEX_CHECK_SOURCE, ids.size, arguments)]
 
@@ -364,9 +358,6 @@ def _sparse_update(update: UpdateRule) -> Rule:
         first = not dropping and _unchecked(lowering, ids, rows)
 
         def build(places: Places) -> Sequence[Any]:
-            from graphflow._core.codegen.gpu.indexing import row_update_source
-            from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
             source = row_update_source(update.slots, update.numbers, update.text, g.dtype, dropping)
             arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
             count, taken = (g.size, columns) if dropping else (columns, ids.size)

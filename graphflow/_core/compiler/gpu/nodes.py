@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from graphflow._core.codegen.gpu.toolkit import Work
 from graphflow._core.compiler.nodes import KernelNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
-
-if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.toolkit import Work
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from graphflow._core.codegen.gpu.cublas_lt import library, product_call
+from graphflow._core.codegen.gpu.matmul import Matrix, product_launches, product_layout
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements
@@ -84,9 +86,6 @@ def add_product(
     accumulate: bool = False,
 ) -> None:
     """Adds target = a @ b (or +=): matrices, or with a leading batch axis; of any strides."""
-    from graphflow._core.codegen.gpu.cublas_lt import library
-    from graphflow._core.codegen.gpu.matmul import product_layout
-
     sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
     pieces = 1 if library() is not None else product_layout(a.dtype, sizes, batch).pieces
     partial = lowering.temporary(i.name, a.dtype, (pieces, target.size)) if pieces > 1 else None
@@ -99,9 +98,6 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
     sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.cublas_lt import product_call
-        from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
-
         first, second = (
             Matrix(places.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
             for v in (a, b)

@@ -7,6 +7,9 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.gpu import philox
+from graphflow._core.codegen.gpu.philox import WORDS, normal_tables, words_of
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
@@ -27,8 +30,6 @@ def _stretch(i: Instruction, outputs: int) -> Any:
     """What the host sends for a run: where the random state is, which then moves on by so many outputs."""
 
     def before(run: Any) -> Any:
-        from graphflow._core.codegen.gpu.philox import words_of
-
         return words_of(state_of(run, i).reserve(outputs * RESERVED_PER_OUTPUT))
 
     return before
@@ -45,16 +46,11 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
         return False
     tables: list[Value] = []
     if i.type in ("RandomStandardNormal", "TruncatedNormal"):
-        from graphflow._core.codegen.gpu.philox import normal_tables
-
         tables = [_constant(lowering, i.name, np.array(t)) for t in normal_tables()]
     target = lowering.result(i)
     count = target.size
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import philox
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         blocks = -(-count // (2 if dtype.endswith("64") else 4))
         extra: list[Any] = [places.array(t) for t in tables]
         source = getattr(philox, name)()
@@ -63,8 +59,6 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
             extra = [low, int(bounds[1]) - low]
         arguments = [blocks, places.words, places.array(target), count, *extra]
         return [elementwise_launch(source, blocks, arguments)]
-
-    from graphflow._core.codegen.gpu.philox import WORDS
 
     before = _stretch(i, count)
     lowering.add(device_node(i, tables, [target], build, before=before, words=WORDS))
@@ -90,15 +84,10 @@ def _multinomial(lowering: Lowering, i: Instruction) -> bool:
     samples, blocks = target.shape[1], -(-target.size // 2)
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import philox
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         source = philox.classes_source(target.dtype)
         arguments = [blocks, places.words, places.array(target), target.size, places.array(cumulative)]
         arguments += [classes, samples]
         return [elementwise_launch(source, blocks, arguments, bound=2 * blocks)]
-
-    from graphflow._core.codegen.gpu.philox import WORDS
 
     before = _stretch(i, rows * 2 * (-(-samples // 4) * 4))
     lowering.add(device_node(i, [cumulative], [target], build, before=before, words=WORDS))

@@ -14,6 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.gpu.indexing import first_of_equal_sources
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.specialise import Known
@@ -167,9 +169,6 @@ def _firsts(lowering: Lowering, i: Instruction) -> bool:
     table = lowering.temporary(i.name, "int32", (height,))
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.indexing import first_of_equal_sources
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         arrays = [places.array(v) for v in (ids, table, rows, positions)]
         arguments = [places.status, places.number, ids.size, *arrays, height]
         sources = first_of_equal_sources(rows.dtype, positions.dtype)

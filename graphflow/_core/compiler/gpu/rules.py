@@ -13,6 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.gpu import indexing, rows
+from graphflow._core.codegen.gpu import rows as kernels
+from graphflow._core.codegen.gpu.rows import rows_launch, softmax_source, top_k_source
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.check_rules import CHECK_RULES
@@ -52,8 +56,6 @@ def _softmax(lowering: Lowering, i: Instruction, log: bool = False) -> bool:
     rows = x.size // columns
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.rows import rows_launch, softmax_source
-
         source = softmax_source(x.dtype, log)
         return [rows_launch(source, rows, columns, [rows, columns, places.array(x), places.array(target)])]
 
@@ -73,8 +75,6 @@ def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     rows, columns = x.shape
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import rows as kernels
-
         arrays = [places.array(v) for v in (x, y, loss, gradient)]
         if sparse:
             source = kernels.sparse_cross_entropy_source(x.dtype)
@@ -98,8 +98,6 @@ def _top_k(lowering: Lowering, i: Instruction) -> bool:
     rows = x.size // columns
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.rows import rows_launch, top_k_source
-
         arrays = [places.array(v) for v in (x, values, places_of)]
         return [rows_launch(top_k_source(x.dtype), rows, columns, [rows, columns, count, *arrays])]
 
@@ -116,9 +114,6 @@ def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     length, inner = x.shape[along], math.prod(x.shape[along + 1 :])
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import indexing, rows
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         kind, arrays = (x.dtype, target.dtype, largest), [places.array(x), places.array(target)]
         if inner == 1 and length >= _LONG_ROW:
             given = [target.size, length, *arrays]

@@ -6,6 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow._core.codegen.gpu import scans
+from graphflow._core.codegen.gpu.rows import rows_launch
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
 from graphflow._core.compiler.values import Value
@@ -29,10 +32,6 @@ def add_scan(
     lines = x.size // length
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import scans
-        from graphflow._core.codegen.gpu.rows import rows_launch
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         arrays = [places.array(x), places.array(target)]
         if inner == 1:
             source = scans.rows_source(x.dtype, operation, exclusive, reverse)

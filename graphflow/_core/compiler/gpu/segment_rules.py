@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.segments import UNSORTED, segment_source
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.fed_sizes import SEGMENTS
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -35,8 +36,6 @@ def _segments(kind: str, gathered: bool) -> Rule:
         target = lowering.result(i)
 
         def build(places: Places) -> Sequence[Any]:
-            from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
             rows, columns, count = shape[0], math.prod(shape[1:]), target.size
             chosen = [places.array(v) for v in (*(indices or [ids]), ids)]
             arguments = [places.status, places.number, count, places.array(x), x.shape[0], *chosen]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.sparse import SCATTER_SOURCE, TWICE, product_source
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.index_rules import change_rows, outside, row_numbers
 from graphflow._core.compiler.gpu.nodes import Places, device_node
@@ -34,8 +35,6 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
     result = filled(lowering, i, lowering.result(i))
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         count, columns = x.size * target[1], target[1]
         pairs, numbers, matrix, sums = (places.array(v) for v in (places_of, x, right, result))
         arguments = [places.status, places.number, count, pairs, row, numbers, matrix, down, across, sums]
@@ -76,8 +75,6 @@ def _to_dense(lowering: Lowering, i: Instruction) -> bool:
     told = {**outside(lowering.shape(i.outputs[0])), TWICE: _REPEATED}
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
         arrays = [places.array(ids), places.array(x), each, places.array(target)]
         return [elementwise_launch(SCATTER_SOURCE, count, [places.status, places.number, count, *arrays])]
 

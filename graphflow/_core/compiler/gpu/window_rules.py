@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from graphflow._core.codegen.gpu import windows
+from graphflow._core.codegen.gpu.toolkit import elementwise_launch
+from graphflow._core.codegen.gpu.vectors import WIDTH
+from graphflow._core.codegen.gpu.windows import pool_places_source, size_arguments
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.products import add_product, turned
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -27,8 +31,6 @@ class _Windows:
 
     def arguments(self, each: int = 1) -> list[Any]:
         """The sizes as kernels take them, which take `each` channels at a time."""
-        from graphflow._core.codegen.gpu.windows import size_arguments
-
         return size_arguments(self.vertical, self.horizontal, self.channels // each)
 
 
@@ -123,10 +125,6 @@ def launched(
     """Adds an elementwise kernel of windows.py over the target: `name`(dtype, wide, *arguments) makes its text."""
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu import windows
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-        from graphflow._core.codegen.gpu.vectors import WIDTH
-
         arrays = [places.array(v) for v in (*reads, target)]
         wide = windows.may_be_wide(arrays, w.channels)
         each = WIDTH if wide else 1
@@ -234,9 +232,6 @@ def _pool_with_places(lowering: Lowering, i: Instruction) -> bool:
     x, target, chosen = values[0], lowering.result(i, 0), lowering.result(i, 1)
 
     def build(places: Places) -> Sequence[Any]:
-        from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-        from graphflow._core.codegen.gpu.windows import pool_places_source
-
         source = pool_places_source(x.dtype, chosen.dtype, bool(i.attrs["include_batch_in_index"]))
         arrays = [places.array(v) for v in (x, target, chosen)]
         return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments()])]

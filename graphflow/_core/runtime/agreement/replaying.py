@@ -8,6 +8,7 @@ from typing import Any, Final
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow._core.common.timeouts import REPLAY_COMPILE_SECONDS
+from graphflow._core.compiler.drafting import draft_plan
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.kernels.table import KERNELS, KernelTable
@@ -18,10 +19,13 @@ from graphflow._core.runtime.agreement.rounding import Replay
 from graphflow._core.runtime.agreement.shadow import Variables, written_variables
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
+from graphflow._core.runtime.compiled.build import CompiledPlan
 from graphflow._core.runtime.compiled.observe import observed_run
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.gpu.executable import DeviceExecutable, gpu_of
+from graphflow._core.runtime.gpu.cells import DeviceCell
+from graphflow._core.runtime.gpu.executable import DeviceExecutable
+from graphflow._core.runtime.gpu.held import gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.threads import ThreadPool
@@ -67,9 +71,6 @@ def replayed(recorded: Recorded, threads: int) -> Apart | None:
 
 def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Replay) -> Subject:
     """The plan as it is compiled for the CPU."""
-    from graphflow._core.compiler.drafting import draft_plan
-    from graphflow._core.runtime.compiled.build import CompiledPlan
-
     plan, variables, kernels = replay.plan, replay.variables, replay.tape.replaying
     store = variables.store(empty)
     run = RunContext(store)
@@ -87,8 +88,6 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
 
 def _on_gpu(recorded: Recorded, name: str, empty: ResourceStore, replay: Replay) -> Subject:
     """The plan as it is laid out on a GPU: the one of the same number, or the first if there are fewer here."""
-    from graphflow._core.runtime.gpu.cells import DeviceCell
-
     gpus = found()
     if not gpus.gpus:
         raise _NoGpu(gpus.problem)

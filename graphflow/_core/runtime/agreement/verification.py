@@ -33,7 +33,7 @@ from graphflow._core.runtime.compiled.watching import Sight, Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Compiled, Unusable
 from graphflow._core.runtime.explain import raise_explained
-from graphflow._core.runtime.gpu.arrays import host
+from graphflow._core.runtime.gpu.held import host
 
 BUDGET_BYTES: Final = 256 << 20
 """The most bytes that a verified run copies, unless the user insists on it; a plan that needs more is trusted."""

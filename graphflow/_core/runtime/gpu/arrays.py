@@ -9,14 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.runtime.assemble import operand
-
-if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.toolkit import Device
+from graphflow._core.codegen.gpu.toolkit import Device, elementwise_launch, part
+from graphflow._core.runtime.gpu.held import HeldValue, host
 
 _GRAIN: Final = 512
 """Blocks of the pool have sizes that are multiples of so many bytes."""
@@ -43,7 +41,7 @@ class _BlockOwner:
             self._device.pool.give(self.block)
 
 
-class DeviceArray:
+class DeviceArray(HeldValue):
     """A contiguous value of a shape and a NumPy dtype in memory of a device. Nobody changes it. Thread-safe."""
 
     __slots__ = ("__weakref__", "_host", "_owner", "_start", "block", "device", "dtype", "shape")
@@ -58,8 +56,6 @@ class DeviceArray:
         owner: _BlockOwner | None = None,
         start: int = 0,
     ) -> None:
-        from graphflow._core.codegen.gpu.toolkit import part
-
         self.device = device
         self.shape = shape
         self.dtype = np.dtype(dtype)
@@ -167,16 +163,6 @@ def fits_device(array: Any) -> bool:
     return array.dtype.kind in "biuf" and bool(array.size)
 
 
-def host(value: Any) -> Any:
-    """The value as a NumPy array, copied from the device if it is on one."""
-    return value.numpy() if isinstance(value, DeviceArray) else value
-
-
-def for_host(value: Any) -> Any:
-    """A value as kernels of the CPU take it, for a stage whose inputs may come from a GPU."""
-    return operand(host(value))
-
-
 def on_device(value: Any, device: Device) -> DeviceArray:
     """The value on a device: the same array if it is there, else a copy; one from another GPU bypasses the host."""
     if isinstance(value, DeviceArray):
@@ -214,8 +200,6 @@ def kernel(count, x):
 
 def filled_rows(shape: tuple[int, ...], place: tuple[Any, ...], value: DeviceArray) -> DeviceArray | None:
     """Zeros with a value in the rows that an index of NumPy's names; None if it names anything else."""
-    from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
     device = value.device
     with device.current():
         found = DeviceArray(device, shape, value.dtype.name)
@@ -238,8 +222,6 @@ def kernel(count, x, y, z):
 
 
 def _sum(one: DeviceArray, other: Any) -> Any:
-    from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-
     device = one.device
     second = on_device(other, device)
     if second.shape != one.shape or second.dtype != one.dtype or one.dtype == bool:

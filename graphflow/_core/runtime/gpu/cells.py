@@ -7,14 +7,12 @@ checkpoint or a kernel of the CPU still finds them by their names.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from graphflow._core.codegen.gpu.toolkit import Device
 from graphflow._core.resources.variables import VariableCell
-
-if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.toolkit import Device
 
 
 class DeviceCell(VariableCell):

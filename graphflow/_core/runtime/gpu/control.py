@@ -10,10 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.gpu.toolkit import device_named
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.gpu.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
@@ -28,13 +29,12 @@ from graphflow._core.runtime.assemble import Assembled, assemble, operand
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import raise_explained
-from graphflow._core.runtime.gpu.arrays import DeviceArray, filled_rows, fits_device, host, on_device
+from graphflow._core.runtime.gpu.arrays import DeviceArray, filled_rows, fits_device, on_device
 from graphflow._core.runtime.gpu.executable import DeviceExecutable
+from graphflow._core.runtime.gpu.held import host
+from graphflow._core.runtime.gpu.plan import DevicePlan
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.threads import ThreadPool
-
-if TYPE_CHECKING:
-    from graphflow._core.runtime.gpu.plan import DevicePlan
 
 _MOST_SHAPES: Final = 16
 
@@ -148,8 +148,6 @@ class ControlledExecutable(Executable):
         return given
 
     def _device(self) -> Any:
-        from graphflow._core.codegen.gpu.toolkit import device_named
-
         return device_named(self._name)
 
     def _made(self, feeds: Sequence[Any], special: bool) -> _Program:

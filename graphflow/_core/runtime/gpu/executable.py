@@ -15,13 +15,19 @@ import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.codegen.gpu.toolkit import device_named
 from graphflow._core.common.denormals import computing
+from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.gpu.fed_sizes import FedSizes, Sizes
+from graphflow._core.compiler.gpu.repeated_rows import REPEATED_RULES, with_repeated_rows
+from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED
+from graphflow._core.compiler.lower import DisagreementError, Lowering
+from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import NotLowered, StaysOnNumpy, tell
 from graphflow._core.compiler.specialise import (
     Known,
@@ -31,7 +37,6 @@ from graphflow._core.compiler.specialise import (
     said,
     specialise,
 )
-from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
@@ -44,27 +49,18 @@ from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, Unusable
 from graphflow._core.runtime.explain import failure
-from graphflow._core.runtime.gpu.arrays import DeviceArray, host, on_device
+from graphflow._core.runtime.gpu.arrays import DeviceArray, on_device
 from graphflow._core.runtime.gpu.cells import DeviceCell
 from graphflow._core.runtime.gpu.fed_sizes import SizeReader
+from graphflow._core.runtime.gpu.held import host
+from graphflow._core.runtime.gpu.plan import DevicePlan
+from graphflow._core.runtime.gpu.watched import WatchedPlan
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
-
-if TYPE_CHECKING:
-    from graphflow._core.compiler.lower import Lowering
-    from graphflow._core.runtime.gpu.plan import DevicePlan
 
 _MOST_SHAPES: Final = 16
 _SMALL: Final = 16
 """The host computes integers of up to so many elements without a word."""
 _ARRAYS: Final = (np.ndarray, DeviceArray)
-
-
-def gpu_of(plan: Plan) -> str | None:
-    """The GPU that a part of a plan was placed on, by its full name; None for a part of the CPU."""
-    for i in plan.instructions:
-        if DeviceSpec.from_string(i.device).device_type == "GPU":
-            return i.device
-    return None
 
 
 class _NoKernelError(Exception):
@@ -271,8 +267,6 @@ class DeviceExecutable(Executable):
 
     def _look_at_moved(self, lowering: Lowering) -> None:
         """Warns of the ops that NumPy computes between launches; raises if that is not allowed."""
-        from graphflow._core.compiler.lower import DisagreementError
-
         for i in _on_numpy(lowering):
             if not self._ctx.soft_placement:
                 if not self._fits(i, lowering):
@@ -312,8 +306,6 @@ class DeviceExecutable(Executable):
 
     def _lay_out(self, state: _State, known: Known | None, feeds: Sequence[Any], sizes: Sizes) -> None:
         """Lays the launches out, if the shapes are known."""
-        from graphflow._core.compiler.lower import DisagreementError
-
         try:
             state.known = known
             state.plan = (
@@ -346,14 +338,6 @@ class DeviceExecutable(Executable):
 
         watch: is shown the values of each launch; a plan with a watch is for one run only.
         """
-        from graphflow._core.codegen.gpu.toolkit import device_named
-        from graphflow._core.compiler.added_rules import added_rules
-        from graphflow._core.compiler.gpu.repeated_rows import REPEATED_RULES, with_repeated_rows
-        from graphflow._core.compiler.gpu.rules import DEVICE_RULES
-        from graphflow._core.compiler.lower import Lowering
-        from graphflow._core.runtime.gpu.plan import DevicePlan
-        from graphflow._core.runtime.gpu.watched import WatchedPlan
-
         plan, known = apart_from_feeds(self._plan, known)
         settled = self._sizes.settled(plan, sizes)
         if settled is None:
@@ -401,8 +385,6 @@ def _on_numpy(lowering: Lowering) -> list[Instruction]:
 
     Values without elements need no kernel. Small integers, such as shapes and axes, are computed on the host anyway.
     """
-    from graphflow._core.compiler.gpu.rules import FOLDED
-    from graphflow._core.compiler.nodes import PythonNode
 
     def counts(i: Instruction) -> bool:
         seen = [lowering.known[n] for n in (*i.inputs, *i.outputs) if n in lowering.known]

@@ -12,7 +12,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import raise_explained
-from graphflow._core.runtime.gpu.arrays import host
+from graphflow._core.runtime.gpu.held import host
 
 
 class SizeReader:

@@ -11,18 +11,16 @@ from __future__ import annotations
 import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.codegen.gpu.status import BYTES, WORDS
+from graphflow._core.codegen.gpu.toolkit import Device, part
 from graphflow._core.compiler.gpu.nodes import DeviceNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.gpu.arrays import DeviceArray
-
-if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.toolkit import Device
 
 _ALIGNMENT: Final = 256
 _MUCH: Final = 256 << 10
@@ -120,20 +118,14 @@ class Inbox:
     @property
     def status(self) -> Any:
         """The memory in which kernels say what went wrong."""
-        from graphflow._core.codegen.gpu.toolkit import part
-
         return part(self._received, 0, WORDS, "int64")
 
     def words(self, number: int, count: int) -> Any:
         """The memory of the words that a node asked for."""
-        from graphflow._core.codegen.gpu.toolkit import part
-
         return part(self._received, self._sent.starts[f"words {number}"], count, "int64")
 
     def find(self, root: str, dtype: str) -> Any:
         """The memory of a feed; None for anything else."""
-        from graphflow._core.codegen.gpu.toolkit import part
-
         if root in self._sent.starts:
             return part(self._received, self._sent.starts[root], self._values[root].size, dtype)
         if root in self._kept.starts:
@@ -169,8 +161,6 @@ class Inbox:
         buffer.taken.record(device.stream)
 
     def _gather(self, buffer: Any, run: RunContext, given: Mapping[str, Any]) -> None:
-        from graphflow._core.codegen.gpu.toolkit import part
-
         for name in self._fed:
             value = self._values[name]
             target = part(buffer, self._sent.starts[name], value.size, value.dtype)
@@ -226,13 +216,9 @@ class Outbox:
     @property
     def status(self) -> Any:
         """The memory of the host into which the status is copied."""
-        from graphflow._core.codegen.gpu.toolkit import part
-
         return part(self._returned, 0, WORDS, "int64")
 
     def slot(self, name: str) -> Any:
         """The memory of the host into which a value is copied."""
-        from graphflow._core.codegen.gpu.toolkit import part
-
         value = self._values[name]
         return part(self._returned, self._layout.starts[name], value.size, value.dtype)
