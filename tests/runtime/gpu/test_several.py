@@ -158,6 +158,7 @@ def test_loops_on_two_gpus() -> None:
 def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread without a current GPU gets the first one from Numba, and memory there instead of where it is used."""
     from graphflow._core.codegen.gpu import toolkit
+    from graphflow._core.runtime.gpu import arrays, transfers
 
     made_current = toolkit.Device._being_current
     current: list[int] = []
@@ -186,7 +187,8 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
     monkeypatch.setattr(toolkit.Device, "_being_current", being_current)
     for name in ("device_array", "pinned_array", "event"):
         check(toolkit.cuda(), name)
-    check(toolkit, "part")
+    for user in (arrays, transfers):
+        check(user, "part")
     with gf.device("/gpu:1"):
         count, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [3])
         lists = gf.TensorArray(gf.float32, 3).unstack(x)

@@ -44,7 +44,6 @@ class DriverError(Exception):
     """The CUDA driver does not work; the text says why."""
 
 
-@cache
 def simulated() -> bool:
     """Whether Numba's simulator stands in for the GPUs; asks no driver."""
     return os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0")
