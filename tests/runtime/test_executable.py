@@ -15,6 +15,9 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime import planner
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, carry_out
+from graphflow._core.runtime.gpu import (
+    planning as planning,  # the kinds of GPUs, which are loaded where there is one
+)
 
 MODULES = (planner, remote)
 """What is imported here has defined all kinds of executables."""
