@@ -21,11 +21,11 @@ import pytest
 import graphflow as gf
 from graphflow._core.cluster.client import remote
 from graphflow._core.cluster.protocol.journal import Journal
-from graphflow._core.cluster.protocol.machine import Event, Instruction, StepEvent
 from graphflow._core.cluster.protocol.replay import replay_data
 from graphflow._core.cluster.protocol.step_record import StepRecord, replay_steps
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.service import Service
+from graphflow._core.common.machine import Event, Instruction, StepEvent
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner

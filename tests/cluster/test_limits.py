@@ -14,7 +14,7 @@ import zmq
 
 import graphflow as gf
 from graphflow._core.cluster.protocol import sessions
-from graphflow._core.cluster.protocol.machine import Tick
+from graphflow._core.common.machine import Tick
 from graphflow._core.transport import client as client_side
 from graphflow._core.transport import dropped, keys
 from graphflow._core.transport.dropped import Dropped, Rate

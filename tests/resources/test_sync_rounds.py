@@ -12,14 +12,9 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.resources import sync_rounds
+from graphflow._core.resources.round_machine import Choice, Ticket
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.resources.sync_rounds import (
-    Choice,
-    Gradients,
-    Once,
-    SyncRounds,
-    Ticket,
-)
+from graphflow._core.resources.sync_rounds import Gradients, RoundChange, SyncRounds
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 
@@ -276,7 +271,7 @@ def test_a_task_that_is_gone_for_a_moment_only_is_waited_for() -> None:
 
 
 def test_a_change_is_made_once_for_each_choice_and_never_for_an_older_one() -> None:
-    once, run = Once(), RunContext(ResourceStore())
+    once, run = RoundChange(), RunContext(ResourceStore())
     newer, older = Choice(4, (7, 2)), Choice(9, (7, 1))
     assert once.claim(run, newer)
     once.done(run, newer)
@@ -291,7 +286,7 @@ def test_a_change_is_made_once_for_each_choice_and_never_for_an_older_one() -> N
 
 
 def test_others_wait_for_a_change_that_goes_on_and_make_it_where_it_fails() -> None:
-    once, store, choice = Once(), ResourceStore(), Choice(0, (7, 1))
+    once, store, choice = RoundChange(), ResourceStore(), Choice(0, (7, 1))
     failing, found = RunContext(store), []
     assert once.claim(failing, choice)
     other = threading.Thread(target=lambda: found.append(once.claim(RunContext(store), choice)))

@@ -8,7 +8,8 @@ import numpy as np
 
 import graphflow as gf
 from graphflow._core.common.request_ids import RequestId, RunId
-from graphflow._core.resources.sync_rounds import Choice, Gradients, Ticket
+from graphflow._core.resources.round_machine import Choice, Ticket
+from graphflow._core.resources.sync_rounds import Gradients
 from graphflow._core.runtime.context import RunContext
 from tests.resources.test_sync_rounds import WORKERS, Rounds
 

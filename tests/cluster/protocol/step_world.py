@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from graphflow._core.cluster.protocol.machine import StepEvent
 from graphflow._core.cluster.protocol.master_steps import (
     ExecutableAdmitted,
     ExecutableDropped,
@@ -33,6 +32,7 @@ from graphflow._core.cluster.protocol.task_steps import (
     TaskSteps,
     TensorsArrived,
 )
+from graphflow._core.common.machine import StepEvent
 from graphflow._core.runtime.progress import Parts, PartStage, Progress
 
 KEY = (7, 1)

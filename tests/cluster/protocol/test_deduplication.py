@@ -18,8 +18,8 @@ from graphflow._core.cluster.protocol.deduplication import (
     MakeChange,
     RefuseAttempt,
 )
-from graphflow._core.cluster.protocol.machine import BrokenInvariant, StepEvent
 from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.machine import BrokenInvariant, StepEvent
 from graphflow._core.common.request_ids import RequestId
 
 LATER = "A later attempt of this run has begun."

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graphflow._core.cluster.protocol.journal import Journal, from_data, read, to_data
-from graphflow._core.cluster.protocol.machine import Event, Tick
 from graphflow._core.cluster.protocol.queries import QueryAnswered, QueryAsked, Question
 from graphflow._core.cluster.protocol.replay import Differs, Incomplete, replay, replay_data
 from graphflow._core.cluster.protocol.sessions import (
@@ -19,6 +18,7 @@ from graphflow._core.cluster.protocol.sessions import (
     WasDeaf,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
+from graphflow._core.common.machine import Event, Tick
 
 TASK, PS = "/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0"
 

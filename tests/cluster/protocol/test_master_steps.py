@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from graphflow import errors
-from graphflow._core.cluster.protocol.machine import BrokenInvariant
 from graphflow._core.cluster.protocol.master_steps import (
     MOST_STEPS,
     AbortStep,
@@ -21,6 +20,7 @@ from graphflow._core.cluster.protocol.master_steps import (
     executable,
 )
 from graphflow._core.cluster.protocol.step_outcomes import MOST_OUTCOMES, lines_of_steps
+from graphflow._core.common.machine import BrokenInvariant
 from tests.cluster.protocol.step_world import Master
 
 

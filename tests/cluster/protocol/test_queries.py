@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.cluster.protocol.machine import BrokenInvariant, Event, Instruction, Tick
 from graphflow._core.cluster.protocol.queries import (
     AnswerQuery,
     DropUnsent,
@@ -22,6 +21,7 @@ from graphflow._core.cluster.protocol.queries import (
     QueryReceived,
     Question,
 )
+from graphflow._core.common.machine import BrokenInvariant, Event, Instruction, Tick
 
 OTHERS = ("/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1")
 PS, WORKER = OTHERS

@@ -7,7 +7,6 @@ import random
 import pytest
 
 from graphflow import errors
-from graphflow._core.cluster.protocol.machine import BrokenInvariant, Event, Instruction
 from graphflow._core.cluster.protocol.registrations import (
     AdmitPlan,
     EndDroppedPlan,
@@ -21,6 +20,7 @@ from graphflow._core.cluster.protocol.registrations import (
     Registrations,
 )
 from graphflow._core.cluster.protocol.sessions import SessionsReset
+from graphflow._core.common.machine import BrokenInvariant, Event, Instruction
 
 OWN, PS = TASKS = ("/job:worker/replica:0/task:0", "/job:ps/replica:0/task:0")
 ERROR = {"code": errors.UNAVAILABLE, "message": "gone", "op": None}

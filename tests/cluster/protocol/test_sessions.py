@@ -10,7 +10,6 @@ import pytest
 
 from graphflow import errors
 from graphflow._core.cluster.protocol import sessions as module
-from graphflow._core.cluster.protocol.machine import BrokenInvariant, Event, Instruction, Tick
 from graphflow._core.cluster.protocol.sessions import (
     IN_USE_SECONDS,
     LEASE_SECONDS,
@@ -34,6 +33,7 @@ from graphflow._core.cluster.protocol.sessions import (
     UseHeardOf,
     WasDeaf,
 )
+from graphflow._core.common.machine import BrokenInvariant, Event, Instruction, Tick
 
 TASK = "/job:worker/replica:0/task:0"
 PS = "/job:ps/replica:0/task:0"

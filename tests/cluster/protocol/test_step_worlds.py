@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.cluster.protocol.machine import StepEvent
 from graphflow._core.cluster.protocol.master_steps import (
     AbortStep,
     AnswerRun,
@@ -38,6 +37,7 @@ from graphflow._core.cluster.protocol.task_steps import (
     TellFailed,
     TensorsArrived,
 )
+from graphflow._core.common.machine import StepEvent
 from graphflow._core.runtime.progress import Parts, Progress, RunStage, SendTensors
 from tests.cluster.protocol.step_world import stage
 

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.cluster.protocol.machine import BrokenInvariant
 from graphflow._core.cluster.protocol.task_steps import (
     MOST_EARLY_STEPS,
     TellDone,
@@ -15,6 +14,7 @@ from graphflow._core.cluster.protocol.task_steps import (
     TellPlanDropped,
     TensorsArrived,
 )
+from graphflow._core.common.machine import BrokenInvariant
 from graphflow._core.runtime.progress import Parts, PartStage, RunStage, SendTensors
 from tests.cluster.protocol.step_world import KEY, Worker, stage
 

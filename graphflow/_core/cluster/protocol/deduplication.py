@@ -19,8 +19,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from graphflow import errors
-from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
 from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
 from graphflow._core.common.request_ids import RequestId
 
 Version: TypeAlias = Any

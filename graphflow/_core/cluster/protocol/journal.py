@@ -13,8 +13,8 @@ from itertools import islice
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import queries, registrations, sessions
-from graphflow._core.cluster.protocol.machine import Event, Instruction, Tick
 from graphflow._core.cluster.protocol.queries import Question
+from graphflow._core.common.machine import Event, Instruction, Tick
 
 MOST_ENTRIES: Final = 512
 _MOST_TEXT: Final = 300

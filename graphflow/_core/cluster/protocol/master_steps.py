@@ -16,8 +16,8 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import details_of
-from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
 from graphflow._core.cluster.protocol.step_outcomes import MOST_ERROR, StepOutcomes
+from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
 
 MOST_STEPS: Final = 4096
 """Steps of one session that may be on their way."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, Tick, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
 
 
 class Question(StrEnum):

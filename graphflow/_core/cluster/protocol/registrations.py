@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphflow.errors as errors
-from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, hold
 from graphflow._core.cluster.protocol.sessions import WAS_RESET, SessionsReset
+from graphflow._core.common.machine import Event, Instruction, Machine, hold
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 

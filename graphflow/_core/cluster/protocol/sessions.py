@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import graphflow.errors as errors
-from graphflow._core.cluster.protocol.machine import Event, Instruction, Machine, Tick, hold
 from graphflow._core.cluster.protocol.requests import RequestNumbers
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
 from graphflow._core.common.timeouts import IN_USE_SECONDS, LEASE_SECONDS
 
 MOST_SOCKETS: Final = 16_384

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
-from graphflow._core.cluster.protocol.machine import StepEvent
 from graphflow._core.cluster.protocol.task_steps import StageDone, StageFailed, size_of
+from graphflow._core.common.machine import StepEvent
 
 _OF_VALUES: Final = frozenset({"feeds", "values", "results"})
 

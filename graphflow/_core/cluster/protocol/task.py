@@ -9,13 +9,13 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 from graphflow._core.cluster.protocol.journal import Journal
-from graphflow._core.cluster.protocol.machine import Event, Instruction, StepEvent
 from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.queries import Queries
 from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.protocol.step_record import StepRecord
 from graphflow._core.cluster.protocol.task_steps import BeginProgress, TaskSteps
+from graphflow._core.common.machine import Event, Instruction, StepEvent
 
 
 class TaskProtocol:

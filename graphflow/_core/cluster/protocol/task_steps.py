@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import graphflow.errors as errors
-from graphflow._core.cluster.protocol.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""

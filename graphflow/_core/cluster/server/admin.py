@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
-from graphflow._core.cluster.protocol.machine import Event, Instruction
 from graphflow._core.cluster.protocol.queries import (
     AnswerQuery,
     EndQuery,
@@ -21,6 +20,7 @@ from graphflow._core.cluster.protocol.queries import (
     Question,
 )
 from graphflow._core.cluster.server.fields import seconds_of
+from graphflow._core.common.machine import Event, Instruction
 from graphflow._core.common.timeouts import MOST_QUERY_SECONDS, QUERY_SECONDS
 from graphflow._core.transport.message import Kind, Message
 

@@ -17,7 +17,6 @@ import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.peers import Peer
-from graphflow._core.cluster.protocol.machine import Event, StepEvent, Tick
 from graphflow._core.cluster.protocol.master_steps import PartFailed, RunAsked, RunCancelled, RunSettled
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
@@ -42,6 +41,7 @@ from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.cluster.server.steps import Pool, Steps
 from graphflow._core.cluster.server.subgraphs import Make, Subgraphs
 from graphflow._core.cluster.status import Status
+from graphflow._core.common.machine import Event, StepEvent, Tick
 from graphflow._core.common.timeouts import DEAF_SECONDS
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all

@@ -15,7 +15,6 @@ import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.peers import Peer
 from graphflow._core.cluster.protocol import master_steps, task_steps
-from graphflow._core.cluster.protocol.machine import StepEvent
 from graphflow._core.cluster.protocol.master_steps import (
     AbortStep,
     AnswerRun,
@@ -45,6 +44,7 @@ from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
+from graphflow._core.common.machine import StepEvent
 from graphflow._core.common.request_ids import RequestId
 from graphflow._core.common.timeouts import SERVED_AT_ONCE_SECONDS
 from graphflow._core.resources.store import ResourceStore

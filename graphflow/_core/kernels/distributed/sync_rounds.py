@@ -8,7 +8,8 @@ import numpy as np
 
 from graphflow._core.common.request_ids import run_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.sync_rounds import Choice, Gradients, Once, SyncRounds, Ticket
+from graphflow._core.resources.round_machine import Choice, Ticket
+from graphflow._core.resources.sync_rounds import Gradients, RoundChange, SyncRounds
 from graphflow.errors import AbortedError
 
 
@@ -24,11 +25,11 @@ def _gradients(run: Any, node: Node) -> Gradients:
     return gradients
 
 
-def _once(run: Any, node: Node) -> Once:
-    once: Once = run.store.other(
-        f"sync_rounds/{node.attrs['shared_name']}", Gradients if node.attrs["gradients"] else Once
+def _change(run: Any, node: Node) -> RoundChange:
+    change: RoundChange = run.store.other(
+        f"sync_rounds/{node.attrs['shared_name']}", Gradients if node.attrs["gradients"] else RoundChange
     )
-    return once
+    return change
 
 
 @kernel("SyncRoundBegin", stateful=True)
@@ -65,12 +66,12 @@ def _arrive(node: Node) -> Kernel:
 
 @kernel("SyncRoundClaim", stateful=True)
 def _claim(node: Node) -> Kernel:
-    return lambda run, choice: np.bool_(_once(run, node).claim(run, Choice.of(choice)))
+    return lambda run, choice: np.bool_(_change(run, node).claim(run, Choice.of(choice)))
 
 
 @kernel("SyncRoundDone", stateful=True)
 def _done(node: Node) -> Kernel:
-    return lambda run, choice: _once(run, node).done(run, Choice.of(choice))
+    return lambda run, choice: _change(run, node).done(run, Choice.of(choice))
 
 
 @kernel("SyncRoundMean", stateful=True)

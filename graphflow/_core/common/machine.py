@@ -1,4 +1,4 @@
-"""What the state machines of a task have in common: events in, instructions out, a check of the state.
+"""What state machines have in common: events in, instructions out, a check of the state.
 
 A machine changes its state in its handlers alone, and each handler takes one kind of event. The handlers are a table by
 the class of the event, so that a message is followed from its entry to its meaning by one search for that class.

@@ -1,0 +1,259 @@
+"""Plays random worlds of synchronous rounds: no run counts twice, each round ends once, nobody waits in vain.
+
+A world has replicas that die, come back, repeat their runs and finish rounds for one another, and a global step that
+may be set. Nothing here is a thread, and time passes when the world says so.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from graphflow._core.common.machine import BrokenInvariant, Instruction, StepEvent
+from graphflow._core.common.request_ids import RunId
+from graphflow._core.resources.round_machine import (
+    Choice,
+    ChoiceAwaited,
+    CountUp,
+    GiveChoice,
+    GiveTicket,
+    GradientsBrought,
+    RefuseRun,
+    ReplicaBegan,
+    RoundApplied,
+    RoundMachine,
+    SayAwaited,
+    Ticket,
+    WaitEnded,
+    WakeWaiting,
+)
+from graphflow.errors import DeadlineExceededError, UnavailableError
+
+EPOCH = 7
+WORKERS = tuple(f"/job:worker/replica:0/task:{i}" for i in range(4))
+
+
+class Told:
+    """A machine that is checked after each event; what it was told can be told to another one."""
+
+    def __init__(self, needed: int, total: int, grace: float = 5.0) -> None:
+        self.made = needed, total, grace
+        self.machine = RoundMachine("sync", needed, total, EPOCH, grace)
+        self.record: list[tuple[StepEvent, list[Instruction]]] = []
+        self.now = 0.0
+        self.step = 0
+        self.assigned = 1
+
+    def __call__(self, event: StepEvent) -> list[Instruction]:
+        found = self.machine.handle(event)
+        self.record.append((event, found))
+        self.machine.check()
+        return found
+
+    def replay(self) -> RoundMachine:
+        needed, total, grace = self.made
+        again = RoundMachine("sync", needed, total, EPOCH, grace)
+        for event, expected in self.record:
+            assert again.handle(event) == expected
+            again.check()
+        return again
+
+    def begin(self, worker: int, run: RunId | None = None) -> Ticket:
+        slot = WORKERS[worker] if worker >= 0 else ""
+        found = self(ReplicaBegan(self.now, slot, run, self.step, self.assigned))
+        (ticket,) = [i.ticket for i in found if isinstance(i, GiveTicket)]
+        return ticket
+
+    def bring(self, ticket: Ticket, run: RunId | None = None) -> list[Instruction]:
+        return self(GradientsBrought(self.now, run, ticket))
+
+    def look(self, ticket: Ticket, absent: Any = None, patience: float = 0.0) -> list[Instruction]:
+        return self(ChoiceAwaited(self.now, ticket.attempt, absent or {}, patience))
+
+    def end(self, ticket: Ticket, failed: bool = False) -> None:
+        assert self(WaitEnded(self.now, ticket.attempt, failed)) == []
+
+    def apply(self, choice: Choice) -> None:
+        found = self(RoundApplied(self.now, choice, self.step, self.assigned))
+        self.step += CountUp() in found
+
+    def wait(self, worker: int) -> Ticket:
+        ticket = self.begin(worker)
+        assert self.bring(ticket) == [] and self.look(ticket) == []
+        return ticket
+
+
+def test_who_is_gone_is_waited_for_until_the_grace_is_over_and_then_the_round_cannot_be() -> None:
+    tell = Told(2, 2)
+    first = tell.wait(0)
+    tell.begin(1)
+    tell.now = 10.0
+    assert tell.look(first, {WORKERS[1]: 9.0}) == [] and tell.look(first, {WORKERS[1]: 5.0}) == []
+    tell.now = 10.1
+    (refused,) = tell.look(first, {WORKERS[1]: 5.0})
+    assert (
+        isinstance(refused, RefuseRun) and refused.kind is UnavailableError and WORKERS[1] in refused.message
+    )
+    (said,) = tell.look(first, {WORKERS[1]: 5.0}, patience=600.0)
+    assert isinstance(said, SayAwaited) and f"awaited: {WORKERS[1]} (gone for 5 s)" in said.text
+    assert tell.look(first, {WORKERS[1]: 5.0}, patience=600.0) == []  # It was said a moment ago.
+    tell.now = 605.1
+    (refused,) = tell.look(first, {WORKERS[1]: 5.0}, patience=600.0)
+    assert isinstance(refused, RefuseRun) and refused.kind is DeadlineExceededError
+
+
+def test_the_living_go_on_if_they_are_enough() -> None:
+    tell = Told(2, 3)
+    first = tell.wait(0)
+    tell.begin(2)
+    tell.now = 100.0
+    assert [type(i) for i in tell.look(first, {WORKERS[2]: 1.0})] == [SayAwaited]
+    (_, given) = (tell.bring(tell.begin(1)), tell.look(Ticket(0, EPOCH, 3, 0), {WORKERS[2]: 1.0}))
+    assert isinstance(given[0], WakeWaiting) and isinstance(given[1], GiveChoice)
+
+
+def test_a_nameless_replica_that_fails_is_not_counted_and_one_with_a_name_begins_anew() -> None:
+    tell = Told(2, 2)
+    for worker, left in ((-1, 0), (0, 1)):
+        ticket = tell.wait(worker)
+        tell.end(ticket, failed=True)
+        assert len(tell.machine.open) == left
+    tell.begin(0)
+    assert len(tell.machine.open) == 1
+
+
+class World(Told):
+    """Replicas that run steps by chance."""
+
+    def __init__(self, seed: int, needed: int, total: int, trouble: float) -> None:
+        super().__init__(needed, total)
+        self.random = random.Random(seed)
+        self.trouble = trouble
+        self.total = total
+        self.calls = Counter[int]()
+        self.state: dict[int, Any] = dict.fromkeys(range(total))
+        """Of each replica: None, "bring" or "wait" with its ticket, "apply" with its choice."""
+        self.again: set[int] = set()
+        """The replicas whose last run has to be repeated."""
+        self.choices: dict[tuple[int, int], Choice] = {}
+        self.applied: list[int] = []
+        self.errors: list[str] = []
+        self.counted: Counter[tuple[int, int]] = Counter()
+        """How often each run was counted in a choice, by replica and call."""
+        self.of_attempt: dict[int, tuple[int, int]] = {}
+        self.sets = 0
+
+    def run_of(self, worker: int) -> RunId:
+        return RunId(f"trainer {worker}", self.calls[worker], 0, worker in self.again)
+
+    def go(self, worker: int) -> None:
+        state = self.state[worker]
+        if state is None:
+            if worker not in self.again:
+                self.calls[worker] += 1
+            ticket = self.begin(worker, self.run_of(worker))
+            if ticket.attempt:
+                self.of_attempt[ticket.attempt] = worker, self.calls[worker]
+            self.state[worker] = "bring", ticket
+        elif self.random.random() < self.trouble / 4:
+            self.die(worker)
+        elif state[0] == "bring":
+            self.state[worker] = "wait", state[1]
+            self.take(worker, self.bring(state[1], self.run_of(worker)), ends=False)
+        elif state[0] == "wait":
+            self.take(worker, self.look(state[1]))
+        else:
+            self.finish(worker, state[1])
+
+    def take(self, worker: int, found: list[Instruction], ends: bool = True) -> None:
+        ticket = self.state[worker][1]
+        for i in found:
+            if isinstance(i, GiveChoice | RefuseRun) and ends:
+                self.end(ticket, isinstance(i, RefuseRun))
+            if isinstance(i, RefuseRun):
+                self.errors.append(i.message)
+                self.state[worker] = None
+                self.again.add(worker)
+            elif isinstance(i, GiveChoice):
+                if i.choice.number[1]:
+                    known = self.choices.setdefault(i.choice.number, i.choice)
+                    assert known.attempts == i.choice.attempts
+                self.state[worker] = "apply", i.choice
+
+    def finish(self, worker: int, choice: Choice) -> None:
+        if choice.number[1]:
+            before = self.step
+            self.apply(choice)
+            self.applied += [choice.round] * (self.step > before)
+        self.state[worker] = None
+        self.again.discard(worker)
+        if self.random.random() < self.trouble / 4:  # Its answer is lost.
+            self.again.add(worker)
+
+    def die(self, worker: int) -> None:
+        state = self.state[worker]
+        if state[0] == "wait":
+            self.end(state[1], failed=True)
+        self.state[worker] = None
+        self.again.add(worker)
+
+    def set_step(self) -> None:
+        """A checkpoint of some steps ago is restored."""
+        self.step = max(0, self.step - 2)
+        self.assigned += 1
+        self.sets += 1
+
+
+@pytest.mark.parametrize(("needed", "total"), [(2, 2), (3, 3), (2, 4), (4, 2)])
+@pytest.mark.parametrize("trouble", [0.0, 0.2])
+@pytest.mark.parametrize("seed", range(12))
+def test_whatever_replicas_do_each_run_counts_once_and_all_rounds_end(
+    seed: int, needed: int, total: int, trouble: float
+) -> None:
+    world = World(seed, needed, total, trouble)
+    for _ in range(400):
+        world.now += 0.1
+        world.go(world.random.randrange(total))
+    for choice in world.choices.values():
+        assert len(choice.attempts) >= needed and len(set(choice.attempts)) == len(choice.attempts)
+        world.counted.update({world.of_attempt[a] for a in choice.attempts})
+    if needed <= total:  # Else a run that goes on at once gives several gradients to a round.
+        assert max(world.counted.values()) == 1
+    assert world.applied == list(range(len(world.applied))) and len(world.applied) > 5
+    assert trouble or not world.errors
+    before = world.step
+    world.trouble = 0.0
+    for _ in range(40 * total):  # Nobody waits in vain.
+        for worker in range(total):
+            world.now += 0.1
+            world.go(worker)
+    assert world.step > before + 2
+    again = world.replay()
+    assert (again.begun, again.chosen, again.dropped) == (
+        world.machine.begun, world.machine.chosen, world.machine.dropped,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_is_under_way_when_the_global_step_is_set_is_given_up(seed: int) -> None:
+    world = World(seed, 2, 3, 0.1)
+    for turn in range(300):
+        world.now += 0.1
+        if turn % 60 == 59:
+            world.set_step()
+        world.go(world.random.randrange(3))
+    assert world.sets == 5 and all("set" in e or "Another run" in e for e in world.errors)
+    numbers = [choice.number for choice in world.choices.values()]
+    assert numbers == sorted(numbers) and len(set(numbers)) == len(numbers)
+    world.replay()
+
+
+def test_a_round_that_has_its_gradients_and_no_choice_is_found() -> None:
+    tell = Told(2, 2)
+    tell.wait(0)
+    tell.machine.needed = 1
+    with pytest.raises(BrokenInvariant, match="nothing is chosen"):
+        tell.machine.check()
