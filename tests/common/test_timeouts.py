@@ -36,9 +36,8 @@ def test_each_says_its_unit_its_reason_and_its_test() -> None:
         assert timeout.name.endswith(("_SECONDS", "_MS")), timeout.name
         assert timeout.value > 0 and timeout.readable, timeout.name
         assert timeout.reason.endswith("."), timeout.name
-        if timeout.guard:
-            file, _, name = timeout.guard.partition("::")
-            assert f"def {name}(" in (PROJECT / file).read_text("utf-8"), f"{timeout.name}: {timeout.guard}"
+        file, _, name = timeout.guard.partition("::")
+        assert f"def {name}(" in (PROJECT / file).read_text("utf-8"), f"{timeout.name}: {timeout.guard}"
 
 
 def test_there_are_no_times_elsewhere() -> None:

@@ -22,16 +22,15 @@ _HEAD = """\
 After these times something happens by itself: a wait ends, a peer counts as lost, memory is freed. They stand in
 `graphflow/_core/common/timeouts.py`, from which this page is written (`python -m tests.common.timeouts --write`).
 The last column names the test that fails, or does not come to its end, if the number is quite another one, or that
-sets it to a shorter one and sees that what it is for comes about. If it is empty, there is no such test. What a
-program can set, such as `connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then
-what holds if nothing is set. [What happens when something breaks](faults.md) shows what the times of connections
-and clusters come to.
+sets it to a shorter one and sees that what it is for comes about. What a program can set, such as
+`connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then what holds if nothing is
+set. [What happens when something breaks](faults.md) shows what the times of connections and clusters come to.
 """
 
 
 @dataclass(frozen=True)
 class Timeout:
-    """A constant: `subject` is the heading that it stands under, `guard` is FILE::TEST or ""."""
+    """A constant: `subject` is the heading that it stands under, `guard` is FILE::TEST."""
 
     name: str
     subject: str
@@ -50,7 +49,7 @@ class Timeout:
 
 
 def read() -> list[Timeout]:
-    """All times, in the order of the module; ValueError for one without a reason or a word on its test."""
+    """All times, in the order of the module; ValueError for one without a reason or a test."""
     path = Path(timeouts.__file__)
     text = path.read_text("utf-8")
     lines, body = text.splitlines(), ast.parse(text).body
@@ -65,14 +64,12 @@ def read() -> list[Timeout]:
             if isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
             else None
         )
-        parts = re.fullmatch(r"(.+)\n\nGuard: (none|\S+\.py)\s*(::\w+)?\s*", note or "", re.DOTALL)
-        if parts is None or (parts[2] == "none") != (parts[3] is None):
-            raise ValueError(
-                f"{path}: say below {name} why it is so, and its test: Guard: FILE::TEST, or none."
-            )
+        parts = re.fullmatch(r"(.+)\n\nGuard: (\S+\.py)\s*(::\w+)\s*", note or "", re.DOTALL)
+        if parts is None:
+            raise ValueError(f"{path}: say below {name} why it is so, and its test: Guard: FILE::TEST.")
         subject = next(m[1] for line in reversed(lines[: node.lineno]) if (m := _TITLE.match(line)))
-        guard = "" if parts[2] == "none" else f"{parts[2]}{parts[3]}"
-        found.append(Timeout(name, subject, getattr(timeouts, name), " ".join(parts[1].split()), guard))
+        reason = " ".join(parts[1].split())
+        found.append(Timeout(name, subject, getattr(timeouts, name), reason, f"{parts[2]}{parts[3]}"))
     return found
 
 
@@ -84,8 +81,7 @@ def page() -> str:
         text += f"\n## {subject[0].upper()}{subject[1:]}\n\n| time | | why | test |\n|--|--|--|--|\n"
         for t in found:
             if t.subject == subject:
-                guard = f"`{t.guard}` " if t.guard else ""
-                text += f"| `{t.name}` | {t.readable} | {t.reason} | {guard}|\n"
+                text += f"| `{t.name}` | {t.readable} | {t.reason} | `{t.guard}` |\n"
     return text
 
 

@@ -2,7 +2,7 @@
 
 A name ends with its unit. Below each stands the reason for the number, and its guard: the test that fails, or does not
 come to its end, if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes
-about; "none" says that there is no such test. docs/timeouts.md is written from here:
+about. docs/timeouts.md is written from here:
 
     python -m tests.common.timeouts --write
 
@@ -40,7 +40,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 MOST_RECONNECT_PAUSE_MS: Final = 100
 """The longest pause between two tries to connect: a task that comes back is met at once.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_a_client_tries_to_connect_every_moment_however_long_the_server_is_away
 """
 RECONNECT_SECONDS: Final = 6.0
 """For how long a connection may not stand after the last time that it ended: the server may be gone. One that has
@@ -51,22 +51,22 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 UNHEARD_RECONNECT_SECONDS: Final = 1.0
 """For how long a connection may not stand after it has stood, and nothing came over it.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_a_connection_that_ends_unheard_may_come_again_for_a_moment
 """
 LOST_GOODBYE_MS: Final = 500
 """For how long what was sent may still go out, in the background, once a connection is given up.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_what_a_client_says_last_may_go_out_for_a_moment_after_it_has_gone
 """
 CLIENT_GOODBYE_MS: Final = 500
 """For how long, in the background, the last word of a client may still go out.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_what_a_client_says_last_may_go_out_for_a_moment_after_it_has_gone
 """
 SERVER_GOODBYE_MS: Final = 200
 """How long the last messages to peers have to go out, in the background, when a server ends.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_the_last_messages_of_a_server_have_a_moment
 """
 PORT_RELEASE_SECONDS: Final = 0.5
 """How long a port may be in use still by a server that was just closed: ZeroMQ closes sockets in the background.
@@ -88,12 +88,12 @@ Guard: tests/transport/test_channel.py
 WHY_SECONDS: Final = 0.25
 """How long a client whose deadline has passed waits to be told what its run was waiting for.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_who_has_met_its_deadline_asks_why_for_a_moment
 """
 GREET_AGAIN_SECONDS: Final = 10.0
 """How long a client that was forgotten or cut off tries to be taken again, if its options do not say.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_a_client_that_was_forgotten_tries_to_be_taken_again_for_some_seconds
 """
 WELCOME_MARGIN_SECONDS: Final = 1.0
 """How much longer than the server a client waits for a welcome: the server's answer says who is missing.
@@ -121,7 +121,7 @@ Guard: tests/cluster/test_names.py::test_the_last_good_answer_stays_in_use_while
 PROBE_SECONDS: Final = 2.0
 """How long one of several addresses of a host has to answer, before the next one is tried.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_an_address_that_does_not_answer_gives_way_to_the_next_within_seconds
 """
 NAME_LOOK_SECONDS: Final = 0.1
 """How often it is looked where the server is, while its name is not known.
@@ -151,7 +151,7 @@ Guard: tests/transport/test_sockets.py::test_a_local_channel_waits_for_a_file_an
 LOCAL_CHANNEL_FILE_SECONDS: Final = 0.01
 """The pause before a listener without a file left tries again to accept a local channel.
 
-Guard: none
+Guard: tests/transport/test_how_often.py::test_a_listener_without_a_file_tries_again_soon_and_not_all_the_time
 """
 IDLE_PIECES_SECONDS: Final = 60.0
 """How long memory for large values is kept that nothing uses: getting it anew takes longer than filling it.
