@@ -100,9 +100,9 @@ class BaseSession:
         return self._target
 
     @property
-    def others_train(self) -> bool:
+    def cluster_has_clients(self) -> bool:
         """Whether, when it was made, other tasks of its cluster had clients with sessions."""
-        return self._planner.others_train
+        return self._planner.cluster_has_clients
 
     @property
     def store(self) -> ResourceStore:

@@ -280,7 +280,7 @@ class SessionManager:
         except errors.FailedPreconditionError:
             return False
         # A chief that comes back alone takes its checkpoint, as TensorFlow's does: what is newer is nobody else's.
-        others = session.others_train or newest is None
+        others = session.cluster_has_clients or newest is None
         alive = whole and reached >= saved and (again or mark.there or (reached > 0 and others))
         if reached and not again:
             self.taken_over = reached, reached if alive else saved

@@ -46,7 +46,7 @@ def recording(family: str) -> dict[str, Any]:
 
 def repeatable(plan: Plan) -> bool:
     """Whether a further run gives the same: nothing is written, drawn or done."""
-    return all(i.type in HARMLESS or not (i.written() or (not i.bodies and i.stateful)) for i in walk(plan))
+    return all(i.type in HARMLESS or not (i.writes() or (not i.bodies and i.stateful)) for i in walk(plan))
 
 
 class Tier:

@@ -224,7 +224,7 @@ def test_every_read_of_a_run_comes_after_its_round_is_known() -> None:
     for device, part in parts.items():
         place = next(n for n, i in enumerate(part.instructions) if begin.name in i.name and i.type != "Send")
         variables = set(part.variables())
-        readers = [n for n, i in enumerate(part.instructions) if variables.intersection(i.taken())]
+        readers = [n for n, i in enumerate(part.instructions) if variables.intersection(i.free_variables())]
         assert readers and all(n >= place for n in readers), device
 
 

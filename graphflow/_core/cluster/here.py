@@ -19,7 +19,7 @@ from graphflow._core.cluster.protocol.sessions import WAS_RESET
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of
 from graphflow._core.plan.ir import Plan, walk
-from graphflow._core.plan.passes.collectives import HALVES, members
+from graphflow._core.plan.passes.collectives import SPLIT, members
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, carry_out
@@ -64,9 +64,7 @@ class RunsHere:
 
     def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
         """Whether a plan on these devices is to run here."""
-        return all(task_of(d) == self.task.task for d in devices) and any(
-            i.type in HALVES for i in walk(plan)
-        )
+        return all(task_of(d) == self.task.task for d in devices) and any(i.type in SPLIT for i in walk(plan))
 
     def executable(self, plan: Plan, options: ExecutionOptions) -> ExecutableHere:
         """What runs a plan."""

@@ -63,7 +63,7 @@ class Lowering:
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
         self.variables = {i.outputs[0]: i for i in plan.instructions if i.is_variable}
-        self.ever_written = {n for i in plan.instructions for n in i.written()}
+        self.ever_written = {n for i in plan.instructions for n in i.writes()}
 
     # ---- what rules use -------------------------------------------------------------------------------------------
 
@@ -345,7 +345,7 @@ class Lowering:
 
     def _python(self, i: Instruction) -> None:
         reads = [self.values[name] for name in dict.fromkeys(i.inputs) if name in self.values]
-        node = PythonNode(i, reads, [], list(dict.fromkeys(i.written())), fallible=True)
+        node = PythonNode(i, reads, [], list(dict.fromkeys(i.writes())), fallible=True)
         number = len(self.nodes)
         node.after = [n for name in i.inputs if name in self.objects for n in self._makers.get(name, ())]
         if i.stateful and self._last_effect is not None:

@@ -103,30 +103,30 @@ class Instruction:
             return any(i.blocks for body in self.bodies for i in body.instructions)
         return self.definition is not None and self.definition.blocks
 
-    def taken(self) -> list[str]:
+    def free_variables(self) -> list[str]:
         """The values from around it that it and its bodies use; one may be there twice."""
         names = list(self.inputs)
         made: set[str] = set()
         for body in self.bodies:
             for inner in body.instructions:
                 made.update(inner.outputs)
-                names += inner.taken()
+                names += inner.free_variables()
             made.update(body.feeds)
             names += [f for f in body.fetches if f]
         return [n for n in names if n not in made]
 
-    def written(self) -> tuple[str, ...]:
+    def writes(self) -> tuple[str, ...]:
         """The inputs that are variables which it writes, those inside its bodies included."""
         if self.bodies:
-            return tuple(name for body in self.bodies for i in body.instructions for name in i.written())
+            return tuple(name for body in self.bodies for i in body.instructions for name in i.writes())
         if self.definition is None or not self.definition.writes:
             return ()
         return tuple(n for n, spec in zip(self.inputs, self.definition.inputs, strict=False) if spec.written)
 
-    def held(self) -> tuple[str, ...]:
+    def refs(self) -> tuple[str, ...]:
         """The inputs that must be variables themselves, those inside its bodies included."""
         if self.bodies:
-            return tuple(name for body in self.bodies for i in body.instructions for name in i.held())
+            return tuple(name for body in self.bodies for i in body.instructions for name in i.refs())
         return tuple(n for n, ref in zip(self.inputs, self.ref_mask(), strict=True) if ref)
 
     def ref_mask(self) -> tuple[bool, ...]:
@@ -198,14 +198,14 @@ def needed(plan: Plan, by: Sequence[Instruction]) -> set[str]:
         i = todo.pop()
         if i.name not in found:
             found.add(i.name)
-            todo += [makers[n] for n in i.taken() if n in makers]
+            todo += [makers[n] for n in i.free_variables() if n in makers]
             todo += [by_name[c] for c in i.control if c in by_name]
     return found
 
 
 def rename_inputs(i: Instruction, names: Mapping[str, str]) -> Instruction:
     """The instruction with values that it takes under other names, in its bodies as well."""
-    if names.keys().isdisjoint(i.taken()):
+    if names.keys().isdisjoint(i.free_variables()):
         return i
     bodies = tuple(
         replace(

@@ -60,7 +60,7 @@ class _Cut:
 
     def place(self, instruction: Instruction) -> None:
         part = self._parts.setdefault(instruction.device, [])
-        written = set(instruction.written())
+        written = set(instruction.writes())
         inputs = tuple(
             n if ref else self._bring(n, instruction.device, instruction.control)
             for n, ref in zip(instruction.inputs, instruction.ref_mask(), strict=True)
@@ -102,7 +102,7 @@ class _Cut:
 
     def _reads_elsewhere(self, instruction: Instruction) -> bool:
         """Whether none of the variables that it reads is on its device: they are sent in time."""
-        taken = [self._makers[n].device for n in instruction.taken() if n in self._variables]
+        taken = [self._makers[n].device for n in instruction.free_variables() if n in self._variables]
         return instruction.device not in taken
 
     def _comes_before_reads(self, name: str) -> bool:

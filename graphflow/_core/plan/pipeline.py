@@ -8,9 +8,9 @@ from typing import Final, TypeAlias
 
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import Pass, PassContext
-from graphflow._core.plan.passes.collectives import halve_collectives
+from graphflow._core.plan.passes.collectives import split_collectives
+from graphflow._core.plan.passes.donation import donate_buffers
 from graphflow._core.plan.passes.fold import fold
-from graphflow._core.plan.passes.handover import hand_over
 from graphflow._core.plan.passes.initializers import order_initializers
 from graphflow._core.plan.passes.merge import merge_common
 from graphflow._core.plan.passes.order import order
@@ -29,8 +29,8 @@ PASSES: tuple[Pass, ...] = (
     order_initializers,
     snapshot_fetches,
     order_reads,
-    hand_over,
-    halve_collectives,
+    donate_buffers,
+    split_collectives,
     order,
 )
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""

@@ -82,8 +82,8 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
     """The lowest number that may use a handle, as of a queue, after who has used it so far."""
     blocked = 0
     for i in part.instructions:
-        taken = i.taken()
-        written = set(i.written())
+        taken = i.free_variables()
+        written = set(i.writes())
         before = [after[makers[n].name] for n in taken if n in makers and n not in places]
         before += [after[c] for c in i.control if c in after]
         before += [writes.get(n, 0) for n in taken if n in places]
@@ -114,7 +114,7 @@ def _send_together(partition: Partition, numbers: Mapping[str, dict[str, int]]) 
     for device, part in partition.parts.items():
         first: dict[str, int] = {}
         for i in part.instructions:
-            for name in (*i.taken(), *i.control):
+            for name in (*i.free_variables(), *i.control):
                 first[name] = min(first.get(name, numbers[device][i.name]), numbers[device][i.name])
         for recv in [i for i in part.instructions if i.type == kinds.RECEIVE]:
             uses = [first[name] for name in (recv.outputs[0], recv.name) if name in first]
@@ -188,7 +188,7 @@ def _stage(
     blocks: bool,
 ) -> Stage:
     """One stage of these instructions; `needed` is what later stages take, `last` what the run fetches from around."""
-    written = {name for i in group for name in i.written()}
+    written = {name for i in group for name in i.writes()}
     receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == kinds.RECEIVE}
     sends: dict[Key, str | None] = {}
     work: list[Instruction] = []
@@ -208,7 +208,7 @@ def _stage(
     outgoing = [value for value in sends.values() if value is not None]
     fetches = [o for i in work for o in i.outputs if o in needed and o in made]
     fetches = list(dict.fromkeys([*fetches, *outgoing, *last]))
-    taken = dict.fromkeys([*(n for i in work for n in i.taken()), *fetches])
+    taken = dict.fromkeys([*(n for i in work for n in i.free_variables()), *fetches])
     feeds = tuple(n for n in taken if n not in made and n not in around)
     used = [around[n] for n in taken if n in around]
     plan = Plan((*used, *work), feeds, tuple(fetches), ())

@@ -25,4 +25,4 @@ def changes_more(plan: Plan) -> bool:
 
 def changes_from_the_start(plan: Plan) -> bool:
     """The same, but for ops that may wait before they change anything, and say when they do by `run.begin_change`."""
-    return any(i.type in _CHANGE or bool(i.written()) for i in walk(plan))
+    return any(i.type in _CHANGE or bool(i.writes()) for i in walk(plan))

@@ -334,7 +334,7 @@ class _Check:
     # ---- branches and loops -----------------------------------------------------------------------------------------
 
     def _bodies(self, i: Instruction, around: _Level, touched: set[str]) -> None:
-        beside = [name for name in i.taken() if name not in i.inputs]
+        beside = [name for name in i.free_variables() if name not in i.inputs]
         if beside:
             self.fail(f"its bodies use {beside[0]!r}, which is not among its inputs", i)
         if i.name not in around.inner:
@@ -381,8 +381,10 @@ def _neighbourhood(plan: Plan, wrong: Instruction) -> str:
     """The instruction, what makes its inputs and what uses its results, a line each."""
     everything = list(walk(plan))
     makers = {o: i for i in everything for o in i.outputs}
-    needs = dict.fromkeys(makers[n] for n in wrong.taken() if n in makers and makers[n] is not wrong)
-    users = [i for i in everything if i is not wrong and not set(wrong.outputs).isdisjoint(i.taken())]
+    needs = dict.fromkeys(makers[n] for n in wrong.free_variables() if n in makers and makers[n] is not wrong)
+    users = [
+        i for i in everything if i is not wrong and not set(wrong.outputs).isdisjoint(i.free_variables())
+    ]
     return "".join([_lines("made by", needs), _lines("it is", [wrong]), _lines("used by", users)])
 
 

@@ -189,12 +189,12 @@ class Queue:
         run: Any,
         count: int,
         up_to: bool = False,
-        doubt: Callable[[], None] | None = None,
+        stall_check: Callable[[], None] | None = None,
         instead: Callable[[], bool] | None = None,
     ) -> list[Element]:
         """Takes `count` elements, waiting for them.
 
-        OutOfRangeError if the queue is closed and has fewer; with `up_to` only if it has none. doubt: raises
+        OutOfRangeError if the queue is closed and has fewer; with `up_to` only if it has none. stall_check: raises
         if the wait is in vain, see ResourceStore.wait. instead: for a reader, which keeps what it takes: whether it
         needs no element any more, as wake() makes it look again; then none is taken.
         """
@@ -212,7 +212,11 @@ class Queue:
                 return taken
         what = "an element of" if count == 1 else f"{count} elements of"
         found: list[Element] = self._stand(
-            run, self._takers, lambda request: self._taking(run, request, count, up_to, instead), what, doubt
+            run,
+            self._takers,
+            lambda request: self._taking(run, request, count, up_to, instead),
+            what,
+            stall_check,
         )
         return found
 
@@ -285,7 +289,7 @@ class Queue:
         line: deque[_Request],
         begin: Callable[[_Request], Callable[[], Any]],
         what: str,
-        doubt: Callable[[], None] | None = None,
+        stall_check: Callable[[], None] | None = None,
     ) -> Any:
         """Adds a request to a line, and waits until an attempt returns something."""
         request = _Request()
@@ -301,7 +305,7 @@ class Queue:
         try:
             with self._condition:
                 line.append(request)
-            return run.store.wait(self._condition, attempt, run, awaited, doubt)
+            return run.store.wait(self._condition, attempt, run, awaited, stall_check)
         finally:
             with self._condition:
                 line.remove(request)

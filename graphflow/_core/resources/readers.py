@@ -56,19 +56,19 @@ class Reader:
         self.completed = 0
 
     def read(
-        self, run: Any, queue: Queue, most: int, doubt: Callable[[], None] | None = None
+        self, run: Any, queue: Queue, most: int, stall_check: Callable[[], None] | None = None
     ) -> list[Record]:
         """The next records, at most so many, and never of two files; waits for a file's name in the queue.
 
         OutOfRangeError if the queue is closed and empty; NotFoundError and DataLossError of a file, after which the
-        next one is read. doubt: as for Queue.dequeue.
+        next one is read. stall_check: as for Queue.dequeue.
         """
         run.store.wait(self._condition, self._claim, run, lambda: f"its turn at the reader {self.name!r}")
         life = self._life
         try:
             while not (found := self._first_returned(most)):
                 if self._records is None:
-                    self._await_file(run, queue, doubt)
+                    self._await_file(run, queue, stall_check)
                     continue
                 records = self._next(most)
                 found = [(self._taken + n, self._file, record) for n, record in enumerate(records, 1)]
@@ -95,11 +95,11 @@ class Reader:
             if not self._busy:
                 self._records = None
 
-    def _await_file(self, run: Any, queue: Queue, doubt: Callable[[], None] | None) -> None:
+    def _await_file(self, run: Any, queue: Queue, stall_check: Callable[[], None] | None) -> None:
         """Begins the next file of the queue, unless a record comes back first."""
         self._waits_at = queue
         try:
-            names = queue.dequeue(run, 1, doubt=doubt, instead=lambda: bool(self._returned))
+            names = queue.dequeue(run, 1, stall_check=stall_check, instead=lambda: bool(self._returned))
         finally:
             self._waits_at = None
         for (name,) in names:

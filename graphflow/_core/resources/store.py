@@ -137,13 +137,13 @@ class ResourceStore:
         attempt: Callable[[], Result | None],
         run: Run | None,
         awaited: Callable[[], str],
-        doubt: Callable[[], None] | None = None,
+        stall_check: Callable[[], None] | None = None,
     ) -> Result:
         """Returns what attempt() returns as soon as that is not None.
 
         attempt: called with the condition held: at once, after each notification of the condition, and now and then.
         awaited: returns what is waited for, as a text. run: None for a thread that works for the store and not for a
-        run. doubt: called once, after STALL_CHECK_SECONDS of waiting; it raises if it sees that the wait is in vain.
+        run. stall_check: called once, after STALL_CHECK_SECONDS; it raises if it sees that the wait is in vain.
 
         Raises CancelledError if the store is closed or the run cancelled, DeadlineExceededError at the run's deadline.
         While it waits, a run that holds no variable's memory does not count as active.
@@ -157,7 +157,7 @@ class ResourceStore:
         with self._lock:
             self._waiters[thread] = condition, awaited
             self._active -= paused
-        doubtful = time.monotonic() + STALL_CHECK_SECONDS
+        stall_check_due = time.monotonic() + STALL_CHECK_SECONDS
         try:
             with condition:
                 while True:
@@ -167,9 +167,9 @@ class ResourceStore:
                         run.check(awaited)
                     if (result := attempt()) is not None:
                         return result
-                    if doubt is not None and time.monotonic() > doubtful:
-                        doubt()
-                        doubt = None
+                    if stall_check is not None and time.monotonic() > stall_check_due:
+                        stall_check()
+                        stall_check = None
                         continue
                     condition.wait(_pause(run))
         finally:

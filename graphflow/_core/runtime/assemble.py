@@ -103,7 +103,7 @@ class _Assembler:
         self._lines: list[_Line] = []
         self._scalars: set[str] = set()
         self._count = 0
-        self._written = {name for i in walk(plan) for name in i.written()}
+        self._written = {name for i in walk(plan) for name in i.writes()}
         self._given = {o for i in plan.instructions if i.type in _GIVES for o in i.outputs}
 
     # ---- names ----------------------------------------------------------------------------------------------------

@@ -111,7 +111,7 @@ class Planner:
     devices: full names, the first being the default. task: the task of device names that name no job.
     """
 
-    others_train: bool = False
+    cluster_has_clients: bool = False
     """Whether, when it was made, other tasks of the cluster had clients with sessions."""
 
     given_up: bool = False

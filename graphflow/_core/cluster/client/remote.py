@@ -72,7 +72,7 @@ class RemotePlanner(Planner):
         except BaseException:
             self.connection.close()
             raise
-        self.others_train = bool(welcome.details["in_use"])
+        self.cluster_has_clients = bool(welcome.details["in_use"])
         task = str(welcome.details["task"])
         found = [str(device) for device in welcome.details["devices"]]
         own = [device for device in found if task_of(device) == task]

@@ -35,7 +35,7 @@ class _Users:
         self.makers = {o: i for i in plan.instructions for o in i.outputs}
         self.of: dict[str, list[Instruction]] = {}
         for i in plan.instructions:
-            for name in dict.fromkeys(i.taken()):
+            for name in dict.fromkeys(i.free_variables()):
                 self.of.setdefault(name, []).append(i)
 
 

@@ -87,7 +87,7 @@ class _HostValues:
     def _loop(self, i: Instruction, around: frozenset[str]) -> frozenset[str]:
         """What the host has in a loop and after it: it has a loop variable that begins and goes on on the host."""
         condition, body = i.bodies
-        borrowed = self._scalars.intersection(i.taken()) - around
+        borrowed = self._scalars.intersection(i.free_variables()) - around
         begun = {name for name, start in zip(body.feeds, i.inputs, strict=False) if start in around}
         while True:
             found = self._level(body, self._level(condition, around | begun | borrowed))
@@ -156,13 +156,13 @@ class _Lane:
         """Adds an instruction at the end."""
         self.work.append(i)
         self.made |= {i.name, *i.outputs}
-        self.taken.update(i.taken())
-        self.written.update(i.written())
+        self.taken.update(i.free_variables())
+        self.written.update(i.writes())
         self.effects |= _has_effect(i)
 
     def precedes(self, i: Instruction) -> bool:
         """Whether anything here has to come before an instruction."""
-        taken, written = set(i.taken()), set(i.written())
+        taken, written = set(i.free_variables()), set(i.writes())
         return bool(
             self.made & (taken | set(i.control))
             or self.written & (taken | written)
@@ -175,7 +175,7 @@ def _has_effect(i: Instruction) -> bool:
     """Whether an instruction has an effect whose order is told by nothing else."""
     if i.bodies:
         return any(_has_effect(inner) for inner in walk(Plan((i,))) if not inner.bodies)
-    return i.stateful and not i.is_prologue and i.type not in STACKS | LISTS and not i.written()
+    return i.stateful and not i.is_prologue and i.type not in STACKS | LISTS and not i.writes()
 
 
 class _Cut:
@@ -200,7 +200,7 @@ class _Cut:
                 wanted = {
                     *plan.fetches,
                     *plan.targets,
-                    *(n for i in outside for n in (*i.taken(), *i.control)),
+                    *(n for i in outside for n in (*i.free_variables(), *i.control)),
                 }
                 result.append(self._stretch(stretch, around, wanted))
             result += [self._with_bodies(i, around) for i in after]
@@ -232,7 +232,7 @@ class _Cut:
             for o, dtype, dims in zip(i.outputs, i.dtypes, i.shapes, strict=True)
             if o not in self._fed
         }
-        taken = dict.fromkeys(n for i in work for n in i.taken() if n not in made)
+        taken = dict.fromkeys(n for i in work for n in i.free_variables() if n not in made)
         used = {around[n].name: around[n] for n in taken if n in around}
         feeds = tuple(n for n in taken if n not in around)
         fetches = tuple(o for o in made if o in wanted)

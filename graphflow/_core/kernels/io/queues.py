@@ -121,7 +121,7 @@ def _dequeue(node: Node) -> Kernel:
 
     def dequeue(run: Any, queue: Queue) -> Any:
         _check_types(queue, types)
-        (element,) = queue.dequeue(run, 1, doubt=lambda: check_runners(source, run.store))
+        (element,) = queue.dequeue(run, 1, stall_check=lambda: check_runners(source, run.store))
         return element if len(element) > 1 else element[0]
 
     return dequeue

@@ -17,7 +17,7 @@ from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.plan.passes.handover import INTO
+from graphflow._core.plan.passes.donation import INTO
 
 _log = logging.getLogger("graphflow")
 

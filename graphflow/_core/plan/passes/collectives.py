@@ -1,9 +1,9 @@
-"""Takes collectives apart into halves: what brings a member's value, and what waits for the others.
+"""Splits each collective into its start, which brings a member's value, and its end, which waits for the others.
 
-The first half waits for nobody, and comes as early as it can: what a value needs is computed before what only later
-ones need, the one that needs least first. The second half comes, among what is ready, after everything else. So
-back-propagation goes on while the gradients of the layers behind are on their way, and two devices may come to the same
-operations in different orders.
+The start waits for nobody and comes as early as it can: what a value needs is computed before what only later values
+need, and the start that needs least comes first. The end comes after everything else that is ready. So back-propagation
+goes on while the gradients of later layers travel, and two devices may come to the same collectives in different
+orders.
 """
 
 from __future__ import annotations
@@ -28,9 +28,10 @@ TYPES: Final = frozenset(
         "CollectiveBcastRecv",
     }
 )
-HALVES: Final = frozenset({"CollectiveBegin", "CollectiveEnd"})
+SPLIT: Final = frozenset({kinds.COLLECTIVE_START, kinds.COLLECTIVE_DONE})
+"""Types of the start and the end of a collective."""
 _TURN: Final = 1 << 40
-"""Between the indices of what one first half needs and of what the next one needs: more than there are operations."""
+"""Between the indices of what one start needs and of what the next one needs: more than there are operations."""
 _LAST: Final = 1 << 60
 """Added to the index of what waits: it comes after all that was built."""
 
@@ -47,45 +48,45 @@ def needs_others(plan: Plan) -> bool:
 
 
 def _collectives(plan: Plan) -> Iterator[Instruction]:
-    return (i for i in walk(plan) if i.type in TYPES or i.type in HALVES)
+    return (i for i in walk(plan) if i.type in TYPES or i.type in SPLIT)
 
 
-def halve_collectives(plan: Plan, ctx: PassContext) -> Plan:
+def split_collectives(plan: Plan, ctx: PassContext) -> Plan:
     """The plan in which each collective outside of branches and loops is two instructions."""
     if not any(i.type in TYPES for i in plan.instructions):
         return plan
-    halves: list[Instruction] = []
+    instructions: list[Instruction] = []
     for i in plan.instructions:
-        halves += _halves(i) if i.type in TYPES else (i,)
-    return _hurried(plan.with_instructions(halves))
+        instructions += _split(i) if i.type in TYPES else (i,)
+    return _hurried(plan.with_instructions(instructions))
 
 
 def _hurried(plan: Plan) -> Plan:
-    """The plan with such indices that those which the first halves need come first."""
-    begins = [i for i in plan.instructions if i.type == kinds.COLLECTIVE_START]
-    needs = {begin.name: needed(plan, [begin]) for begin in begins}
-    begins.sort(key=lambda i: (len(needs[i.name]), i.index))
+    """The plan with such indices that what the starts need comes first."""
+    starts = [i for i in plan.instructions if i.type == kinds.COLLECTIVE_START]
+    needs = {start.name: needed(plan, [start]) for start in starts}
+    starts.sort(key=lambda i: (len(needs[i.name]), i.index))
     turn: dict[str, int] = {}
-    for number, begin in enumerate(begins):
-        for name in needs[begin.name]:
-            turn.setdefault(name, number - len(begins))
+    for number, start in enumerate(starts):
+        for name in needs[start.name]:
+            turn.setdefault(name, number - len(starts))
     return plan.with_instructions([
-        i if i.name not in turn or i.type == kinds.COLLECTIVE_DONE or i.written()
+        i if i.name not in turn or i.type == kinds.COLLECTIVE_DONE or i.writes()
         else replace(i, index=i.index + turn[i.name] * _TURN)
         for i in plan.instructions
     ])  # fmt: skip
 
 
-def _halves(i: Instruction) -> tuple[Instruction, Instruction]:
-    ticket = f"{i.name}/begin:0"
+def _split(i: Instruction) -> tuple[Instruction, Instruction]:
+    handle = f"{i.name}/begin:0"
     attrs = {**i.attrs, "kind": i.type, "name": i.name}
-    begin = replace(
-        i, name=f"{i.name}/begin", type="CollectiveBegin", outputs=(ticket,), dtypes=(dtypes.int64,), shapes=((3,),),
-        attrs=attrs, definition=lookup("CollectiveBegin"), used=(),
+    start = replace(
+        i, name=f"{i.name}/begin", type=kinds.COLLECTIVE_START, outputs=(handle,), dtypes=(dtypes.int64,),
+        shapes=((3,),), attrs=attrs, definition=lookup(kinds.COLLECTIVE_START), used=(),
     )  # fmt: skip
-    end = replace(
-        i, type="CollectiveEnd", inputs=(ticket,), control=(), index=i.index + _LAST, used=(),
+    done = replace(
+        i, type=kinds.COLLECTIVE_DONE, inputs=(handle,), control=(), index=i.index + _LAST, used=(),
         attrs=attrs | {"T": i.dtypes[0], "shape": attrs.get("shape", TensorShape(i.shapes[0]))},
-        definition=lookup("CollectiveEnd"),
+        definition=lookup(kinds.COLLECTIVE_DONE),
     )  # fmt: skip
-    return begin, end
+    return start, done

@@ -60,7 +60,7 @@ def _before(
 
 
 def _reads(instruction: Instruction) -> set[str]:
-    return set(instruction.inputs) - set(instruction.written())
+    return set(instruction.inputs) - set(instruction.writes())
 
 
 def _refuse_circle(needs: Mapping[str, list[str]], initialisers: Mapping[str, Instruction]) -> None:

@@ -35,7 +35,7 @@ def order(plan: Plan, ctx: PassContext) -> Plan:
     ready: list[tuple[bool, int, str]] = []
 
     def offer(instruction: Instruction) -> None:
-        heapq.heappush(ready, (bool(instruction.written()), instruction.index, instruction.name))
+        heapq.heappush(ready, (bool(instruction.writes()), instruction.index, instruction.name))
 
     for instruction in instructions:
         if not waiting[instruction.name]:

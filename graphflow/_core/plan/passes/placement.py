@@ -123,7 +123,7 @@ def _device_of_group(group: list[Instruction], ctx: _Context, values: dict[str, 
     chosen = asking[0] if asking else group[0]
     shared = any(i.type in _QUEUES for i in group)
     device = _resolve(chosen, _with_job(chosen, ctx) if shared else chosen.device, ctx)
-    held = {values[n]: (n, i) for i in group if i.bodies for n in i.held() if n in values}
+    held = {values[n]: (n, i) for i in group if i.bodies for n in i.refs() if n in values}
     if not held:
         return device
     tasks = {_task_part(place) for place in (*held, *([device] if outlives else ()))}
@@ -185,7 +185,7 @@ def _device_of(
     around: str,
     stacks: dict[str, Instruction],
 ) -> str:
-    held = {values[name]: name for name in instruction.held() if name in values}
+    held = {values[name]: name for name in instruction.refs() if name in values}
     if len(held) > 1:
         raise errors.InvalidArgumentError(
             None,

@@ -29,7 +29,7 @@ def order_reads(plan: Plan, ctx: PassContext) -> Plan:
     return plan.with_instructions(
         [
             replace(i, control=tuple(dict.fromkeys((*i.control, *names))))
-            if i.name not in before and not i.is_variable and variables.intersection(i.taken())
+            if i.name not in before and not i.is_variable and variables.intersection(i.free_variables())
             else i
             for i in plan.instructions
         ]

@@ -35,8 +35,8 @@ def _changes(plan: Plan, variables: dict[str, str]) -> list[tuple[str, str]]:
         if i.bodies:
             if not _keeps_account(i):
                 found += [change for body in i.bodies for change in _changes(body, variables)]
-        elif _can_be_left_out(i) and i.written()[0] in variables:
-            found.append((i.name, variables[i.written()[0]]))
+        elif _can_be_left_out(i) and i.writes()[0] in variables:
+            found.append((i.name, variables[i.writes()[0]]))
     return found
 
 
@@ -54,7 +54,7 @@ def _without(i: Instruction, names: Collection[str]) -> Instruction:
         return replace(i, attrs={**i.attrs, "again": True})
     if not i.outputs:
         return replace(i, type="NoOp", inputs=(), attrs={}, definition=lookup("NoOp"))
-    return replace(i, type="Identity", inputs=i.written()[:1], attrs={}, definition=lookup("Identity"))
+    return replace(i, type="Identity", inputs=i.writes()[:1], attrs={}, definition=lookup("Identity"))
 
 
 def _keeps_account(i: Instruction) -> bool:
@@ -62,4 +62,4 @@ def _keeps_account(i: Instruction) -> bool:
 
 
 def _can_be_left_out(i: Instruction) -> bool:
-    return bool(i.written()) and len(i.outputs) < 2 and i.type not in KEEP_ACCOUNT
+    return bool(i.writes()) and len(i.outputs) < 2 and i.type not in KEEP_ACCOUNT

@@ -15,7 +15,7 @@ from graphflow._core.plan.pass_context import PassContext
 
 def snapshot_fetches(plan: Plan, ctx: PassContext) -> Plan:
     """The plan with a reading instruction for each fetched variable that it writes."""
-    written = {name for i in walk(plan) for name in i.written()}
+    written = {name for i in walk(plan) for name in i.writes()}
     variables = plan.variables()
     reads: dict[str, Instruction] = {}
     for name in dict.fromkeys(plan.fetches):

@@ -32,7 +32,7 @@ def made_of_floats(plan: Plan) -> frozenset[str]:
         if dtype.is_floating
     }
     for i in walk(plan):  # In order, so that what goes in comes before what comes out.
-        if not found.isdisjoint(i.taken()):
+        if not found.isdisjoint(i.free_variables()):
             found.update(i.outputs)
     return frozenset(found)
 

@@ -100,7 +100,7 @@ def _looking(kernels: KernelTable, steps: dict[tuple[str, str], Any]) -> KernelT
                 steps[i.name, name] = np.array(cell.value)
             return result
 
-        return looked if i.written() and not i.bodies else kernel
+        return looked if i.writes() and not i.bodies else kernel
 
     return replace(kernels, make=make)
 
@@ -207,7 +207,7 @@ class _Shake:
 
         def make(i: Instruction) -> Callable[..., Any]:
             kernel = kernels.make(i)
-            if kernels.may_view(i.type) or i.written():
+            if kernels.may_view(i.type) or i.writes():
                 return kernel
             instead = [self._instead.get(name) for name in i.outputs]
             if all(given is None for given in instead):

@@ -83,7 +83,7 @@ def random_states(plan: Plan, run: RunContext) -> dict[str, Any]:
 
 def written_variables(plan: Plan) -> frozenset[str]:
     """The names of the values of the variables that a plan writes."""
-    return frozenset(name for i in plan.instructions for name in i.written()).intersection(plan.variables())
+    return frozenset(name for i in plan.instructions for name in i.writes()).intersection(plan.variables())
 
 
 def bytes_to_copy(plan: Plan, store: ResourceStore) -> int:

@@ -36,7 +36,7 @@ def is_repeatable(i: Instruction) -> bool:
         return True
     if i.definition is None:
         return i.type not in ("Send", "Recv")
-    return not i.definition.stateful or (bool(i.written()) and i.type not in KEEP_ACCOUNT)
+    return not i.definition.stateful or (bool(i.writes()) and i.type not in KEEP_ACCOUNT)
 
 
 def written_cells(i: Instruction) -> Callable[[tuple[Any, ...]], list[tuple[str, VariableCell]]]:

@@ -309,8 +309,8 @@ def _before(last: Instruction, kernel: Sequence[Instruction]) -> list[Instructio
     """The instructions of a kernel that may have caused a wrong value of one of them, the nearest first."""
     found = [last]
     for i in found:
-        taken = set(i.taken())
-        found += [b for b in kernel if b not in found and not taken.isdisjoint((*b.outputs, *b.written()))]
+        taken = set(i.free_variables())
+        found += [b for b in kernel if b not in found and not taken.isdisjoint((*b.outputs, *b.writes()))]
     return found[1:]
 
 

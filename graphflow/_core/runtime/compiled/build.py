@@ -243,7 +243,7 @@ class CompiledPlan:
         """Whether a group takes a view of memory that a group before it in the same program fills."""
         outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
         made = {root for g in before for node in g.nodes for root in node.makes}
-        names = [n for node in group.nodes for n in node.instruction.taken() if n not in outputs]
+        names = [n for node in group.nodes for n in node.instruction.free_variables() if n not in outputs]
         values = [self._lowering.values.get(n) for n in names]
         return any(value is not None and value.root in made for value in values)
 
@@ -276,7 +276,7 @@ class CompiledPlan:
         extra: dict[str, Instruction] = {}
         inputs: dict[str, None] = {}
         for node in nodes:
-            for name in node.instruction.taken():
+            for name in node.instruction.free_variables():
                 maker = makers.get(name)
                 if name in inside:
                     continue
@@ -299,7 +299,7 @@ class CompiledPlan:
             name
             for node in nodes
             if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
-            for name in node.instruction.taken()
+            for name in node.instruction.free_variables()
         }
         return _PythonSegment(
             part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets

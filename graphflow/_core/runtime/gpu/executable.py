@@ -257,7 +257,7 @@ class DeviceExecutable(Executable):
         for i in self._plan.instructions:
             used = i.used or (True,) * len(i.outputs)
             for position, (name, taken) in enumerate(zip(i.outputs, used, strict=True)):
-                if not taken and i.written():
+                if not taken and i.writes():
                     continue
                 found = said(i, position)
                 if found is None or not i.dtypes[position].is_numpy_compatible or i.bodies:
@@ -278,7 +278,7 @@ class DeviceExecutable(Executable):
 
     def _fits(self, i: Instruction, lowering: Lowering) -> bool:
         """Whether NumPy computes a pure instruction for such shapes; else that is the error, and no missing kernel."""
-        if i.stateful or i.bodies or self._kernels.is_stateful(i.type) or i.written():
+        if i.stateful or i.bodies or self._kernels.is_stateful(i.type) or i.writes():
             return True
         if not all(n in lowering.known for n in i.inputs):
             return True

@@ -148,7 +148,7 @@ class DevicePlan:
         """Whether a node takes a view of a value that earlier nodes compute, which is there only after them."""
         made = {root for n in before for root in n.makes}
         inside = {o for n in before for o in n.instruction.outputs}
-        names = [n for n in node.instruction.taken() if n not in inside]
+        names = [n for n in node.instruction.free_variables() if n not in inside]
         values = [self._lowering.values.get(n) for n in names]
         return any(v is not None and v.root in made for v in values)
 
@@ -156,7 +156,7 @@ class DevicePlan:
         inside = {o for node in nodes for o in node.instruction.outputs}
         around: dict[str, Instruction] = {}
         inputs: dict[str, None] = {}
-        for name in (n for node in nodes for n in node.instruction.taken() if n not in inside):
+        for name in (n for node in nodes for n in node.instruction.free_variables() if n not in inside):
             maker = self._makers.get(name)
             if maker is not None and (maker.is_variable or maker.is_constant):
                 around[maker.name] = maker
