@@ -1,4 +1,4 @@
-"""What a session can be told: TensorFlow's ConfigProto, RunOptions and RunMetadata as plain objects."""
+"""The options of sessions and runs: TensorFlow's ConfigProto, RunOptions and RunMetadata as plain objects."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 TIERS: Final = ("auto", "never", "always")
-"""What `compiled` may be."""
+"""The values that `compiled` may have."""
 
 
 @dataclass
@@ -159,7 +159,7 @@ class NodeStats:
 
 @dataclass(frozen=True)
 class DeviceStats:
-    """What ran on one device, in the order it ran."""
+    """The operations that ran on one device, in the order in which they ran."""
 
     device: str
     node_stats: list[NodeStats]
@@ -167,7 +167,7 @@ class DeviceStats:
 
 @dataclass(frozen=True)
 class StepStats:
-    """What ran in one run, by device.
+    """The operations of one run, by device.
 
     clock_errors_us: for each task of a cluster, how far its times may be off: its clock is another machine's.
     """
@@ -182,7 +182,7 @@ class StepStats:
 
 @dataclass
 class RunMetadata:
-    """What a traced run recorded: `step_stats`, with one NodeStats an operation."""
+    """The record of a traced run: `step_stats`, with one NodeStats an operation."""
 
     step_stats: StepStats = field(default_factory=StepStats)
 

@@ -134,7 +134,7 @@ def _launch(arguments: argparse.Namespace) -> int:
 
 
 def _serve_command(program: str) -> list[str]:
-    """What serves a ps.
+    """The command line that serves a ps.
 
     Modules of the working directory do not take the place of those that graphflow imports, as they would with
     `python -m`. Those of the program's folder come after all others, since functions of a graph may lie there.

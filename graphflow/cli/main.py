@@ -30,7 +30,7 @@ _COMMANDS: Final[tuple[str, ...]] = (
 
 
 class UsageError(Exception):
-    """What the user asked for cannot be; the text says why and what to do."""
+    """The user asked for something that cannot be; the text says why and what to do."""
 
     status = 2
 

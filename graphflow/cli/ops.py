@@ -47,7 +47,7 @@ _HEAD: Final = ("op", "gradient", "NumPy", "compiled", "GPU", "TensorFlow", "gf.
 _ALIASES: Final = frozenset({"compat", "contrib", "extend", "protos", "test", "testing"})
 """Packages that hold what others define, or what is for tests."""
 _SHOWN: Final = 4
-"""So many names of functions are shown for an op."""
+"""The most names of functions that are shown for an op."""
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:

@@ -27,7 +27,7 @@ _WRONG: Final = (
     *(ValueError, TypeError, ArithmeticError, LookupError, AttributeError, AssertionError, RecursionError),
     *(MemoryError, NotImplementedError),
 )
-"""What a plan leads to that is read well and makes no sense."""
+"""The errors of a plan that can be read but makes no sense."""
 _EPILOG: Final = """\
 A file is one that graphflow._core.plan.files.save wrote, or that a warning names for `graphflow replay`.
 """
@@ -161,7 +161,7 @@ def _run(arguments: argparse.Namespace) -> int:
 
 
 def _refusal(error: Exception) -> UsageError:
-    """What is said of a plan that fails: one line."""
+    """The message about a plan that fails, in one line."""
     text = " ".join((str(error) or type(error).__name__).split())
     return UsageError(f"The plan cannot be used: {text:.1000}")
 

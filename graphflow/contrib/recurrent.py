@@ -134,7 +134,7 @@ def last_size(shape: TensorShape) -> int:
 
 
 class _Projection(RNNCell):
-    """What the two wrappers share: a cell, and a linear layer before or behind it."""
+    """The common parts of the two wrappers: a cell, and a linear layer before or behind it."""
 
     def __init__(self, cell: Any, size: int, activation: Any, reuse: bool | None) -> None:
         super().__init__(_reuse=reuse)

@@ -114,7 +114,7 @@ class Dataset:
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
     ) -> Dataset:
-        """What the iterable yields that generator(*args) returns.
+        """The elements of the iterable that generator(*args) returns.
 
         output_types, output_shapes: structures of what is yielded; unknown shapes by default. args: tensors, whose
         values the function gets as arrays. An iterator that goes on from a checkpoint calls it again and drops as many
@@ -189,7 +189,7 @@ class Dataset:
         return self._same(ops.TAKE, _int64(count, "count"))
 
     def skip(self, count: IntTensorLike) -> Dataset:
-        """What follows the first `count` elements; nothing if it is -1."""
+        """The elements after the first `count`; none if it is -1."""
         return self._same(ops.SKIP, _int64(count, "count"))
 
     def shard(self, num_shards: IntTensorLike, index: IntTensorLike) -> Dataset:

@@ -49,7 +49,7 @@ class ElementFunction:
 
     @property
     def captures(self) -> list[Tensor]:
-        """What it takes from the graph around it."""
+        """The tensors that it takes from the graph around it."""
         return list(self.graph_function.captures)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Where code is: inside a tower, across all towers, in an update of one copy of a variable, or under no strategy.
+"""The context of code: inside a tower, across all towers, in an update of one copy of a variable, or under no strategy.
 
 Each graph keeps a stack of these per thread, among its scopes. Library code asks for the context and works under any
 strategy: `get_tower_context().merge_call(...)` goes from a tower to all of them. Under no strategy there is a default
@@ -18,7 +18,7 @@ from graphflow._core.ops.state.variable import VariableAggregation
 
 
 class Strategy(Protocol):
-    """What may be asked of the strategy that is in force: the public face of DistributionStrategy, which says more."""
+    """The interface of the strategy in force, for all code; DistributionStrategy says more."""
 
     @property
     def num_towers(self) -> int: ...
@@ -92,8 +92,7 @@ class Context:
 
 
 class TowerContext:
-    """What a tower knows of itself and of the others (tf.contrib.distribute.TowerContext). A context manager.
-
+    """The interface of a tower, for the code inside (tf.contrib.distribute.TowerContext). A context manager.
     distribution_strategy: whose tower it is. tower_id: from 0 to num_towers - 1.
     """
 

@@ -11,7 +11,7 @@ from graphflow.distribute.strategy import DistributionStrategy
 
 
 class DefaultStrategy(DistributionStrategy):
-    """What library code finds under no strategy. It changes nothing."""
+    """The strategy of code that is under no other one. It changes nothing."""
 
     def tower_devices(self) -> Sequence[str]:
         """One, which is left open."""

@@ -19,7 +19,8 @@ _ELEMENTWISE: Final = frozenset({
     "MapDataset", "ParallelMapDataset", "FilterDataset", "PrefetchDataset", "CacheDataset", "RepeatDataset",
 })  # fmt: skip
 _AFTER_THE_CUT: Final = _ELEMENTWISE | {"ShuffleDataset", "BatchDatasetV2", "PaddedBatchDatasetV2"}
-"""What may be done to a part alone. All else counts elements or joins datasets, and is done before the cut."""
+"""The datasets that may be applied to a part alone. All others count elements or join datasets: they come before the
+cut."""
 
 
 def shard_dataset(dataset: Any, num_shards: int, index: int) -> Any:

@@ -282,7 +282,7 @@ class DistributionStrategy:
         """Tells it the session's configuration, the cluster and this program's task, before any scope is opened."""
 
     def training_optimizer(self, optimizer: Any) -> Any:
-        """What applies an optimizer's gradients: if programs train together, one that knows of the others."""
+        """The optimizer to train with: the same, or one that knows of other programs if several train together."""
         return optimizer
 
     # ---- TensorFlow's names for what a strategy does; derived from the five methods --------------------------------
@@ -418,7 +418,7 @@ def _places(devices: Sequence[Device]) -> list[Callable[[], AbstractContextManag
 
 
 def _beside(variable: Any) -> AbstractContextManager[None]:
-    """Where a variable is."""
+    """Inside, operations are built on the device of a variable."""
     return get_default_graph().colocate_with(variable.op)
 
 

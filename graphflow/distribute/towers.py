@@ -57,7 +57,7 @@ class _Merge:
 
 
 def _code(function: Any) -> Any:
-    """What tells functions apart when each tower has made its own."""
+    """A key that tells functions apart when each tower has made its own."""
     while isinstance(function, functools.partial):
         function = function.func
     function = getattr(function, "__func__", function)

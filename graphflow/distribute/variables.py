@@ -227,7 +227,7 @@ class MetricVariable(TowerLocalVariable):
         return self._aggregated
 
     def value(self) -> Tensor:
-        """What all copies come to."""
+        """The value that all copies together stand for."""
         return self._aggregated
 
 

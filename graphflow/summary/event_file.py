@@ -31,7 +31,7 @@ _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def failure(path: str, error: OSError) -> OpError:
-    """What failed with a file, as an error of the kind that TensorFlow has for it."""
+    """The failure of a file as the class of error that TensorFlow has for it."""
     kind = UnknownError
     if error.errno in _FULL:
         kind = ResourceExhaustedError  # type: ignore[assignment]
@@ -91,7 +91,10 @@ def _create(folder: str, suffix: str) -> tuple[str, int]:
 
 
 class _State:
-    """What the file and its thread share; it does not know the EventFile, so that this can be dropped."""
+    """The state that the file and its thread share.
+
+    It has no reference to the EventFile, so that this can be collected.
+    """
 
     def __init__(self, path: str, descriptor: int, capacity: int, delay: float) -> None:
         self._path = path

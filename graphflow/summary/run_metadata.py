@@ -1,4 +1,4 @@
-"""What a traced run recorded, as TensorFlow's RunMetadata message: TensorBoard shows time and memory from it."""
+"""The record of a traced run as TensorFlow's RunMetadata message: TensorBoard shows time and memory from it."""
 
 from __future__ import annotations
 

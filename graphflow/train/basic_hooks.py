@@ -165,7 +165,7 @@ class LoggingTensorHook(SessionRunHook):
 
     @property
     def tensors(self) -> Mapping[str, Any]:
-        """What is logged, by tag."""
+        """The tensors that are logged, by tag."""
         return self._tensors
 
     def begin(self) -> None:

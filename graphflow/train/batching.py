@@ -198,7 +198,7 @@ def maybe_shuffle_batch_join(
 
 @dataclass(frozen=True)
 class _Examples:
-    """What is put into the queue: for each source its tensors, and the condition."""
+    """The examples that are put into the queue: for each source its tensors, and the condition."""
 
     sources: list[list[Tensor]]
     keep: Tensor

@@ -161,7 +161,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
         return counted
 
     def _where_admitted(self, near: Any, build: Callable[[], Any]) -> Operation:
-        """What `build` builds, done if the step was admitted, on the device of a variable."""
+        """The operation that `build` returns, run only if the step was admitted, on the device of a variable."""
         graph = get_default_graph()
 
         def change() -> Tensor:
@@ -181,7 +181,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
             return self._where_admitted(variable, build)
 
     def _finish_of(self, variables: Sequence[Any]) -> list[Operation]:
-        """What the optimizer does when all variables are changed."""
+        """The operations that the optimizer runs when all variables are changed."""
         near = self._finishes_beside(variables)
         if near is None:
             return []

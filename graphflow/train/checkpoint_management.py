@@ -90,7 +90,7 @@ def update_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """What a folder's `checkpoint` file says, or None if there is none or it makes no sense, which is logged
+    """The contents of a folder's `checkpoint` file; None if there is none, or if it makes no sense, which is logged
     (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
     """
     path = state_path(checkpoint_dir, latest_filename)
@@ -145,7 +145,7 @@ def _candidates(folder: str, state: CheckpointState | None) -> Iterator[str]:
 
 
 def _problem(prefix: str) -> str | None:
-    """What is wrong with a checkpoint; None if every checksum holds."""
+    """The fault of a checkpoint; None if every checksum holds."""
     try:
         open_checkpoint(prefix).verify()
     except errors.OpError as error:

@@ -188,7 +188,7 @@ class LooperThread(threading.Thread):
         return thread
 
     def run(self) -> None:
-        """What the thread does."""
+        """The loop of the thread."""
         with self._coord.stop_on_exception():
             self.start_loop()
             if self._interval is None:

@@ -48,7 +48,7 @@ _CLEAN_END: Final = (errors.OutOfRangeError, StopIteration)
 
 
 class _Monitored:
-    """What MonitoredSession and SingularMonitoredSession share."""
+    """The common parts of MonitoredSession and SingularMonitoredSession."""
 
     StepContext = StepContext
 

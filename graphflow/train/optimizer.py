@@ -396,7 +396,7 @@ class RuleOptimizer(Optimizer):
         self._tensors: dict[str, Tensor] = {}
 
     def _slot_op_name(self, slot: str) -> str:
-        """What the slot's variable is named, after the variable it belongs to."""
+        """The name of the slot's variable, after that of the variable it belongs to."""
         return self._name
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:

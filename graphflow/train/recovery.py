@@ -22,7 +22,7 @@ class Recovery:
     wall_time: float
 
     def moved(self) -> str:
-        """What it means for the training, in a sentence."""
+        """The meaning of the recovery for the training, in a sentence."""
         before, after = self.from_step, self.to_step
         if after is None:
             return "There is no global step."

@@ -1,4 +1,5 @@
-"""What a Saver saves: variables, parts of variables, and objects of the user's that say how they are saved."""
+"""The things that a Saver saves: variables, parts of variables, and objects of the user's that say how they are
+saved."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ class VariableSaveable(SaveableObject):
 
 
 def saveables_of(var_list: Any) -> list[SaveableObject]:
-    """What to save for a Saver's var_list, sorted by name.
+    """The saveables of a Saver's var_list, sorted by name.
 
     A list holds variables, partitioned variables, parts of these and SaveableObjects; a dictionary gives names to such,
     or to lists of parts. TypeError for anything else, ValueError if two have a name, or one has two.

@@ -135,7 +135,7 @@ class Saver:
         self._doomed: list[tuple[str, float]] = []
         self._own: set[str] = set()
         self._lines: dict[str, tuple[str, int]] = {}
-        """Where the variables were built, by their names in the checkpoint."""
+        """The lines that built the variables, by their names in the checkpoint."""
         self._settings = SaverDef(
             max_to_keep=max_to_keep or 0,
             sharded=sharded,

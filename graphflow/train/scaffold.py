@@ -30,7 +30,7 @@ _PARTS: Final = (
 
 
 class Scaffold:
-    """What a monitored session needs of a graph beside the model (tf.train.Scaffold).
+    """The parts of a graph that a monitored session needs beside the model (tf.train.Scaffold).
 
     init_op: initialises the variables if no checkpoint is restored, with init_feed_dict. init_fn(scaffold, session):
     called after it. ready_op: a vector of the names of variables that are not initialised. ready_for_local_init_op:

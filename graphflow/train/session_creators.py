@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class SessionCreator(ABC):
-    """What makes the sessions of a MonitoredSession; called again for each recovery (tf.train.SessionCreator).
+    """Makes the sessions of a MonitoredSession; called again for each recovery (tf.train.SessionCreator).
 
     One that may wait for long has a method `abandon`, too, which another thread calls to end that.
     """

@@ -106,7 +106,7 @@ class SessionKeeper:
         self._maker: int | None = None
         """The thread that makes the session, or ends it."""
         self._unfinished: Live | None = None
-        """What it has made, as long as hooks are told of it."""
+        """The session that it has made, while the hooks are told of it."""
         self._ending: Live | None = None
         """The lost session whose threads are being ended."""
         self._turn = 0

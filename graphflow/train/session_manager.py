@@ -371,7 +371,7 @@ class SessionManager:
         return missing
 
     def _missing(self, session: Session, ready_op: Any) -> str:
-        """What has no value yet, "" if everything has one."""
+        """The variables without a value, as a text; "" if all have one."""
         try:
             texts = self._missing_names(session, ready_op)
         except errors.FailedPreconditionError as error:
@@ -390,7 +390,7 @@ class SessionManager:
 
 @contextmanager
 def _closed_on_error(session: Session) -> Iterator[None]:
-    """Closes a session that cannot be given to who asked for it."""
+    """Closes a session if an error keeps it from being returned."""
     try:
         yield
     except BaseException:

@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 class SessionRunArgs(NamedTuple):
-    """What a hook adds to a run: `fetches`, `feed_dict`, `options` (tf.train.SessionRunArgs)."""
+    """The additions of a hook to a run: `fetches`, `feed_dict`, `options` (tf.train.SessionRunArgs)."""
 
     fetches: Any
     feed_dict: Any = None
@@ -28,7 +28,8 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """What a hook gets back: the values of its fetches as `results`, and the run's `options` and `run_metadata`."""
+    """The results of a run for a hook: the values of its fetches as `results`, and the run's `options` and
+    `run_metadata`."""
 
     results: Any
     options: RunOptions | None
@@ -42,7 +43,7 @@ class SessionRunContext:
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
         self.original_args = original_args
-        """What the user gave to `run`, as SessionRunArgs."""
+        """The user's arguments of `run`, as SessionRunArgs."""
         self.session = session
         """The session itself, without hooks: a run of it triggers none."""
         self.stop_requested = False
@@ -79,7 +80,7 @@ class SessionRunHook:
 
 
 class StepReading:
-    """What is known of the global step in one session, shared by all who ask for it there."""
+    """The global step of one session as far as it is known, shared by all hooks that ask for it."""
 
     __slots__ = ("_session", "before", "cell", "exact", "expected", "last", "moves", "seen", "tensor")
 
@@ -89,7 +90,7 @@ class StepReading:
         self.last: int | None = None
         """The value that was seen last."""
         self.expected: int | None = None
-        """What it must be now, if nobody else moves it; None if that is not known."""
+        """The value that it must have now if nobody else moves it; None if that is not known."""
         self.exact = False
         """Whether `last` was seen after the last run."""
         self.before: int | None = None

@@ -1,4 +1,4 @@
-"""What belongs to a run of a monitored session: step functions, and the numbers by which it is known when repeated."""
+"""Step functions of monitored sessions, and the numbers by which a run is known when it is repeated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from graphflow.config import RunMetadata, RunOptions
 
 
 class StepContext:
-    """What a step function gets: the session without hooks, and a run with hooks (StepContext of run_step_fn)."""
+    """The argument of a step function: the session without hooks, and a run with hooks (StepContext of run_step_fn)."""
 
     def __init__(self, session: Any, run_with_hooks: Callable[..., Any]) -> None:
         self._session = session
@@ -115,7 +115,7 @@ class Calls:
 
 
 class Calling(threading.local):
-    """What a thread is inside of: a call of the user's, and the numbers of its runs if these are numbered."""
+    """The call of the user that a thread is inside of, and the numbers of its runs if these are numbered."""
 
     active = False
     attempts: Attempts | None = None

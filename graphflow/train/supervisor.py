@@ -73,7 +73,7 @@ class Supervisor:
         self.is_chief = is_chief
         """Whether it initialises and saves."""
         self.init_feed_dict = init_feed_dict
-        """What init_op is fed."""
+        """The feeds of init_op."""
         self._init_fn = init_fn
         self._stop_grace_secs = stop_grace_secs
         self._logdir = logdir
@@ -103,7 +103,7 @@ class Supervisor:
         self.save_summaries_secs = save_summaries_secs if is_chief and logdir else None
         """The period of summaries, None if none are written."""
         self.save_path = os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
-        """Where checkpoints are saved; None for others than the chief, and without a logdir."""
+        """The prefix of checkpoints; None for others than the chief, and without a logdir."""
         self.summary_writer = self._default_writer() if _is_default(summary_writer) else summary_writer
         """The writer of events, or None."""
         self._step_reader = None if self.global_step is None else StepReader(self.global_step)
@@ -115,7 +115,7 @@ class Supervisor:
             recovery_wait_secs=recovery_wait_secs,
             local_init_run_options=local_init_run_options,
         )
-        """What makes the session ready."""
+        """The SessionManager that makes the session ready."""
         self._graph.finalize()
 
     def _check_devices(self) -> None:
@@ -338,7 +338,7 @@ def _is_default(value: Any) -> bool:
 
 
 def _given(value: Any, collection: str, default: Callable[[], Any]) -> Any:
-    """What was given, or the collection's first item, or the default, which then goes into the collection."""
+    """The given value, or the collection's first item, or the default, which is then added to the collection."""
     if not _is_default(value):
         return value
     graph = get_default_graph()

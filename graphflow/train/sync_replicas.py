@@ -217,7 +217,8 @@ class _Round:
             return apply(sync_rounds.PUSH, [ticket, gradient], attrs, "push")
 
     def _once(self, what: str, near: Any, gradients: bool, build: Callable[[], Any]) -> Operation:
-        """What `build` builds, done by the first run to come for a choice, on the device of the variable `near`.
+        """The operation that `build` returns, run by the first run that comes for a choice, on the device of the
+        variable `near`.
 
         All that a branch takes from outside is there before the branch begins; so the claim is made inside of one,
         and nothing can come between it and the change.
@@ -259,7 +260,8 @@ class _Round:
             return self._once(variable.op.name, variable, True, build)
 
     def finish(self, optimizer: Optimizer, near: Any) -> list[Operation]:
-        """What the optimizer does, beside the variable `near`, when all are changed; nothing if that is None."""
+        """The operation that the optimizer runs beside the variable `near` when all are changed; no-op if `near` is
+        None."""
         if near is None:
             return []
         with get_default_graph().name_scope("finish"):

@@ -156,7 +156,7 @@ class ExpectedTimer(ReachedTimer):
 
 
 class ThisRun(threading.local):
-    """What a hook has settled before a run and needs after it; for each thread, as several may run at once."""
+    """The values that a hook sets before a run and needs after it, for each thread, as several may run at once."""
 
     asked = False
     """Whether the hook acts after the run."""

@@ -106,7 +106,8 @@ def sync_folder(folder: str) -> None:
 
 
 def family(name: str) -> str:
-    """What the names of one saver's files share: the name up to the step, "model" for "model-100.safetensors"."""
+    """The common part of the names of one saver's files: the name up to the step, "model" for
+    "model-100.safetensors"."""
     return re.sub(r"(-\d+)?(\.\w+)?$", "", name) or name
 
 

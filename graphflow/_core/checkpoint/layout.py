@@ -28,7 +28,7 @@ from graphflow._core.graph.dtypes import BY_NAME, DType
 FORMAT: Final = "graphflow.checkpoint"
 VERSION: Final = "1"
 SUFFIX: Final = ".safetensors"
-"""What a checkpoint's prefix ends in on disk."""
+"""The ending that a checkpoint's prefix has on disk."""
 BLOCK: Final = 1 << 20
 """Bytes that are hashed at once, so that the blocks of one tensor can be hashed in any order and by any thread."""
 MOST_SLICES: Final = 10_000
@@ -49,7 +49,7 @@ _STORED: Final[Mapping[str, tuple[str, int, tuple[int, ...]]]] = {
 
 
 class CorruptError(Exception):
-    """What is wrong with a file that is no whole checkpoint."""
+    """A file is no whole checkpoint; the text says what is wrong with it."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Record:
 
     @property
     def label(self) -> bytes:
-        """What its checksum covers beside its bytes: name, dtype, full shape and slice as JSON text."""
+        """The text that its checksum covers beside its bytes: name, dtype, full shape and slice as JSON text."""
         return _json([self.name, self.dtype.name, self.shape, self.slice_text]).encode()
 
 

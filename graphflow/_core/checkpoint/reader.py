@@ -32,7 +32,7 @@ from graphflow._core.checkpoint.strings import decode_strings
 from graphflow._core.graph.dtypes import DType
 
 INDEX = ".index"
-"""What the prefix of a checkpoint that TensorFlow wrote ends in on disk."""
+"""The ending on disk of the prefix of a checkpoint that TensorFlow wrote."""
 _GIVEN = 64 << 10
 """Bytes from which an array is worth giving away."""
 HIDDEN = "graphflow/"
@@ -70,7 +70,7 @@ class CheckpointData:
 
     @property
     def metadata(self) -> Mapping[str, str]:
-        """What stands in the header beside the tensors."""
+        """The entries of the header beside the tensors."""
         return self._metadata
 
     @property
@@ -249,7 +249,7 @@ class CheckpointFile(CheckpointData):
         weakref.finalize(self, os.close, self._descriptor)
         super().__init__(data, path)
         self._begin = len(data) - len(self._data)
-        """Where the data begin in the file."""
+        """The position in the file at which the data begin."""
 
     def _copy(self, target: memoryview, position: int) -> None:
         """Reads the file, which costs less than the faults of a map whose pages are used once."""

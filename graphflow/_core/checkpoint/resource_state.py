@@ -16,7 +16,7 @@ from graphflow._core.checkpoint.reader import HIDDEN, CheckpointData
 from graphflow._core.checkpoint.writer import Entry, pack
 
 STATE: Final = HIDDEN + "state/"
-"""What the names begin with under which a checkpoint holds such vectors, one for each task."""
+"""The beginning of the names of such vectors in a checkpoint, one for each task."""
 _RESOURCES: Final = "resources"
 _PROGRAM: Final = "program"
 _UNKNOWN: Final = "unknown"

@@ -174,7 +174,7 @@ def _write_data(
 
 
 def _units(begin: int, payloads: Sequence[memoryview]) -> Iterator[tuple[int, list[_Piece]]]:
-    """What is written at once: its place in the file, and its pieces."""
+    """The units that are written at once: the position of each in the file, and its pieces."""
     position, size, pieces = begin, 0, list[_Piece]()
     for number, payload in enumerate(payloads):
         for index, block in enumerate(blocks(payload)):

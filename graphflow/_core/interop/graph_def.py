@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 PRODUCER: Final = 134
 """The version of GraphDef that TensorFlow 1.15 writes."""
 PYTHON_FUNCTION: Final = "graphflow:python:"
-"""What a written PyFunc has in place of its function, which lives in one process only."""
+"""The beginning of the token of a written PyFunc. Its function exists in one process only."""
 _WRITTEN_AS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "ApplyNesterovMomentum": ("ApplyMomentum", {"use_nesterov": True}),
     "SparseApplyNesterovMomentum": ("SparseApplyMomentum", {"use_nesterov": True}),
@@ -236,7 +236,7 @@ class Writer:
         return self._entered(handle, op, "Enter", dtypes.resource)
 
     def _after_stacks(self, op: Operation) -> list[str]:
-        """What makes each iteration of a loop wait until the one before has used its stacks, as TensorFlow does.
+        """Nodes that make an iteration of a loop wait until the one before has used its stacks, as in TensorFlow.
 
         It is a ControlTrigger, which runs also if the branch with the stack did not.
         """
@@ -291,7 +291,7 @@ class Writer:
         return self._add((pair, context.side), name, "Identity", [switched], {"T": predicate.dtype}, "")
 
     def _condition(self, loop: Any) -> set[Operation]:
-        """What a loop computes to decide whether there is another iteration."""
+        """The operations by which a loop decides whether there is another iteration."""
         found = self._in_condition.get(loop)
         if found is None:
             found = self._in_condition[loop] = set()

@@ -175,7 +175,7 @@ class _Places:
         return Place(construct, 1)
 
     def _root(self, source: Source) -> Source:
-        """What a predicate is another name of."""
+        """The tensor of which a predicate is another name."""
         name, index = source
         for _ in range(len(self._nodes)):
             node = self._nodes.get(name)

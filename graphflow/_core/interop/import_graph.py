@@ -38,7 +38,7 @@ _REFUSED: Final[Mapping[str, Mapping[str, Any]]] = {
     "NotEqual": {"incompatible_shape_error": True},
     "Substr": {"unit": "BYTE"},
 }
-"""What graphflow's op does whatever the attribute says: a node that says something else is refused."""
+"""Attributes with the one value that graphflow's op has: a node that says something else is refused."""
 _ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"MaxPoolWithArgmax": {"data_format": "NHWC"}}
 """Attributes of graphflow's own."""
 _ROUNDS: Final = 10
@@ -432,7 +432,7 @@ class Builder:
 
 
 def _running(op: Operation) -> list[Operation]:
-    """What runs where an operation does that is only another name of its inputs."""
+    """The operations that run in place of one that is only another name of its inputs."""
     found, todo = [], [op]
     while todo:
         op = todo.pop()

@@ -1,4 +1,4 @@
-"""What TensorFlow writes in another way than graphflow: older op types, references and resource variables.
+"""Translations of nodes that TensorFlow writes in another way: older op types, references and resource variables.
 
 A variable of either kind becomes a VariableV2, and what names it (a reference passed through a branch or a loop, a
 resource handle) is the variable itself.
@@ -18,7 +18,7 @@ from graphflow._core.interop.import_nodes import Node
 
 
 class Builder(Protocol):
-    """What a rule asks of the builder that adds a GraphDef's nodes to a graph."""
+    """The builder that adds a GraphDef's nodes to a graph, as rules see it."""
 
     stacks: dict[Tensor, str]
     stacked: dict[str, Tensor]
@@ -144,7 +144,7 @@ def _py_func(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Ten
 
 
 def _same_dataset(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Tensor]:
-    """What only says how TensorFlow is to run a dataset."""
+    """Leaves out an op that only says how TensorFlow has to run a dataset."""
     return inputs[:1]
 
 

@@ -1,4 +1,4 @@
-"""What TensorFlow 1.15 says of each op type: its inputs, outputs and attributes, with their types and defaults.
+"""The definition of each op type in TensorFlow 1.15: its inputs, outputs and attributes, with their types and defaults.
 
 Graphs are written with TensorFlow's attributes and read with TensorFlow's defaults. The facts are recorded from
 TensorFlow itself in tensorflow_ops.txt, by tests/oracle/op_table.py, which says how a line is read.

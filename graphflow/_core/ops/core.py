@@ -421,7 +421,8 @@ def constant_value(tensor: object, partial: bool = False) -> Any:
 
 
 def partial_value(tensor: Tensor) -> int | list[int | None] | None:
-    """What is known of a scalar or vector of integers, or truth values as 0 and 1, while the graph is built.
+    """The value of a scalar or vector, as far as it is known while the graph is built: integers, or truth values as 0
+    and 1.
 
     None if nothing is, and for a vector that no shape could be: gf.fill([1000000000], 1) is not to be made here.
     """
@@ -438,7 +439,7 @@ def partial_value(tensor: Tensor) -> int | list[int | None] | None:
 
 
 def partial_vector(tensor: Tensor) -> list[int | None] | None:
-    """What is known of an integer vector; None if not even its length is."""
+    """The value of an integer vector as far as it is known; None if not even its length is."""
     known = partial_value(tensor)
     return known if isinstance(known, list) else None
 

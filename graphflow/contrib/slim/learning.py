@@ -294,7 +294,7 @@ def _step_arguments(
     trace_every_n_steps: int | None,
     logdir: str | None,
 ) -> dict[str, Any]:
-    """What train_step is given: the tensors that say what it is to do."""
+    """The arguments of train_step: tensors that say what it has to do."""
     with get_default_graph().name_scope("train_step"):
         stop = math.greater_equal(step, number_of_steps) if number_of_steps else constant(False)
         arguments: dict[str, Any] = {"should_stop": stop}

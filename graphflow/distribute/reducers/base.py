@@ -1,4 +1,4 @@
-"""What a reducer is asked for: to reduce, alone or many values at once, and to broadcast.
+"""The interface of reducers: to reduce, one value or many at once, and to broadcast.
 
 A strategy has a reducer; which algorithm is right depends on the devices, so it is an object of its own.
 """

@@ -1,4 +1,4 @@
-"""What reducers have in common that exchange pieces of values between all devices, rather than go through one."""
+"""Common parts of the reducers that exchange pieces of values between all devices, rather than through one."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class AllToAll(Reducer):
 
 
 def bounds(value: Tensor, count: int) -> list[Any]:
-    """Where each of `count` pieces of a flat value begins, and where the last one ends; built on the current device."""
+    """The beginnings of `count` pieces of a flat value, and the end of the last one; built on the current device."""
     length = value.shape[0].value
     whole: Any = size(value) if length is None else length
     return [whole * i // count for i in range(count)] + [whole]

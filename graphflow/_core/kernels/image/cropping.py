@@ -23,8 +23,8 @@ _BLOCK_ELEMENTS = 1 << 16
 
 @dataclass(frozen=True)
 class Axis:
-    """Where the pixels of crops lie along an axis, each (boxes, size): the pixels around, how far between, whether
-    inside at all, and how the place moves with the box's two ends."""
+    """The positions of the pixels of crops along an axis, each (boxes, size): the pixels around, how far between,
+    whether inside at all, and how the place moves with the box's two ends."""
 
     before: Any
     after: Any

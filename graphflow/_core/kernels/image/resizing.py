@@ -30,7 +30,7 @@ class Taps:
 
 
 def places(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Any:
-    """Where the new pixels lie among the old ones, in TensorFlow's single precision."""
+    """The positions of the new pixels among the old ones, in TensorFlow's single precision."""
     along = np.arange(new, dtype=SINGLE)
     scale = step(old, new, align_corners)
     return (along + SINGLE(0.5)) * scale - SINGLE(0.5) if half_pixel_centers else along * scale

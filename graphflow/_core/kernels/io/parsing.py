@@ -258,6 +258,6 @@ def _column(feature: _Feature, messages: Any, name: str) -> Any:
 
 
 def _outputs(values: list[Any]) -> Any:
-    """What a kernel returns: numbers alone are scalars of NumPy."""
+    """The outputs as a kernel returns them: single numbers are NumPy scalars."""
     plain = [v[()] if v.ndim == 0 and v.dtype != object else v for v in values]
     return tuple(plain) if len(plain) > 1 else plain[0]

@@ -17,7 +17,7 @@ from graphflow.errors import InvalidArgumentError
 
 
 class _Windows:
-    """Where the windows of one op lie over volumes of a shape."""
+    """The positions of one op's windows over volumes of a shape."""
 
     def __init__(self, node: Node, shape: Sequence[int], size: Sequence[int]) -> None:
         attrs = node.attrs

@@ -1,4 +1,4 @@
-"""Where the windows of convolutions and pooling lie along one axis of an image.
+"""The positions of the windows of convolutions and pooling along one axis of an image.
 
 The NumPy kernels, the generated ones and the tests all read positions from here, so that SAME padding, strides and
 dilation have one meaning. Padding is TensorFlow's: SAME puts the odd element behind.

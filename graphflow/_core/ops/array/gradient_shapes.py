@@ -47,5 +47,5 @@ def broadcast_gradient_args(s0: Any, s1: Any, name: str | None = None) -> list[T
 
 
 def concat_offset(concat_dim: Any, shapes: list[Any], name: str | None = None) -> list[Tensor]:
-    """Where each of some arrays of these shapes starts in their concatenation (TensorFlow's ConcatOffset)."""
+    """The start of each of some arrays of these shapes in their concatenation (TensorFlow's ConcatOffset)."""
     return apply(CONCAT_OFFSET, (concat_dim, shapes), {"N": len(shapes)}, name).outputs

@@ -76,7 +76,7 @@ def _rows_of_parts(g: IndexedSlices, parts: Sequence[Tensor]) -> Iterator[Indexe
 
 
 def _pieces(g: Tensor, parts: Sequence[Tensor], axis: int | None, where: Tensor) -> list[Tensor]:
-    """What was joined along an axis, given as a number or else by a tensor, taken apart again."""
+    """Cuts the gradient of joined arrays into those of the parts; the axis is a number, or else a tensor."""
     lengths = [None if p.dims is None or axis is None else p.dims[axis] for p in parts]
     sizes: Any
     if None not in lengths:

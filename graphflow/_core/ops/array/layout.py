@@ -23,7 +23,7 @@ from graphflow._core.ops.rules import ARRAY_GRADIENTS, same_as_input
 
 
 def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
-    """What is known of the rows of an integer matrix; None if not even their number is."""
+    """The known part of the rows of an integer matrix; None if not even their number is."""
     value = constant_value(tensor)
     if value is not None and value.ndim == 2:
         return [[int(v) for v in row] for row in value]

@@ -56,7 +56,7 @@ def folded_input(op: Operation) -> int | list[int] | None:
 
 
 def scalar_value(tensor: Tensor) -> int | None:
-    """What is known of an integer scalar, also of a vector of one element."""
+    """The value of an integer scalar as far as it is known, also of a vector of one element."""
     known = full_value(tensor)
     if isinstance(known, list):
         return known[0] if len(known) == 1 else None
@@ -154,7 +154,7 @@ def _shape_partial(op: Operation) -> Any:
 
 
 def value_dims(tensor: Tensor) -> Dims:
-    """What is known of a shape, also from the value: a vector whose elements are known has a known length."""
+    """The known part of a shape, also from the value: a vector whose elements are known has a known length."""
     if tensor.dims is None or len(tensor.dims) != 1 or tensor.dims[0] is not None:
         return tensor.dims
     known = partial_vector(tensor) if tensor.dtype.is_integer else None

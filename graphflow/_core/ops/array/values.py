@@ -59,7 +59,7 @@ def _unsupported(value: Any) -> TypeError:
 
 
 def _uneven(value: Any) -> Exception:
-    """What is wrong with nested lists that make no array: rows of different lengths, or numbers beside rows."""
+    """Why nested lists make no array: rows of different lengths, or numbers beside rows."""
     rows = [isinstance(item, list | tuple) for item in value]
     if all(rows) or rows[:1] == [True]:
         return ValueError(

@@ -65,7 +65,10 @@ STACK_POP = op_def(
 
 
 class Context:
-    """What a branch and a loop share. `forward` is the context whose gradient is built in this one, or None."""
+    """The common parts of a branch and a loop.
+
+    forward: the context whose gradient is built in this one, or None.
+    """
 
     def __init__(self, graph: Graph, construct: Any, forward: Context | None) -> None:
         self.graph = graph

@@ -74,7 +74,7 @@ def _predicate(value: Any, what: str) -> Tensor:
 def _build_branch(
     graph: Graph, pair: BranchPair, side: int, function: Callable[[], Any]
 ) -> tuple[Any, list[Any], list[Tensor]]:
-    """What a branch returns: its structure, its leaves, and the tensors these are made of, as seen inside."""
+    """The result of a branch: its structure, its leaves, and the tensors these are made of, as seen inside."""
     context = pair.branches[side]
     with graph.context_scope(context):
         structure = function()

@@ -72,7 +72,7 @@ def _stream_name(stream: Any) -> str:
 
 
 def _template(part: Any, tensors: list[Any]) -> str:
-    """What a part of print's arguments is in the template; the tensors in it are appended."""
+    """The text in the template for a part of print's arguments; appends the tensors in it to a list."""
     if isinstance(part, Tensor) or hasattr(part, "_as_graph_element"):
         tensors.append(part)
         return _PLACEHOLDER

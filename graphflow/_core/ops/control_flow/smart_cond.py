@@ -36,7 +36,7 @@ def smart_cond(
     false_fn: Callable[[], Any] | None = None,
     name: str | None = None,
 ) -> Any:
-    """What the chosen function returns, called at once if `pred` is known; gf.cond if it is not.
+    """The result of the chosen function, called at once if `pred` is known; gf.cond if it is not.
 
     TypeError if a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
     """

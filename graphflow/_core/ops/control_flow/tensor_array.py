@@ -192,7 +192,7 @@ CLOSE = op_def(
 
 
 class _ElementShape:
-    """What is known of the shape of the elements; shared by an array and what its writes return."""
+    """The known shape of the elements, shared by an array and the arrays that its writes return."""
 
     def __init__(self, dims: Dims) -> None:
         self.dims = dims
@@ -278,7 +278,7 @@ class TensorArray:
 
     @property
     def element_shape(self) -> TensorShape:
-        """What is known of the shape of the elements."""
+        """The shape of the elements as far as it is known."""
         return TensorShape(self._element_shape.dims)
 
     def with_flow(self, flow: Tensor) -> TensorArray:

@@ -110,7 +110,7 @@ class Request:
 
     @staticmethod
     def of(features: Mapping[str, Any]) -> Request:
-        """What a dictionary asks for; ValueError or TypeError if that cannot be."""
+        """The features that a dictionary asks for; ValueError or TypeError if that cannot be."""
         if not features:
             raise ValueError("Missing: features was empty.")
         request = Request()
@@ -245,7 +245,7 @@ def parse_single_example(
 
 
 def _first(value: Any, key: str) -> Any:
-    """What a batch of one holds."""
+    """The outputs for one example, from a batch of one."""
     label = _name(key)
     if not isinstance(value, SparseTensor):
         return squeeze(value, [0], name=f"Squeeze_{label}")

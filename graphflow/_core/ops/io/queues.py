@@ -30,7 +30,7 @@ def _make(kind: str) -> OpDef:
 
 
 def _component_shapes(op: Operation) -> list[Dims]:
-    """What the handle tells of the shapes of an element."""
+    """The shapes of an element, as far as the handle tells them."""
     maker = op.inputs[0].op
     count = len(op.attrs["component_types"])
     if maker.op_def not in _QUEUES or not maker.attrs["shapes"]:
@@ -451,7 +451,7 @@ def _name_list(names: Any, types: Any) -> list[str] | None:
 
 
 def _common(first: Dims, second: Dims) -> Dims:
-    """What two shapes have in common."""
+    """The partial shape that two shapes have in common."""
     if first is None or second is None or len(first) != len(second):
         return None
     return tuple(a if a == b else None for a, b in zip(first, second, strict=True))

@@ -53,7 +53,7 @@ PARSE_SINGLE_SEQUENCE_EXAMPLE = op_def(
 
 
 def _lists(features: Mapping[str, Any]) -> tuple[Request, list[str]]:
-    """What is asked for of the feature lists, and which of them may be missing."""
+    """The feature lists that are asked for, and which of them may be missing."""
     request, optional = Request(), []
     for key in sorted(features):
         feature = features[key]

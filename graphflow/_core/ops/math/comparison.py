@@ -70,72 +70,72 @@ IS_FINITE = _test("IsFinite", "isfinite({x})")
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x equals y; NaN equals nothing (tf.equal)."""
+    """Whether x equals y, for each element; NaN equals nothing (tf.equal)."""
     return binary(EQUAL, x, y, name)
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x differs from y (tf.not_equal)."""
+    """Whether x differs from y, for each element (tf.not_equal)."""
     return binary(NOT_EQUAL, x, y, name)
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x < y (tf.less)."""
+    """Whether x < y, for each element (tf.less)."""
     return binary(LESS, x, y, name)
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x <= y (tf.less_equal)."""
+    """Whether x <= y, for each element (tf.less_equal)."""
     return binary(LESS_EQUAL, x, y, name)
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x > y (tf.greater)."""
+    """Whether x > y, for each element (tf.greater)."""
     return binary(GREATER, x, y, name)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where x >= y (tf.greater_equal)."""
+    """Whether x >= y, for each element (tf.greater_equal)."""
     return binary(GREATER_EQUAL, x, y, name)
 
 
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """Where x and y are less than `tolerance` apart (tf.approximate_equal)."""
+    """Whether x and y are less than `tolerance` apart, for each element (tf.approximate_equal)."""
     return apply(APPROXIMATE_EQUAL, (x, y), {"tolerance": float(tolerance)}, name).outputs[0]
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where both are true (tf.logical_and)."""
+    """Whether both are true, for each element (tf.logical_and)."""
     return binary(LOGICAL_AND, x, y, name)
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Where either is true (tf.logical_or)."""
+    """Whether either is true, for each element (tf.logical_or)."""
     return binary(LOGICAL_OR, x, y, name)
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Where x is false (tf.logical_not)."""
+    """Whether x is false, for each element (tf.logical_not)."""
     return unary(LOGICAL_NOT, x, name)
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Where exactly one is true, made of and, or and not as in TensorFlow (tf.logical_xor)."""
+    """Whether exactly one is true, for each element; made of and, or and not as in TensorFlow (tf.logical_xor)."""
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Where x is not a number (tf.is_nan)."""
+    """Whether x is not a number, for each element (tf.is_nan)."""
     return unary(IS_NAN, x, name)
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Where x is infinite (tf.is_inf)."""
+    """Whether x is infinite, for each element (tf.is_inf)."""
     return unary(IS_INF, x, name)
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Where x is neither NaN nor infinite (tf.is_finite)."""
+    """Whether x is neither NaN nor infinite, for each element (tf.is_finite)."""
     return unary(IS_FINITE, x, name)

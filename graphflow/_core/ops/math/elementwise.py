@@ -1,4 +1,4 @@
-"""What elementwise ops share: the dtypes they take, how one is added, what is known of its value."""
+"""The common parts of elementwise ops: the dtypes they take, how one is added, what is known of its value."""
 
 from __future__ import annotations
 

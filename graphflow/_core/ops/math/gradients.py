@@ -227,7 +227,7 @@ def _euclidean_norm_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
 
 
 def _with_kept_axes(op: Operation, tensor: Tensor) -> Tensor:
-    """What has the shape of a reduction's result, with the reduced axes put back as axes of one element."""
+    """A tensor of the shape of a reduction's result, with the reduced axes put back as axes of one element."""
     axes = reductions.known_axes(op)
     if op.attrs["keep_dims"] or axes == ():
         return tensor

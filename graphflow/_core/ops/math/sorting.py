@@ -191,7 +191,8 @@ def searchsorted(
     out_type: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """Where each value would be put into its row of a sorted tensor, before equals or after them (tf.searchsorted)."""
+    """The position at which each value would be put into its row of a sorted tensor, before equals or after them
+    (tf.searchsorted)."""
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
     sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)

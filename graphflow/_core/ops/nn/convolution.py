@@ -20,7 +20,7 @@ from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial
 from graphflow._core.ops.rules import deprecated, require_rank
 
 LAYOUTS: Final = {"NHWC": (1, 2, 3), "NCHW": (2, 3, 1)}
-"""Where rows, columns and channels lie."""
+"""The axes of rows, columns and channels."""
 
 
 def windows_along(

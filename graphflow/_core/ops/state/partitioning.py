@@ -111,7 +111,7 @@ def min_max_variable_partitioner(
 
 
 def partitions_of(partitioner: Any, shape: TensorShape, dtype: DType) -> list[int]:
-    """What a partitioner asks for, checked: a count for each axis, at most one of them above 1."""
+    """The partition that a partitioner asks for, checked: a count for each axis, at most one of them above 1."""
     if not callable(partitioner):
         raise ValueError(f"Partitioner must be callable, but received: {partitioner!r}")
     if not shape.is_fully_defined():

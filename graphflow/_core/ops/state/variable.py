@@ -77,7 +77,7 @@ class Variable(Operators, metaclass=Creatable):
     SaveSliceInfo = SliceInfo
     _creatable = True
     container_variable: Variable
-    """What a copy is one of; a variable that is none has no such attribute."""
+    """The variable of which this one is a copy; a variable that is no copy has no such attribute."""
 
     def __init__(
         self,

@@ -222,7 +222,7 @@ class _ThreadScopes(threading.local):
 
 
 class GraphScopes:
-    """What a graph holds for get_variable: its variables, and each thread's scopes."""
+    """The state of a graph for get_variable: its variables, and each thread's scopes."""
 
     def __init__(self) -> None:
         self.store = VariableStore()
@@ -233,7 +233,7 @@ _making = threading.Lock()
 
 
 def scopes_of(graph: Graph | None = None) -> GraphScopes:
-    """What a graph, by default the default one, holds for get_variable; made on first use."""
+    """The state for get_variable of a graph, by default the default one; made on first use."""
     graph = graph or get_default_graph()
     if graph.variable_store is None:
         with _making:
@@ -265,7 +265,7 @@ def _chained(inner: Any, outer: Any) -> Any:
 
 
 class ScopeSettings:
-    """What the arguments of variable_scope change in the scope around it, or in one opened again."""
+    """The settings that the arguments of variable_scope change in the scope around it, or in one opened again."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ from graphflow._core.ops.state.variable import Variable, VariableAggregation, Va
 
 @dataclass
 class Request:
-    """What get_variable is asked for; the fields are its arguments, and `reuse`."""
+    """A call of get_variable: the fields are its arguments, and `reuse`."""
 
     name: str
     shape: Any = None
@@ -73,7 +73,7 @@ class VariableStore:
         return custom_getter(getter=self._true_getter, **arguments)
 
     def _true_getter(self, *args: Any, **kwargs: Any) -> Any:
-        """What a custom getter calls: its arguments are the fields of Request."""
+        """The function that a custom getter calls: its arguments are the fields of Request."""
         return self.obtain(Request(*args, **kwargs))
 
     def obtain(self, request: Request) -> Any:
