@@ -131,7 +131,7 @@ def report(parts: Sequence[TieredExecutable]) -> PlanReport:
     """What became of a plan, of the stages that it consists of."""
     compiled, on_numpy = 0, []
     for part in parts:
-        counts = [work(found._draft) for found in part.compiled()]
+        counts = [work(found._job) for found in part.compiled()]
         count, others = max(counts, key=lambda each: each[0], default=(0, []))
         compiled += count
         on_numpy += others
@@ -140,15 +140,15 @@ def report(parts: Sequence[TieredExecutable]) -> PlanReport:
     return PlanReport(instructions, compiled, tuple(sorted(on_numpy)), tuple(sorted(reasons)))
 
 
-def work(draft: Any) -> tuple[int, list[str]]:
+def work(job: Any) -> tuple[int, list[str]]:
     """The number of instructions that a compiled plan computes, with its loops, and the types of the others."""
-    loops = {loop.instruction.name for loop in draft.loops}
-    nodes = [node for group in draft.groups for node in group.nodes]
+    loops = {loop.instruction.name for loop in job.loops}
+    nodes = [node for group in job.groups for node in group.nodes]
     compiled = len({node.instruction.name for node in nodes if not isinstance(node, PythonNode)})
     found = [node.instruction for node in nodes if isinstance(node, PythonNode)]
     others = [i.type for i in found if i.name not in loops]
-    for loop in draft.loops:
-        inside, more = work(loop.draft)
+    for loop in job.loops:
+        inside, more = work(loop.job)
         compiled += inside
         others += more
     return compiled, others

@@ -117,14 +117,14 @@ def test_the_file_holds_what_the_difference_needs(caplog: pytest.LogCaptureFixtu
 def test_a_replay_waits_for_kernels_and_not_for_ever(
     caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from graphflow._core.compiler.draft import Draft
+    from graphflow._core.compiler.compile_job import CompileJob
     from graphflow._core.runtime.agreement.replaying import replayed
 
     _trained(3)
     (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
     seconds: list[float] = []
-    wait = Draft.wait
-    monkeypatch.setattr(Draft, "wait", lambda draft, timeout: (seconds.append(timeout), wait(draft, 100.0)))
+    wait = CompileJob.wait
+    monkeypatch.setattr(CompileJob, "wait", lambda job, timeout: (seconds.append(timeout), wait(job, 100.0)))
     replayed(load(line.split("graphflow replay ")[1].split(" (")[0]), 1)
     assert seconds and all(30 <= waited <= 1200 for waited in seconds)
 

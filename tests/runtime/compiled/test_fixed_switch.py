@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.runtime.compiled.build import CompiledPlan
 from tests.runtime.compiled.tiers import compiled_plans
 
@@ -94,9 +94,9 @@ def trained(program: Program, monkeypatch: pytest.MonkeyPatch) -> tuple[list[byt
     """The weights after each step, and the run in which compiled code for the step was put together first."""
     weights, made, make = [], [], CompiledPlan.__init__
 
-    def note(self: CompiledPlan, draft: Draft, *args: Any, **kwargs: Any) -> None:
-        make(self, draft, *args, **kwargs)
-        if "w/Adam" in str(draft.plan):
+    def note(self: CompiledPlan, job: CompileJob, *args: Any, **kwargs: Any) -> None:
+        make(self, job, *args, **kwargs)
+        if "w/Adam" in str(job.plan):
             made.append(len(weights) + 1)
 
     monkeypatch.setattr(CompiledPlan, "__init__", note)
@@ -121,7 +121,7 @@ def test_what_is_deterministic_gives_the_same_bits_whenever_kernels_are_there(
 ) -> None:
     found = []
     for ready in (True, False):
-        monkeypatch.setattr(Draft, "ready", lambda self, ready=ready: ready)
+        monkeypatch.setattr(CompileJob, "ready", lambda self, ready=ready: ready)
         found.append(trained(program, monkeypatch))
     assert found[0] == found[1]
     assert found[0][1] == SWITCH
@@ -141,12 +141,12 @@ def test_what_is_deterministic_gives_the_same_bits_whenever_kernels_are_there(
 def test_what_draws_without_a_seed_never_waits_for_kernels(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Draft, "ready", lambda self: False)
+    monkeypatch.setattr(CompileJob, "ready", lambda self: False)
     assert trained(program, monkeypatch)[1] is None
 
 
 def test_an_unseeded_op_that_is_added_later_counts_for_later_plans(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Draft, "ready", lambda self: False)
+    monkeypatch.setattr(CompileJob, "ready", lambda self: False)
     with gf.Graph().as_default(), gf.Session() as session:
         x = gf.placeholder(gf.float32, [4])
         first, second = gf.reduce_sum(gf.tanh(x)), gf.reduce_sum(gf.sigmoid(x))

@@ -11,21 +11,21 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.runtime.compiled import tier
 
 
 @pytest.fixture
 def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Kernels come only once the event is set."""
-    there, right = threading.Event(), Draft.wait
+    there, right = threading.Event(), CompileJob.wait
 
-    def wait(self: Draft, timeout: float) -> None:
+    def wait(self: CompileJob, timeout: float) -> None:
         if not there.wait(timeout):
             raise TimeoutError
         right(self, timeout)
 
-    monkeypatch.setattr(Draft, "wait", wait)
+    monkeypatch.setattr(CompileJob, "wait", wait)
     monkeypatch.setattr(tier, "COMPILE_LOOK_SECONDS", 0.05)
     return there
 

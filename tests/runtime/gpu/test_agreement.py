@@ -321,7 +321,7 @@ def test_what_the_gpu_does_in_another_way_is_not_where_it_begins(
 
 @pytest.mark.faulty_compiler
 @pytest.mark.usefixtures("wrong_tanh")
-def test_a_stretch_of_a_loop_names_its_kernel(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_device_region_of_a_loop_names_its_kernel(caplog: pytest.LogCaptureFixture) -> None:
     _runs(_loop)
     lines = _warnings(caplog)
     assert lines and all("first at " in line and "Tanh 'while/" in line for line in lines)

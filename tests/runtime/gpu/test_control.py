@@ -64,7 +64,7 @@ def test_a_branch_decided_by_the_device(limit: float) -> None:
 
 
 @pytest.mark.parametrize("training", [True, False])
-def test_a_fed_decision_leaves_one_stretch(training: bool) -> None:
+def test_a_fed_decision_leaves_one_device_region(training: bool) -> None:
     def build() -> tuple[Any, dict[Any, Any]]:
         x, is_training = gf.placeholder(gf.float32, [4, 3]), gf.placeholder(gf.bool, [])
         w = gf.Variable(gf.ones([3]))

@@ -8,7 +8,7 @@ from typing import Any, Final
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow._core.common.timeouts import REPLAY_COMPILE_SECONDS
-from graphflow._core.compiler.drafting import draft_plan
+from graphflow._core.compiler.prepare import prepare_job
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.kernels.table import KERNELS, KernelTable
@@ -77,11 +77,11 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     planner = Planner(ConfigProto(), [f"{_TASK}/device:CPU:0"], _TASK)
     base = NumpyExecutable(plan, store, kernels(KERNELS), ThreadPool)
     _, known = observed_run(base, plan, store, kernels(KERNELS), run, recorded.feeds)
-    draft = draft_plan(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
-    draft.wait(REPLAY_COMPILE_SECONDS)
+    job = prepare_job(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
+    job.wait(REPLAY_COMPILE_SECONDS)
 
     def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:
-        return CompiledPlan(draft, shared.machine(), threads, store, kernels, watch=watch)
+        return CompiledPlan(job, shared.machine(), threads, store, kernels, watch=watch)
 
     return Subject(plan, recorded.known, store, KERNELS, (), False, make, False)
 

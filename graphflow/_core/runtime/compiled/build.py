@@ -20,7 +20,7 @@ import graphflow.errors as errors
 from graphflow._core.codegen.cpu import PROGRAM_STATUS, Machine
 from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.common.denormals import flush, restore
-from graphflow._core.compiler.draft import Draft
+from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.memory import assign_clusters
@@ -58,11 +58,11 @@ class _PythonSegment:
 
 
 class CompiledPlan:
-    """A draft whose kernels are there, laid out in memory and ready to run."""
+    """A compile job whose kernels are there, laid out in memory and ready to run."""
 
     def __init__(
         self,
-        draft: Draft,
+        job: CompileJob,
         machine: Machine,
         threads: int,
         store: ResourceStore,
@@ -76,24 +76,22 @@ class CompiledPlan:
         """
         self._borrows = borrows
         self._watch = watch
-        self._left = (
-            [] if watch is None else left_by(draft.groups, draft.stored, draft.lowering.values.items())
-        )
-        self._draft = draft
-        self._lowering = draft.lowering
+        self._left = [] if watch is None else left_by(job.groups, job.stored, job.lowering.values.items())
+        self._job = job
+        self._lowering = job.lowering
         self._store = store
         self._machine = machine
         self._threads = threads
         self._lock = threading.Lock()
-        self._plan = draft.plan
+        self._plan = job.plan
         self._externals: dict[str, int] = {}
         self._cells: list[tuple[str, VariableCell, tuple[int, ...]]] = []
         self._staging: dict[str, Any] = {}
         self._constants: dict[str, Any] = {}
-        self._writes = any(node.variables for node in draft.lowering.nodes)
-        self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in draft.lowering.nodes)
+        self._writes = any(node.variables for node in job.lowering.nodes)
+        self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in job.lowering.nodes)
         self._find_externals()
-        written = {root for node in draft.lowering.nodes for root in node.variables}
+        written = {root for node in job.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
         self._handed = self._find_handed()
         self._lay_out()
@@ -118,7 +116,7 @@ class CompiledPlan:
     @property
     def groups(self) -> Sequence[Group]:
         """The groups, in the order in which they run."""
-        return self._draft.groups
+        return self._job.groups
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -150,7 +148,7 @@ class CompiledPlan:
         found: dict[str, Value] = {}
         for fetch in self._plan.fetches:
             value = lowering.values.get(fetch)
-            if value is None or value.root in inside or value.root not in self._draft.stored:
+            if value is None or value.root in inside or value.root not in self._job.stored:
                 continue
             length = value.size * np.dtype(value.dtype).itemsize
             whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
@@ -160,7 +158,7 @@ class CompiledPlan:
         return found
 
     def _lay_out(self) -> None:
-        groups = self._draft.groups
+        groups = self._job.groups
         first: dict[str, int] = {}
         last: dict[str, int] = {}
         blocks = self._lowering.blocks
@@ -177,9 +175,9 @@ class CompiledPlan:
                 first.setdefault(value.root, len(groups))
                 last[value.root] = len(groups)
         sizes = {
-            root: blocks[root] for root in first if root in self._draft.stored and root not in self._handed
+            root: blocks[root] for root in first if root in self._job.stored and root not in self._handed
         }
-        for position, region in self._draft.regions.items():
+        for position, region in self._job.regions.items():
             if region.scratch:
                 sizes[f"scratch {position}"] = region.scratch
                 first[f"scratch {position}"] = last[f"scratch {position}"] = position
@@ -220,7 +218,7 @@ class CompiledPlan:
     # ---- programs -------------------------------------------------------------------------------------------------
 
     def _make_segments(self, machine: Machine, threads: int, kernels: KernelTable) -> None:
-        groups = self._draft.groups
+        groups = self._job.groups
         position = 0
         while position < len(groups):
             end = position + (self._watch is not None)
@@ -251,20 +249,20 @@ class CompiledPlan:
         steps: list[Any] = []
         starts: list[int] = []
         keep: list[Any] = []
-        groups = [self._draft.groups[n] for n in numbers]
+        groups = [self._job.groups[n] for n in numbers]
         for number, group in zip(numbers, groups, strict=True):
             starts.append(len(steps))
-            addresses = self._draft.kernels(number)
+            addresses = self._job.kernels(number)
             node = group.nodes[0]
             if isinstance(node, KernelNode):
                 assert node.emit is not None
                 steps += node.emit(addresses, self._address)
-            elif number in self._draft.regions:
+            elif number in self._job.regions:
                 scratch = self._offsets.get(f"scratch {number}")
                 at = 0 if scratch is None else int(self._arena.ctypes.data) + scratch
-                steps += self._draft.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
+                steps += self._job.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
             else:
-                program = scalar_program(group, self._draft.stored, self._address)
+                program = scalar_program(group, self._job.stored, self._address)
                 keep.append(program)
                 steps.append(program.step(addresses[0]))
         return _NativeSegment(machine.program(steps, threads, self._borrows), groups, starts, keep)
@@ -288,7 +286,7 @@ class CompiledPlan:
         sub_plan = Plan(
             (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
         )
-        if self._draft.loops:
+        if self._job.loops:
             sub_plan = self._with_compiled_loops(sub_plan, kernels)
         part = assemble(sub_plan, self._store, kernels)
         targets = [
@@ -308,13 +306,13 @@ class CompiledPlan:
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
         from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 
-        def build(draft: Draft) -> CompiledPlan:
-            return CompiledPlan(draft, self._machine, self._threads, self._store, kernels)
+        def build(job: CompileJob) -> CompiledPlan:
+            return CompiledPlan(job, self._machine, self._threads, self._store, kernels)
 
         names = {i.name for i in plan.instructions}
         loops = {
             loop.instruction.name: CompiledLoop(loop, build, self._store, kernels)
-            for loop in self._draft.loops
+            for loop in self._job.loops
             if loop.instruction.name in names
         }
         return with_loops(plan, loops)
@@ -413,7 +411,7 @@ class CompiledPlan:
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
         """Shows the values that a group has computed to the watch."""
-        kernel = self._draft.groups[number].instructions
+        kernel = self._job.groups[number].instructions
 
         def read_value(value: Value) -> Any:
             return np.array(self._view(value, objects))

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from graphflow._core.compiler.draft import Draft, LoopDraft
+from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
@@ -24,15 +24,15 @@ class CompiledLoop:
 
     def __init__(
         self,
-        loop: LoopDraft,
-        build: Callable[[Draft], Compiled],
+        loop: LoopJob,
+        build: Callable[[CompileJob], Compiled],
         store: ResourceStore,
         kernels: KernelTable,
     ) -> None:
         self._count = len(loop.instruction.bodies[1].feeds)
         self._inputs = [loop.instruction.inputs.index(n) for n in loop.body.feeds[self._count :]]
         self._condition = assemble(loop.condition, store, kernels).function
-        self._body = _Body(loop.body, loop.draft, build(loop.draft), store, kernels)
+        self._body = _Body(loop.body, loop.job, build(loop.job), store, kernels)
 
     def __call__(self, run: RunContext, *values: Any) -> tuple[Any, ...]:
         """Runs the loop; `values` are the instruction's inputs, None for variables."""
@@ -49,14 +49,14 @@ class _Body:
     """The body of a loop, in both tiers."""
 
     def __init__(
-        self, plan: Plan, draft: Draft, compiled: Compiled, store: ResourceStore, kernels: KernelTable
+        self, plan: Plan, job: CompileJob, compiled: Compiled, store: ResourceStore, kernels: KernelTable
     ) -> None:
         self._base = assemble(plan, store, kernels).function
         self._compiled = compiled
         self._shapes = [
-            (position, draft.lowering.known[name][0])
+            (position, job.lowering.known[name][0])
             for position, name in enumerate(plan.feeds)
-            if name in draft.lowering.known and draft.lowering.known[name][1] != "object"
+            if name in job.lowering.known and job.lowering.known[name][1] != "object"
         ]
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:

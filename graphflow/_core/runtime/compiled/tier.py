@@ -72,7 +72,7 @@ class _State:
     decisions: dict[str, bool] = field(default_factory=dict)
     runs: int = 0
     known: Known | None = None
-    draft: Any = None
+    job: Any = None
     compiled: CompiledPlan | None = None
     trial: Trial = field(default_factory=Trial)
     reason: StaysOnNumpy | None = None
@@ -207,7 +207,7 @@ class TieredExecutable(Executable):
             return _State(decisions)
         state = _State(decisions, record.runs)
         if record.known is not None:
-            self._draft(state, record.known)
+            self._prepare(state, record.known)
         return state
 
     def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
@@ -219,7 +219,7 @@ class TieredExecutable(Executable):
                 return None
             state.runs += 1
             always = self._policy.mode == "always"
-            if state.draft is None:
+            if state.job is None:
                 return (
                     self._observe(state, run, feeds)
                     if state.runs >= (1 if always else _OBSERVED_RUN)
@@ -228,7 +228,7 @@ class TieredExecutable(Executable):
             fixed = self._policy.seeded and not always
             if fixed and state.runs < _SEEDED_SWITCH:
                 return None
-            if always or fixed or state.draft.ready():
+            if always or fixed or state.job.ready():
                 return self._switch(state, run, feeds)
             return None
         finally:
@@ -237,25 +237,25 @@ class TieredExecutable(Executable):
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
         if known is not None:
-            self._draft(state, known)
+            self._prepare(state, known)
         elif state.runs >= _LAST_OBSERVED_RUN:
             self._give_up(state, MayReshape())
         return result
 
-    def _draft(self, state: _State, known: Known) -> None:
-        from graphflow._core.compiler.drafting import draft_plan
+    def _prepare(self, state: _State, known: Known) -> None:
+        from graphflow._core.compiler.prepare import prepare_job
 
         state.known = dict(known)
         plan = decided(self._plan, state.decisions)
         try:
-            state.draft = draft_plan(plan, known, self._store, self._kernels, self._ctx)
+            state.job = prepare_job(plan, known, self._store, self._kernels, self._ctx)
         except StaysOnNumpy as reason:
             self._give_up(state, reason)
         except Exception as error:
             self._give_up(state, NotLowered(error), error)
 
     def _give_up(self, state: _State, reason: StaysOnNumpy, cause: Exception | None = None) -> None:
-        state.reason, state.draft = reason, None
+        state.reason, state.job = reason, None
         reason.__cause__ = cause
         if type(reason) not in self._told:
             self._told.add(type(reason))
@@ -263,10 +263,10 @@ class TieredExecutable(Executable):
 
     def _switch(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
-        draft = state.draft
+        job = state.job
         try:
-            self._wait(draft, run)
-            compiled = self._built(draft, self._store, self._kernels, None)
+            self._wait(job, run)
+            compiled = self._built(job, self._store, self._kernels, None)
         except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
             raise
         except Exception as error:
@@ -281,31 +281,31 @@ class TieredExecutable(Executable):
         else:
             results = trial.run(self._subject(state), run, feeds, room)
         if trial.trusted:
-            state.compiled, state.draft = compiled, None
+            state.compiled, state.job = compiled, None
         elif trial.reason is not None:
             self._give_up(state, trial.reason)
         return results
 
-    def _wait(self, draft: Any, run: RunContext) -> None:
+    def _wait(self, job: Any, run: RunContext) -> None:
         """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
         told = False
         while True:
             try:
-                draft.wait(COMPILE_LOOK_SECONDS)
+                job.wait(COMPILE_LOOK_SECONDS)
                 return
             except TimeoutError:
-                run.check(lambda: f"the compiler, which has {draft.missing()} kernels to make")
+                run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
             if not told:
                 told = True
                 _LOG.info(
                     "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
                     label(self._plan),
-                    draft.missing(),
+                    job.missing(),
                 )
 
     def _subject(self, state: _State) -> Subject:
         """The compiled plan of a combination, as the verification takes it."""
-        draft = state.draft
+        job = state.job
         return Subject(
             self._plan,
             state.known or {},
@@ -313,15 +313,15 @@ class TieredExecutable(Executable):
             self._kernels,
             self._base.cells,
             self._base.borrows,
-            lambda store, kernels, watch: self._built(draft, store, kernels, watch),
+            lambda store, kernels, watch: self._built(job, store, kernels, watch),
             self._policy.seeded or self._policy.mode == "always",
         )
 
-    def _built(self, draft: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
+    def _built(self, job: Any, store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> Any:
         from graphflow._core.runtime.compiled.build import CompiledPlan
 
         machine, threads = shared.machine(), self._policy.threads
-        return CompiledPlan(draft, machine, threads, store, kernels, self._base.borrows, watch)
+        return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch)
 
 
 def usable_cores() -> int:

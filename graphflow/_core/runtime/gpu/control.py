@@ -1,8 +1,8 @@
 """ControlledExecutable: a part for a GPU with branches, loops or lists of tensors.
 
-The host follows the plan and decides; between two decisions the GPU runs a stretch, whose values stay in its memory.
-Of what a decision depends on, only the truth value is fetched, and counters of loops are on the host in any case. So a
-loop waits for the device only where its end depends on what the device computes.
+The host follows the plan and decides. Between two decisions the GPU runs a device region, whose values stay in the
+GPU's memory. Of what a decision depends on, only the truth value is fetched; counters of loops are on the host in any
+case. So a loop waits for the device only if its end depends on what the device computes.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from graphflow._core.codegen.gpu.toolkit import device_named
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.branches import decided, deciding_feeds
-from graphflow._core.compiler.gpu.stretches import LISTS, ROWS, STACKS, STRETCH, cut_stretches
+from graphflow._core.compiler.gpu.device_regions import DEVICE_REGION, LISTS, ROWS, STACKS, cut_device_regions
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.compiler.specialise import Known, complete, said, specialise
 from graphflow._core.kernels.array.array import indexer
@@ -40,24 +40,24 @@ _MOST_SHAPES: Final = 16
 
 
 class _Program:
-    """The plan for one combination of fed shapes, as a function of the host's that calls stretches."""
+    """The plan for one combination of fed shapes, as a function of the host's that calls device regions."""
 
     def __init__(
         self,
         function: Assembled,
-        stretches: Sequence[_Stretch],
+        regions: Sequence[_DeviceRegion],
         scalars: frozenset[str],
         there: Sequence[bool],
     ) -> None:
         self.function = function
-        self.stretches = stretches
+        self.regions = regions
         self.scalars = scalars
         self.there = there
         """Whether each fetch has a value: a branch that was not taken computes none for its gradient."""
 
 
-class _Stretch:
-    """A stretch that can be called: (run, values it takes) gives the values it makes, on the device.
+class _DeviceRegion:
+    """A device region that can be called: (run, values it takes) gives the values it makes, on the device.
 
     scalars: the values that it takes from the host; others are brought to the device if they are not there yet.
     """
@@ -158,13 +158,13 @@ class ControlledExecutable(Executable):
         made = {*producers(plan), *plan.feeds}
         there = [name in made for name in plan.fetches]
         plan = replace(plan, fetches=tuple(name for name in plan.fetches if name in made))
-        cut = cut_stretches(plan, scalars)
-        stretches: list[_Stretch] = []
+        cut = cut_device_regions(plan, scalars)
+        regions: list[_DeviceRegion] = []
 
         def make(i: Instruction) -> Callable[..., Any]:
-            if i.type == STRETCH:
-                stretches.append(self._stretch(i))
-                return stretches[-1]
+            if i.type == DEVICE_REGION:
+                regions.append(self._device_region(i))
+                return regions[-1]
             kernel = self._kernels.make(i)
             if i.type in ROWS:
                 return _of_rows(i, kernel)
@@ -172,11 +172,11 @@ class ControlledExecutable(Executable):
 
         table = KernelTable(
             make,
-            lambda kind: kind == STRETCH or self._kernels.is_stateful(kind),
+            lambda kind: kind == DEVICE_REGION or self._kernels.is_stateful(kind),
             self._kernels.may_view,
         )
         function = assemble(cut, self._store, table, borrows=self._base.borrows)
-        return _Program(function, stretches, scalars, there)
+        return _Program(function, regions, scalars, there)
 
     def _specialised(self, feeds: Sequence[Any]) -> Plan:
         """The plan for some fed shapes, without the branches that fed truth values decide."""
@@ -196,7 +196,7 @@ class ControlledExecutable(Executable):
         complete(plan, known, self._store)
         return specialise(plan, known, self._ctx)
 
-    def _stretch(self, i: Instruction) -> _Stretch:
+    def _device_region(self, i: Instruction) -> _DeviceRegion:
         plan: Plan = i.attrs["plan"]
         base = NumpyExecutable(plan, self._store, self._kernels, self._pool, list(self._base.cells))
         executable = DeviceExecutable(
@@ -210,22 +210,22 @@ class ControlledExecutable(Executable):
             self._verify,
         )
         takes = [name in i.attrs["scalars"] for name in plan.feeds]
-        return _Stretch(executable, self._device, takes, len(plan.fetches))
+        return _DeviceRegion(executable, self._device, takes, len(plan.fetches))
 
     def describe(self) -> str:
-        """What runs on the GPU, stretch by stretch; "" if nothing does yet."""
-        return "".join(part.describe() for part in self._stretches())
+        """What runs on the GPU, region by region; "" if nothing does yet."""
+        return "".join(part.describe() for part in self._device_regions())
 
     def reasons(self) -> list[StaysOnNumpy]:
         """The reasons for which parts stay on NumPy."""
-        return [reason for part in self._stretches() for reason in part.reasons()]
+        return [reason for part in self._device_regions() for reason in part.reasons()]
 
     def compiled(self) -> list[DevicePlan]:
-        """The plans that were laid out, stretch by stretch."""
-        return [plan for part in self._stretches() for plan in part.compiled()]
+        """The plans that were laid out, region by region."""
+        return [plan for part in self._device_regions() for plan in part.compiled()]
 
-    def _stretches(self) -> list[DeviceExecutable]:
-        return [s.executable for each in list(self._programs.values()) for s in each.stretches]
+    def _device_regions(self) -> list[DeviceExecutable]:
+        return [s.executable for each in list(self._programs.values()) for s in each.regions]
 
 
 def _own(value: Any) -> Any:

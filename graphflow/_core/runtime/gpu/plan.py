@@ -25,7 +25,7 @@ from graphflow._core.codegen.gpu.regions import region_launches
 from graphflow._core.codegen.gpu.toolkit import Device, Launch, Work, part
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.combine import combine_for_device
-from graphflow._core.compiler.draft import stored_roots
+from graphflow._core.compiler.compile_job import stored_roots
 from graphflow._core.compiler.emit import fused_region
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.gpu.grouping import batches, lowest, reach, small_groups

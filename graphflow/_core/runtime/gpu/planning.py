@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from graphflow._core.compiler.gpu import rules
-from graphflow._core.compiler.gpu.stretches import LISTS, STACKS, has_decisions
+from graphflow._core.compiler.gpu.device_regions import LISTS, STACKS, has_decisions
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.pass_context import PassContext

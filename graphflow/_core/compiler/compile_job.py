@@ -1,4 +1,4 @@
-"""Draft: a plan taken apart and fused, with the kernels that it waits for; LoopDraft: a loop with such a body."""
+"""CompileJob: a plan taken apart and fused, with the kernels that it waits for; LoopJob: a loop with such a body."""
 
 from __future__ import annotations
 
@@ -57,11 +57,11 @@ def _machine_takes(group: Group) -> bool:
     return True
 
 
-class Draft:
+class CompileJob:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
     def __init__(
-        self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[LoopDraft] = ()
+        self, plan: Plan, lowering: Lowering, compiler: Compiler, loops: Sequence[LoopJob] = ()
     ) -> None:
         self.plan = plan
         self.lowering = lowering
@@ -98,20 +98,20 @@ class Draft:
     def ready(self) -> bool:
         """Whether every kernel is compiled, or known not to be."""
         return all(handle.done() for handle in self._handles.values()) and all(
-            loop.draft.ready() for loop in self.loops
+            loop.job.ready() for loop in self.loops
         )
 
     def missing(self) -> int:
         """The kernels that are still being compiled."""
         own = sum(not handle.done() for handle in self._handles.values())
-        return own + sum(loop.draft.missing() for loop in self.loops)
+        return own + sum(loop.job.missing() for loop in self.loops)
 
     def wait(self, timeout: float) -> None:
         """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
         for handle in self._handles.values():
             handle.result(timeout)
         for loop in self.loops:
-            loop.draft.wait(timeout)
+            loop.job.wait(timeout)
 
     def kernels(self, number: int) -> list[int]:
         """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
@@ -119,8 +119,8 @@ class Draft:
 
 
 @dataclass(frozen=True)
-class LoopDraft:
-    """A While whose body is worth compiling: the plans of its parts, and the draft of the body.
+class LoopJob:
+    """A While whose body is worth compiling: the plans of its parts, and the compile job of the body.
 
     A condition is a comparison of scalars as a rule, which NumPy does sooner than a program starts.
     """
@@ -128,4 +128,4 @@ class LoopDraft:
     instruction: Instruction
     condition: Plan
     body: Plan
-    draft: Draft
+    job: CompileJob

@@ -1,4 +1,4 @@
-"""From a plan and the shapes that a run of it had to a draft, or to the reason why there is none."""
+"""Prepares a plan for the compiler: from the plan and the shapes of a run to a compile job, or to why there is none."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 
 from graphflow._core.codegen import shared
 from graphflow._core.compiler.added_rules import added_rules
+from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.rules import RULES
-from graphflow._core.compiler.draft import Draft, LoopDraft
 from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
@@ -19,10 +19,10 @@ from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 
 
-def draft_plan(
+def prepare_job(
     plan: Plan, known: Known, store: ResourceStore, kernels: KernelTable, ctx: PassContext
-) -> Draft:
-    """The draft of a plan, or of a loop's part; raises StaysOnNumpy where there is to be none."""
+) -> CompileJob:
+    """The compile job of a plan, or of a loop's part; raises StaysOnNumpy if there is to be none."""
     plan, known = apart_from_feeds(plan, known)
     complete(plan, known, store)
     variables = [i.outputs[0] for i in plan.instructions if i.is_variable]
@@ -37,9 +37,9 @@ def draft_plan(
     lowering.run()
     makers = producers(plan)
 
-    def part(inner: Plan) -> Draft | None:
+    def part(inner: Plan) -> CompileJob | None:
         try:
-            return draft_plan(inner, known, store, kernels, ctx)
+            return prepare_job(inner, known, store, kernels, ctx)
         except (NothingNative, NoValue, MayReshape):
             return None
 
@@ -48,16 +48,16 @@ def draft_plan(
         for node in lowering.nodes
         if isinstance(node, PythonNode) and node.instruction.type == kinds.WHILE
     ]
-    loops = [loop for i in whiles if (loop := _draft_loop(i, makers, part)) is not None]
+    loops = [loop for i in whiles if (loop := _prepare_loop(i, makers, part)) is not None]
     if not loops and not has_native_work(lowering.nodes):
         raise NothingNative
-    return Draft(plan, lowering, shared.compiler(), loops)
+    return CompileJob(plan, lowering, shared.compiler(), loops)
 
 
-def _draft_loop(
-    i: Instruction, around: Mapping[str, Instruction], draft: Callable[[Plan], Draft | None]
-) -> LoopDraft | None:
-    """The draft of a While, its body drafted by `draft`; None if nothing of that is native.
+def _prepare_loop(
+    i: Instruction, around: Mapping[str, Instruction], prepare: Callable[[Plan], CompileJob | None]
+) -> LoopJob | None:
+    """The compile job of a While, its body prepared by `prepare`; None if nothing of that is native.
 
     around: the instruction that makes each value outside the loop.
     """
@@ -72,7 +72,7 @@ def _draft_loop(
             captured.append(name)
     feeds = (*body.feeds, *captured)
     plans = [Plan((*extra.values(), *part.instructions), feeds, part.fetches) for part in (condition, body)]
-    body_draft = draft(plans[1])
-    if body_draft is None:
+    body_job = prepare(plans[1])
+    if body_job is None:
         return None
-    return LoopDraft(i, plans[0], plans[1], body_draft)
+    return LoopJob(i, plans[0], plans[1], body_job)

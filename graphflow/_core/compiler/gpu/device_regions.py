@@ -1,11 +1,11 @@
-"""Cuts a plan with branches, loops and lists of tensors into stretches: what a GPU runs at one go, between decisions.
+"""Cuts a plan with branches, loops and lists of tensors into device regions: a GPU runs one without a decision inside.
 
-The host decides: it keeps the counters of loops, the stacks that a loop leaves for its gradient, the lists of
-TensorArrays, and what is not for the GPU. A stretch is an instruction with an ordinary plan inside, whose values stay
-on the device. The rest of the plan, bodies of branches and loops included, stays as it is around the stretches.
+The host decides. It keeps the counters of loops, the stacks that a loop leaves for its gradient, the lists of
+TensorArrays, and what is not for the GPU. A device region is an instruction with an ordinary plan inside, whose values
+stay on the device. The rest of the plan stays around the regions as it is, bodies of branches and loops included.
 
-Instructions are moved past each other as far as their values, their effects and the variables that they use allow, so
-that there are few stretches.
+Instructions are moved past each other as far as their values, their effects and their variables allow. So there are few
+regions.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from graphflow._core.graph.op_def import lookup
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 
-STRETCH: Final = "DeviceStretch"
-"""The type of a stretch; its attribute `plan` is what it runs."""
+DEVICE_REGION: Final = "DeviceRegion"
+"""The type of a device region; its attribute `plan` is what it runs."""
 STACKS: Final = frozenset({"StackPushV2", "StackPopV2"})
 LISTS: Final = frozenset(
     f"TensorArray{name}V3"
@@ -41,8 +41,8 @@ def has_decisions(plan: Plan) -> bool:
     return any(i.bodies or i.type in LISTS or i.type in STACKS for i in plan.instructions)
 
 
-def cut_stretches(plan: Plan, scalars: frozenset[str]) -> Plan:
-    """The plan with stretches; `scalars` are the feeds that are scalars on the host."""
+def cut_device_regions(plan: Plan, scalars: frozenset[str]) -> Plan:
+    """The plan with device regions; `scalars` are the feeds that are scalars on the host."""
     constants = {
         o for i in walk(plan) if i.is_constant and (i.shapes == ((),) or _is_deciding(i)) for o in i.outputs
     }
@@ -187,22 +187,22 @@ class _Cut:
         self._count = 0
 
     def level(self, plan: Plan, around: Mapping[str, Instruction]) -> Plan:
-        """A plan or a body with stretches. around: variables and constants of the plans that it is inside of."""
+        """A plan or a body with device regions. around: variables and constants of the plans that it is inside of."""
         own = [i for i in plan.instructions if i.is_prologue]
         around = {**around, **{o: i for i in own for o in i.outputs}}
         result = list(own)
         work = [i for i in plan.instructions if not i.is_prologue]
-        for before, stretch, after in _windows(work, lambda i: self._for_device(i, around)):
+        for before, region, after in _windows(work, lambda i: self._for_device(i, around)):
             result += [self._with_bodies(i, around) for i in before]
-            if stretch:
-                inside = {i.name for i in stretch}
+            if region:
+                inside = {i.name for i in region}
                 outside = [i for i in work if i.name not in inside]
                 wanted = {
                     *plan.fetches,
                     *plan.targets,
                     *(n for i in outside for n in (*i.free_variables(), *i.control)),
                 }
-                result.append(self._stretch(stretch, around, wanted))
+                result.append(self._device_region(region, around, wanted))
             result += [self._with_bodies(i, around) for i in after]
         return plan.with_instructions(result)
 
@@ -222,7 +222,7 @@ class _Cut:
             return False
         return not i.outputs or not self._host.issuperset(i.outputs)
 
-    def _stretch(
+    def _device_region(
         self, work: Sequence[Instruction], around: Mapping[str, Instruction], wanted: set[str]
     ) -> Instruction:
         inside = {i.name for i in work}
@@ -242,20 +242,20 @@ class _Cut:
         self._count += 1
         results = [(o, *made[o]) for o in fetches]
         attrs = {"plan": plan, "scalars": self._host & set(feeds)}
-        return build.region(STRETCH, f"stretch {self._count}", feeds, results, attrs, work)
+        return build.region(DEVICE_REGION, f"region {self._count}", feeds, results, attrs, work)
 
 
 def _windows(
     work: Sequence[Instruction], for_device: Callable[[Instruction], bool]
 ) -> Iterator[tuple[list[Instruction], list[Instruction], list[Instruction]]]:
-    """The work as triples: what the host does before a stretch, the stretch, and what it does after it."""
-    before, stretch, after = _Lane(), _Lane(), _Lane()
+    """The work as triples: what the host does before a device region, the region, and what it does after it."""
+    before, region, after = _Lane(), _Lane(), _Lane()
     for i in work:
         if not for_device(i):
-            (after if stretch.precedes(i) or after.precedes(i) else before).add(i)
+            (after if region.precedes(i) or after.precedes(i) else before).add(i)
             continue
         if after.precedes(i):
-            yield before.work, stretch.work, after.work
-            before, stretch, after = _Lane(), _Lane(), _Lane()
-        stretch.add(i)
-    yield before.work, stretch.work, after.work
+            yield before.work, region.work, after.work
+            before, region, after = _Lane(), _Lane(), _Lane()
+        region.add(i)
+    yield before.work, region.work, after.work
