@@ -325,9 +325,14 @@ class _DefaultSession:
 
 
 class Session(BaseSession):
-    """Runs a graph (tf.Session). As a context manager it is the default session and is closed at the end.
+    """Runs a graph (tf.Session).
 
-    target: "" for this process. graph: by default the default graph. config: a ConfigProto. Thread-safe.
+    As a context manager it is the default session, and is closed at the end. Any thread may use it.
+
+    Args:
+        target: "" for this process, or the address of a task of a cluster, which runs the graph on all of them.
+        graph: The graph to run; by default the default graph.
+        config: Its settings.
     """
 
     def __enter__(self) -> Session:

@@ -25,10 +25,22 @@ def dropout(
     name: str | None = None,
     rate: NumberLike | None = None,
 ) -> Tensor:
-    """Zeroes elements with probability `rate` = 1 - keep_prob and scales the others by 1 / (1 - rate) (tf.nn.dropout).
+    """Sets elements to zero by chance, and scales the others so that the expected sum stays (tf.nn.dropout).
 
-    `noise_shape` is a shape that broadcasts to x's: elements along a 1 are kept or dropped together. ValueError if
-    the rate is outside [0, 1), is not given, or x is not of a floating type. A rate of 0 returns x.
+    Args:
+        x: A tensor of floats.
+        keep_prob: 1 - rate, its old form.
+        noise_shape: A shape that broadcasts to that of `x`: elements along an extent of 1 are kept or dropped
+            together.
+        seed: The op's seed; see gf.random_uniform.
+        name: A name for the scope of the operations.
+        rate: The probability that an element becomes zero, in [0, 1); the others are multiplied by 1 / (1 - rate).
+
+    Returns:
+        A tensor of the same dtype and shape; `x` itself if the rate is 0.
+
+    Raises:
+        ValueError: The rate is outside [0, 1), not given or given twice, or `x` is not of floats.
     """
     try:
         complement = None if keep_prob is None else 1.0 - keep_prob

@@ -32,14 +32,22 @@ _log = logging.getLogger(__name__)
 class FileWriter:
     """Writes events to a new event file in a folder (tf.summary.FileWriter).
 
-    logdir: the folder, made if it is missing. graph: a Graph to write at once. max_queue: how many events may wait
-    for the thread that writes before an `add_` call does, unless they are less than a megabyte together. flush_secs:
-    seconds that an event waits at most, never more than one. filename_suffix: what the file's name ends in. session:
-    accepted, and changes nothing. graph_def: a GraphDef to write instead of a graph.
+    Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends
+    the program and at exit; after a fork it is the parent's alone. Errors of writing, such as
+    ResourceExhaustedError for a full disk, are raised by the next call.
 
-    Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends the
-    program and at exit; after a fork it is the parent's alone. Errors of writing, such as ResourceExhaustedError for a
-    full disk, are raised by the next call. ModuleNotFoundError if the tensorboard package is not installed.
+    Args:
+        logdir: The folder, made if it is missing.
+        graph: A Graph to write at once.
+        max_queue: How many events may wait for the thread that writes before an `add_` call does, unless they are
+            less than a megabyte together.
+        flush_secs: The seconds that an event waits at most, never more than one.
+        graph_def: A GraphDef to write instead of a graph.
+        filename_suffix: What the file's name ends in.
+        session: Changes nothing.
+
+    Raises:
+        ModuleNotFoundError: The tensorboard package is not installed.
     """
 
     def __init__(

@@ -108,11 +108,17 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
-    """The prefix of the newest checkpoint of a folder that is whole, or None (tf.train.latest_checkpoint).
+    """The newest checkpoint of a folder that is whole (tf.train.latest_checkpoint).
 
-    All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is wrong,
-    and the one before is taken, from the `checkpoint` file or, if that does not help, by the files' times. None
-    if the folder has no `checkpoint` file.
+    All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is
+    wrong, and the one before is taken, from the `checkpoint` file or, if that does not help, by the files' times.
+
+    Args:
+        checkpoint_dir: The folder.
+        latest_filename: The name of the file that lists them; "checkpoint" by default.
+
+    Returns:
+        The prefix of its files, as Saver.restore takes it; None if the folder has no such file, or no checkpoint.
     """
     if not os.path.exists(state_path(checkpoint_dir, latest_filename)):
         return None

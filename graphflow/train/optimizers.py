@@ -16,7 +16,13 @@ from graphflow.train.optimizer import RuleOptimizer
 
 
 class GradientDescentOptimizer(RuleOptimizer):
-    """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer)."""
+    """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer).
+
+    Args:
+        learning_rate: A number, a scalar tensor, or a function that makes one when the step is built.
+        use_locking: Changes nothing.
+        name: A name for the operations of a step.
+    """
 
     def __init__(
         self,
@@ -107,7 +113,18 @@ class AdadeltaOptimizer(RuleOptimizer):
 
 
 class RMSPropOptimizer(RuleOptimizer):
-    """Steps divided by the root of a running average of squared gradients (tf.train.RMSPropOptimizer; Hinton, 2012)."""
+    """Steps divided by the root of a running average of squared gradients (tf.train.RMSPropOptimizer; Hinton, 2012).
+
+    Args:
+        learning_rate: The length of a step: a number, a scalar tensor, or a function that makes one when the step
+            is built.
+        decay: The decay of the average.
+        momentum: The share of the last step that is added to this one.
+        epsilon: What is added under the root.
+        use_locking: Changes nothing.
+        centered: Whether the average gradient is taken off, so that the root is the standard deviation.
+        name: A name for the operations and slots.
+    """
 
     def __init__(
         self,
@@ -133,6 +150,15 @@ class AdamOptimizer(RuleOptimizer):
     """Steps by running averages of gradients and squared gradients (tf.train.AdamOptimizer; Kingma and Ba, 2014).
 
     For a sparse gradient the averages of all rows decay, as in TensorFlow.
+
+    Args:
+        learning_rate: The length of a step: a number, a scalar tensor, or a function that makes one when the step
+            is built.
+        beta1: The decay of the average of gradients, in [0, 1).
+        beta2: The decay of the average of squared gradients, in [0, 1).
+        epsilon: What is added to the root of the second, so that nothing is divided by zero.
+        use_locking: Changes nothing.
+        name: A name for the operations and slots.
     """
 
     def __init__(

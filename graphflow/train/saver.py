@@ -84,13 +84,30 @@ class SaverDef:
 class Saver:
     """Saves and restores variables (tf.train.Saver).
 
-    var_list: what to save, by default all global variables, saveable objects and the state of random ops, iterators and
-    queues. A list of variables, partitioned variables or parts; or a dictionary from names in the checkpoint to these.
-    reshape: restores what has as many elements in another shape. max_to_keep: the checkpoints that are kept, None or 0
-    for all; one for each keep_checkpoint_every_n_hours is kept besides. defer_build: waits for build(). allow_empty: no
-    variables are no error. pad_step_number: 00000012 instead of 12. save_relative_paths: the `checkpoint` file can be
-    moved with its folder. filename: the file when nothing is fed. sharded and write_version change nothing: there is
-    one format, and one file. ValueError if there is nothing to save. Not thread-safe.
+    There is one format, and one file. One thread at a time may use it.
+
+    Args:
+        var_list: What to save: a list of variables, partitioned variables or parts, or a dictionary from names in
+            the checkpoint to these. By default all global variables, saveable objects, and the state of random ops,
+            iterators and queues.
+        reshape: Whether what has as many elements in another shape is restored.
+        sharded: Changes nothing.
+        max_to_keep: How many checkpoints are kept; None or 0 keeps all.
+        keep_checkpoint_every_n_hours: One for each such time is kept besides.
+        name: A name for the operations.
+        restore_sequentially: Whether variables are restored one after another.
+        saver_def: A SaverDef message, whose settings and names are taken.
+        builder: None, as there is one way to write a checkpoint.
+        defer_build: Whether it waits for build().
+        allow_empty: Whether no variables are no error.
+        write_version: Changes nothing.
+        pad_step_number: Whether steps are written 00000012 rather than 12.
+        save_relative_paths: Whether the `checkpoint` file names others relative to itself, so that the folder may
+            be moved.
+        filename: The file if none is fed.
+
+    Raises:
+        ValueError: There is nothing to save, or a builder is given.
     """
 
     def __init__(

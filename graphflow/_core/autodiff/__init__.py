@@ -44,12 +44,27 @@ def gradients(
     stop_gradients: TensorLike | Sequence[TensorLike] | None = None,
     unconnected_gradients: str = UnconnectedGradients.NONE,
 ) -> list[Tensor | Any]:
-    """The derivative of the sum of `ys` with respect to each of `xs` (tf.gradients).
+    """The derivative of the sum of some tensors with respect to others (tf.gradients).
 
-    Each is a Tensor, an IndexedSlices if x is only gathered from, or None if ys do not depend on x
-    (zeros with unconnected_gradients="zero"). grad_ys: the gradient of each y, ones by default. stop_gradients: tensors
-    taken as constants. gate_gradients and aggregation_method are accepted: the plan decides what they asked for.
-    LookupError if an operation on the way has no gradient, ValueError or TypeError if grad_ys do not fit.
+    Args:
+        ys: A tensor, or a list of them.
+        xs: What to derive by: a tensor or variable, or a list of them.
+        grad_ys: The gradient of each y, of its shape; ones by default.
+        name: A name for the scope of the operations.
+        colocate_gradients_with_ops: Whether each operation is placed with that which it derives.
+        gate_gradients: Changes nothing: the plan decides the order.
+        aggregation_method: Changes nothing: the plan decides how gradients are added.
+        stop_gradients: Tensors that are taken as constants.
+        unconnected_gradients: "none" or "zero": what stands for an x on which no y depends.
+
+    Returns:
+        A list with the gradient by each x: a tensor of its shape, IndexedSlices if it is only gathered from, or
+        None if no y depends on it, as for integers.
+
+    Raises:
+        LookupError: An operation between them has no gradient.
+        ValueError: There are not as many grad_ys as ys.
+        TypeError: A dtype of grad_ys differs.
     """
     ys, xs = _as_list(ys), _as_list(xs)
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):

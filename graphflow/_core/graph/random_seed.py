@@ -36,7 +36,14 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
 
 def set_random_seed(seed: int | None) -> None:
-    """Sets the default graph's seed; None removes it."""
+    """Sets the seed of the default graph (tf.set_random_seed).
+
+    An op that draws has its numbers from this seed and its own. With this one alone, each op gets a seed by its
+    place in the graph, so that the same program draws the same numbers.
+
+    Args:
+        seed: An int; None removes it.
+    """
     get_default_graph().seed = seed
 
 

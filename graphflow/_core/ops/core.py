@@ -364,10 +364,22 @@ def constant(
     name: str | None = "Const",
     verify_shape: bool = False,
 ) -> Tensor:
-    """A constant tensor.
+    """A constant tensor (tf.constant).
 
-    Python floats become float32 and ints int32 unless `dtype` says otherwise. With `shape`, the last value fills what
-    is missing (ValueError if there are too many, or with `verify_shape` if the shapes differ).
+    Args:
+        value: A number, text, truth value, NumPy array, or nested lists of these.
+        dtype: The type of its elements. By default Python's floats are float32, its ints int32 (int64 if they do
+            not fit), and an array keeps its own.
+        shape: Its shape; the last value fills what is missing. By default that of the value.
+        name: A name for the operation.
+        verify_shape: Whether the value must have `shape` already.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ValueError: There are more values than the shape has room for, or nested lists are uneven.
+        TypeError: A value is not of the dtype; with verify_shape, the shapes differ.
     """
     array = as_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:

@@ -162,9 +162,22 @@ def random_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal draws of a shape (tf.random_normal); `mean` and `stddev` broadcast. By the Box-Muller transform.
+    """Draws from a normal distribution, anew at each run, by the Box-Muller transform (tf.random_normal).
 
-    TypeError for a dtype that is no float. Every run draws anew, going on where the last one stopped.
+    Args:
+        shape: The shape, as a list of ints and integer scalars or an integer vector.
+        mean: The mean, which broadcasts to the shape.
+        stddev: The standard deviation, likewise.
+        dtype: float16, float32 or float64.
+        seed: The op's seed, taken together with that of gf.set_random_seed; without either the draws differ from
+            one program to the next.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+
+    Raises:
+        TypeError: The dtype is no float.
     """
     return _scaled(RANDOM_STANDARD_NORMAL, "random_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -177,7 +190,19 @@ def truncated_normal(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Normal draws, those beyond two standard deviations drawn again (tf.truncated_normal)."""
+    """Draws from a normal distribution, those beyond two standard deviations drawn again (tf.truncated_normal).
+
+    Args:
+        shape: The shape, as a list of ints and integer scalars or an integer vector.
+        mean: The mean before the cut, which broadcasts to the shape.
+        stddev: The standard deviation before the cut, likewise.
+        dtype: float16, float32 or float64.
+        seed: The op's seed; see gf.random_normal.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+    """
     return _scaled(TRUNCATED_NORMAL, "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
 
@@ -189,9 +214,22 @@ def random_uniform(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Uniform draws from [minval, maxval) (tf.random_uniform); floats or, with a `maxval`, int32 or int64.
+    """Uniform draws from [minval, maxval), anew at each run (tf.random_uniform).
 
-    ValueError for another dtype, or for integers without `maxval`.
+    Args:
+        shape: The shape, as a list of ints and integer scalars or an integer vector.
+        minval: The lower bound, which may be drawn.
+        maxval: The upper bound, which is not drawn: 1 by default for floats; integers need it.
+        dtype: float16, float32, float64, int32 or int64.
+        seed: The op's seed, taken together with that of gf.set_random_seed; without either the draws differ from
+            one program to the next.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+
+    Raises:
+        ValueError: The dtype is another, or `maxval` is not given for integers.
     """
     element_type = as_dtype(dtype)
     if element_type not in _UNIFORM_TYPES:

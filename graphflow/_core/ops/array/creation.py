@@ -113,12 +113,32 @@ def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
 
 
 def zeros(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Zeros, False or empty strings of a shape (tf.zeros)."""
+    """Zeros of a shape; False, or empty strings, of other dtypes (tf.zeros).
+
+    Args:
+        shape: The shape: a list of ints and integer scalars, a vector of int32 or int64, or a TensorShape that is
+            known.
+        dtype: The type of the elements.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+    """
     return _filled(0, shape, dtype, name or "zeros")
 
 
 def ones(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | None = None) -> Tensor:
-    """Ones or True of a shape (tf.ones)."""
+    """Ones of a shape, or True (tf.ones).
+
+    Args:
+        shape: The shape: a list of ints and integer scalars, a vector of int32 or int64, or a TensorShape that is
+            known.
+        dtype: The type of the elements, numbers or bool.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+    """
     return _filled(1, shape, dtype, name or "ones")
 
 
@@ -202,7 +222,21 @@ def range_(
     dtype: DTypeLike | None = None,
     name: str | None = "range",
 ) -> Tensor:
-    """start, start + delta, ... below `limit` (tf.range); with one argument, from 0 to it."""
+    """start, start + delta, start + 2 * delta, ... before `limit` (tf.range).
+
+    Args:
+        start: The first number, a real scalar; the limit, if it is the only argument, and 0 is the first.
+        limit: Where the numbers end; it is not among them.
+        delta: The step, which may be negative but not 0.
+        dtype: The type of the numbers; by default the widest of int32, int64, float32 and float64 that is given.
+        name: A name for the operation.
+
+    Returns:
+        A vector.
+
+    Raises:
+        ValueError: `delta` is 0.
+    """
     if limit is None:
         start, limit = 0, start
     wanted = None if dtype is None else as_dtype(dtype)
@@ -279,9 +313,22 @@ def one_hot(
     off_value: TensorLike | None = None, axis: int | None = None, dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """A row of `depth` elements for each index: on_value (1) at the index, off_value (0) elsewhere (tf.one_hot).
+    """A row of `depth` elements for each index, of which one differs (tf.one_hot).
 
-    An index outside [0, depth) gives a row of off_value. TypeError if the values' dtypes differ.
+    Args:
+        indices: An integer tensor; an index outside [0, depth) gives a row of off_value.
+        depth: The number of elements of a row, an int32 scalar.
+        on_value: The element at the index, a scalar; 1 by default.
+        off_value: The other elements, a scalar of the same dtype; 0 by default.
+        axis: Where the new axis is to be in the result; by default it is the last.
+        dtype: The type of the elements; by default that of on_value or off_value, or float32.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of one axis more than the indices.
+
+    Raises:
+        TypeError: The dtypes of the values differ.
     """
     values: tuple[tuple[str, Any], ...] = (("on_value", on_value), ("off_value", off_value))
     with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:

@@ -72,10 +72,19 @@ def gather(
     axis: IntTensorLike | None = None,
     batch_dims: int = 0,
 ) -> Tensor:
-    """The slices of `params` along `axis` that `indices` names (tf.gather).
+    """The slices of a tensor along an axis that indices name (tf.gather).
 
-    The result has the shape params[:axis] + indices[batch_dims:] + params[axis+1:]. An index outside the axis raises
-    InvalidArgumentError; `validate_indices` has no effect.
+    Args:
+        params: The tensor.
+        indices: Their numbers, int32 or int64, of any shape. One outside of the axis raises InvalidArgumentError
+            when it runs.
+        validate_indices: Changes nothing.
+        name: A name for the operation.
+        axis: The axis, a scalar; by default the first after batch_dims.
+        batch_dims: How many axes `params` and `indices` have in common: each is gathered with its own indices.
+
+    Returns:
+        A tensor of the shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
     """
     where = batch_dims if axis is None else axis
     return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]

@@ -21,7 +21,19 @@ from graphflow._core.ops.rules import ARRAY_GRADIENTS
 def stack(
     values: Sequence[TensorLike] | np.ndarray[Any, Any], axis: int = 0, name: str | None = "stack"
 ) -> Tensor:
-    """Tensors of one shape joined along a new axis (tf.stack); a constant if all are Python values and axis is 0."""
+    """Tensors of one shape joined along a new axis (tf.stack).
+
+    Args:
+        values: A list of tensors of one dtype and shape.
+        axis: Where the new axis is to be in the result, in [-rank - 1, rank].
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of one axis more; a constant if all are Python values and the axis is 0.
+
+    Raises:
+        ValueError: The shapes differ, or the axis is out of range.
+    """
     name = name or "stack"
     if isinstance(values, Tensor):
         values = list(values)
@@ -143,7 +155,20 @@ CONCAT = op_def(
 
 
 def concat(values: TensorLike, axis: IntTensorLike, name: str | None = "concat") -> Tensor:
-    """Tensors joined along an axis that they have (tf.concat)."""
+    """Tensors joined along an axis that they have (tf.concat).
+
+    Args:
+        values: A list of tensors of one dtype and rank, which agree in all extents but that of the axis.
+        axis: The axis, a scalar in [-rank, rank).
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, whose extent along the axis is the sum of theirs.
+
+    Raises:
+        ValueError: The list is empty, the shapes do not fit, or the axis is out of range.
+        TypeError: The dtypes differ.
+    """
     name = name or "concat"
     parts: Sequence[Any] = values if isinstance(values, list | tuple) else [values]
     if not parts:
@@ -236,9 +261,21 @@ def split(
     num: int | None = None,
     name: str | None = "split",
 ) -> list[Tensor]:
-    """The tensor in pieces along an axis: `num_or_size_splits` equal ones, or of the sizes given (tf.split).
+    """The tensor in pieces along an axis (tf.split).
 
-    One size may be -1. `num` says how many there are if the sizes are a tensor of unknown length.
+    Args:
+        value: The tensor.
+        num_or_size_splits: An int for that many equal pieces; or the length of each, a list or vector, of which one
+            may be -1 for what is left.
+        axis: The axis, a scalar in [-rank, rank).
+        num: How many pieces there are, needed if the lengths are a tensor whose size is not known.
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors of the same dtype.
+
+    Raises:
+        ValueError: The axis cannot be divided so, or `num` is needed.
     """
     name = name or "split"
     sizes = convert_to_tensor(num_or_size_splits)

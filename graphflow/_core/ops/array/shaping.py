@@ -107,7 +107,15 @@ def _refuse_gradient(op: Operation) -> Any:
 def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> Tensor:
     """A tensor whose value is fed at each run (tf.placeholder).
 
-    A `shape` of None may be fed anything; running without feeding it raises InvalidArgumentError.
+    Args:
+        dtype: The type of its elements.
+        shape: What is known of its shape, None for an extent that may be any; if not given, whatever is fed is
+            taken.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype and shape. A run that needs it and is not fed it raises InvalidArgumentError; one
+        that is fed another shape raises ValueError.
     """
     attrs = {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}
     return get_default_graph().add(PLACEHOLDER, (), attrs, name or "Placeholder").outputs[0]
@@ -184,7 +192,17 @@ RANK = op_def(
 def shape(
     input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
-    """The shape of a tensor as an int32 (or `out_type`) vector; a constant if it is known (tf.shape)."""
+    """The shape of a tensor when it runs, as a vector (tf.shape).
+
+    Args:
+        input: The tensor; of a SparseTensor it is the dense shape.
+        name: A name for the operation.
+        out_type: int32 or int64.
+
+    Returns:
+        A vector with the size of each axis, of `out_type`; a constant if the shape is known. What is known while
+        the graph is built says `input.shape`.
+    """
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
         if isinstance(input, SparseTensor):
@@ -278,7 +296,20 @@ RESHAPE = op_def(
 
 
 def reshape(tensor: TensorLike, shape: IntTensorLike, name: str | None = None) -> Tensor:
-    """The same elements in row-major order under another shape, of which one extent may be -1 (tf.reshape)."""
+    """The same elements in row-major order under another shape (tf.reshape).
+
+    Args:
+        tensor: The tensor, of any dtype.
+        shape: The shape, as a list of ints and integer scalars or as a vector of int32 or int64. One extent may be
+            -1: it becomes what is left. [] makes a scalar of one element, [-1] a vector.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype; an extent is known while the graph is built as far as `shape` is.
+
+    Raises:
+        ValueError: The known numbers of elements differ. If they are not known, InvalidArgumentError when it runs.
+    """
     return apply(RESHAPE, (tensor, index_vector(shape)), name=name).outputs[0]
 
 
@@ -308,7 +339,20 @@ def expand_dims(
     name: str | None = None,
     dim: IntTensorLike | None = None,
 ) -> Tensor:
-    """The tensor with an axis of length 1 put in at `axis` (tf.expand_dims; `dim` is its old name)."""
+    """The tensor with an axis of length 1 put in (tf.expand_dims).
+
+    Args:
+        input: The tensor.
+        axis: Where the new axis is to be in the result, a scalar in [-rank - 1, rank]; -1 puts it at the end.
+        name: A name for the operation.
+        dim: The old name of `axis`.
+
+    Returns:
+        A tensor of the same elements, of one axis more.
+
+    Raises:
+        ValueError: The axis is out of range, or is not given, or both names of it are.
+    """
     axis = rules.deprecated(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("Must specify an axis argument to expand_dims()")
@@ -344,7 +388,21 @@ def squeeze(
     name: str | None = None,
     squeeze_dims: IntsLike | None = None,
 ) -> Tensor:
-    """The tensor without its axes of length 1, or without those named (tf.squeeze; `squeeze_dims` is the old name)."""
+    """The tensor without axes of length 1 (tf.squeeze).
+
+    Args:
+        input: The tensor.
+        axis: The axes to take away, in [-rank, rank); by default all that have length 1.
+        name: A name for the operation.
+        squeeze_dims: The old name of `axis`.
+
+    Returns:
+        A tensor of the same elements.
+
+    Raises:
+        ValueError: An axis is known to have another length. If that is not known, InvalidArgumentError when it
+            runs.
+    """
     axis = rules.deprecated(axis, squeeze_dims, "axis", "squeeze_dims")
     axes = [] if axis is None else list(rules.axes_list(axis))
     return apply(SQUEEZE, (input,), {"squeeze_dims": axes}, name).outputs[0]

@@ -54,7 +54,21 @@ CONJUGATE_TRANSPOSE = op_def(
 def transpose(
     a: TensorLike, perm: IntTensorLike | None = None, name: str | None = "transpose", conjugate: bool = False
 ) -> Tensor:
-    """The tensor with its axes in the order `perm`, by default reversed (tf.transpose)."""
+    """The tensor with its axes in another order (tf.transpose).
+
+    Args:
+        a: The tensor.
+        perm: Axis i of the result is axis perm[i] of the tensor: a permutation of [0, ..., rank - 1], as ints or as
+            a vector of int32 or int64. By default the axes are reversed.
+        name: A name for the operation.
+        conjugate: Whether complex numbers are conjugated, too.
+
+    Returns:
+        A tensor of the same dtype.
+
+    Raises:
+        ValueError: `perm` is no permutation of the axes.
+    """
     with op_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")
         definition = CONJUGATE_TRANSPOSE if conjugate and tensor.dtype.is_complex else TRANSPOSE

@@ -127,9 +127,23 @@ def cond(
 ) -> Any:
     """true_fn() if the scalar `pred` is true, else false_fn(); only the one that is taken runs (tf.cond).
 
-    Both must return the same structure of the same dtypes; a structure of one item is unpacked unless `strict`. What
-    was built outside the functions runs in any case. TypeError if pred is a Python bool or the functions are none,
-    ValueError or TypeError if the results differ.
+    What was built outside of the functions runs in any case.
+
+    Args:
+        pred: A scalar tensor of bool.
+        true_fn: A function without parameters that returns tensors, in any structure.
+        false_fn: Another, which returns the same structure of the same dtypes.
+        strict: Whether a structure of one item stays one, rather than being unpacked.
+        name: A name for the scope of the operations.
+        fn1: The old name of true_fn.
+        fn2: The old name of false_fn.
+
+    Returns:
+        What the functions return, as tensors.
+
+    Raises:
+        TypeError: `pred` is a Python bool, or not of bool; or a function is none.
+        ValueError: The structures or dtypes differ, or `pred` is no scalar.
     """
     for new, old, names in ((true_fn, fn1, "true_fn and fn1"), (false_fn, fn2, "false_fn and fn2")):
         if new is not None and old is not None:

@@ -48,9 +48,19 @@ def _leaves(value: Any) -> Iterator[Any]:
 
 
 def group(*inputs: Any, **kwargs: Any) -> Operation:
-    """An operation that has run when all of `inputs`, nested as they may be, have run (tf.group).
+    """An operation that has run when all of its inputs have run (tf.group).
 
     Inputs on several devices are gathered on each first, so that only one message leaves each device.
+
+    Args:
+        *inputs: Operations, tensors and variables, or lists and dictionaries of these; None is left out.
+        **kwargs: `name`, a name for the operation.
+
+    Returns:
+        An operation, which has no value.
+
+    Raises:
+        TypeError: An input is nothing that could run.
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -110,10 +110,19 @@ def _collect(summary: Tensor, collections: Any) -> Tensor:
 def scalar(
     name: str, tensor: TensorLike, collections: CollectionNames | None = None, family: str | None = None
 ) -> Tensor:
-    """A summary with one number, a point of a curve (tf.summary.scalar).
+    """A summary with one number, a point of a curve in TensorBoard (tf.summary.scalar).
 
-    tensor: a real scalar. collections: the graph's collections that it is added to, GraphKeys.SUMMARIES by default.
-    family: what TensorBoard groups it under. ModuleNotFoundError if the tensorboard package is not installed.
+    Args:
+        name: The curve's name, put after the name scope.
+        tensor: A scalar of real numbers.
+        collections: The graph's collections that it is added to; GraphKeys.SUMMARIES by default.
+        family: What TensorBoard groups it under.
+
+    Returns:
+        A scalar string, a serialised Summary message, which FileWriter.add_summary writes.
+
+    Raises:
+        ModuleNotFoundError: The tensorboard package is not installed.
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         return _collect(apply(SCALAR_SUMMARY, (tag, tensor), None, scope).outputs[0], collections)
@@ -122,9 +131,18 @@ def scalar(
 def histogram(
     name: str, values: TensorLike, collections: CollectionNames | None = None, family: str | None = None
 ) -> Tensor:
-    """A summary with the distribution of a real tensor of any shape (tf.summary.histogram).
+    """A summary with the distribution of a tensor's elements (tf.summary.histogram).
 
-    The limits of its buckets grow by a tenth from one to the next. InvalidArgumentError if a value is not finite.
+    The limits of its buckets grow by a tenth from one to the next.
+
+    Args:
+        name: The histogram's name, put after the name scope.
+        values: A tensor of real numbers, of any shape.
+        collections: The graph's collections that it is added to; GraphKeys.SUMMARIES by default.
+        family: What TensorBoard groups it under.
+
+    Returns:
+        A scalar string, a serialised Summary message. InvalidArgumentError when it runs if a value is not finite.
     """
     with _summary_scope(name, family, [values]) as (tag, scope):
         return _collect(apply(HISTOGRAM_SUMMARY, (tag, values), None, scope).outputs[0], collections)
@@ -226,9 +244,15 @@ def merge(
 def merge_all(
     key: str = GraphKeys.SUMMARIES, scope: str | None = None, name: str | None = None
 ) -> Tensor | None:
-    """All summaries of a collection merged, or None if there are none (tf.summary.merge_all).
+    """All summaries of a collection merged (tf.summary.merge_all).
 
-    scope: a regular expression that the names of those taken begin with.
+    Args:
+        key: The collection.
+        scope: A regular expression that the beginning of the names of those taken must match.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string, a serialised Summary message; None if there are no summaries.
     """
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None

@@ -65,7 +65,20 @@ XDIVY = _define("Xdivy", "float|complex", MATH_GRADIENTS, "{x} / {y} if {x} != 0
 
 
 def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x + y elementwise, with broadcasting; strings are joined (tf.add)."""
+    """x + y elementwise, with broadcasting; strings are joined (tf.add).
+
+    Args:
+        x: A tensor of numbers or strings.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(ADD, x, y, name)
 
 
@@ -75,12 +88,38 @@ def add_v2(x: Any, y: Any, name: str | None = None) -> Tensor:
 
 
 def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x - y elementwise, with broadcasting (tf.subtract)."""
+    """x - y elementwise, with broadcasting (tf.subtract).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(SUB, x, y, name)
 
 
 def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * y elementwise, with broadcasting (tf.multiply)."""
+    """x * y elementwise, with broadcasting (tf.multiply).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(MUL, x, y, name)
 
 
@@ -115,12 +154,38 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The larger of x and y; NaN where either is (tf.maximum)."""
+    """The larger of x and y elementwise; NaN if one of them is (tf.maximum).
+
+    Args:
+        x: A tensor of real numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(MAXIMUM, x, y, name)
 
 
 def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The smaller of x and y; NaN where either is (tf.minimum)."""
+    """The smaller of x and y elementwise; NaN if one of them is (tf.minimum).
+
+    Args:
+        x: A tensor of real numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(MINIMUM, x, y, name)
 
 

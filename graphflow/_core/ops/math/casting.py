@@ -57,9 +57,20 @@ def cast(x: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor: ..
 def cast(
     x: TensorLike | SparseTensor, dtype: DTypeLike, name: str | None = None
 ) -> Tensor | SparseTensor | IndexedSlices:
-    """The values as another dtype (tf.cast): floats are truncated to integers, integers wrap, bool is 0 or 1.
+    """The values as another dtype (tf.cast).
 
-    Takes SparseTensor and IndexedSlices too. A tensor that has the dtype already is returned as it is.
+    Args:
+        x: A tensor, SparseTensor or IndexedSlices of numbers or truth values.
+        dtype: The dtype wanted. Floats are truncated towards zero to integers, integers wrap, anything but 0 is
+            True, and True is 1.
+        name: A name for the operation.
+
+    Returns:
+        What was given, of that dtype; itself if it has the dtype already.
+
+    Raises:
+        TypeError: There is no such dtype.
+        UnimplementedError: `x` is text.
     """
     target = as_dtype(dtype)
     if isinstance(x, Tensor) and x.dtype is target:

@@ -33,9 +33,19 @@ def clip_by_value(
 def clip_by_value(
     t: TensorLike, clip_value_min: TensorLike, clip_value_max: TensorLike, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """The values within bounds that broadcast to them (tf.clip_by_value); takes IndexedSlices too.
+    """The values held within bounds (tf.clip_by_value).
 
-    ValueError if the bounds would change the shape.
+    Args:
+        t: A tensor of real numbers, or IndexedSlices.
+        clip_value_min: The lower bound, of the same dtype: a scalar, or what broadcasts to the shape of `t`.
+        clip_value_max: The upper bound, likewise.
+        name: A name for the operation.
+
+    Returns:
+        What was given, of the same shape.
+
+    Raises:
+        ValueError: A bound would change the shape.
     """
     given = t.values if isinstance(t, IndexedSlices) else t
     with op_scope(name, "clip_by_value", (given, clip_value_min, clip_value_max)) as scope:

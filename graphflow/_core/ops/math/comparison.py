@@ -70,7 +70,20 @@ IS_FINITE = _test("IsFinite", "isfinite({x})")
 
 
 def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x equals y, for each element; NaN equals nothing (tf.equal)."""
+    """Whether x equals y, for each element; NaN equals nothing (tf.equal).
+
+    Args:
+        x: A tensor of numbers, truth values or strings.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bool, of the shape that both are broadcast to.
+
+    Raises:
+        ValueError: The shapes do not broadcast.
+        TypeError: The dtypes differ.
+    """
     return binary(EQUAL, x, y, name)
 
 

@@ -90,8 +90,22 @@ def matmul(
 ) -> Tensor:
     """The product of two matrices, or of the matrices in the last two axes of larger tensors (tf.matmul).
 
-    The other axes are broadcast. adjoint_a and adjoint_b transpose and conjugate. That a factor is sparse is not
-    made use of. ValueError if inner dimensions differ, or both transpose and adjoint are asked for.
+    Args:
+        a: A tensor [..., n, k] of floats, complex numbers, int32 or int64.
+        b: A tensor [..., k, m] of the same dtype; the axes before the last two are broadcast.
+        transpose_a: Whether `a` is transposed before.
+        transpose_b: Whether `b` is transposed before.
+        adjoint_a: Whether `a` is transposed and conjugated before.
+        adjoint_b: Whether `b` is transposed and conjugated before.
+        a_is_sparse: Changes nothing: that a factor has many zeros is not made use of.
+        b_is_sparse: Changes nothing.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [..., n, m] of the same dtype.
+
+    Raises:
+        ValueError: The inner extents differ, or a factor is to be both transposed and adjoint.
     """
     with op_scope(name, "MatMul", (a, b)) as scope:
         for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):

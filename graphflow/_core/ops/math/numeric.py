@@ -125,7 +125,15 @@ def abs_(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def abs_(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def abs_(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """The absolute value elementwise, a real number of complex ones (tf.abs)."""
+    """The absolute value elementwise (tf.abs).
+
+    Args:
+        x: A tensor of numbers, or a SparseTensor, of which only the values are taken.
+        name: A name for the operation.
+
+    Returns:
+        What was given, of the same shape and dtype; of complex numbers, floats of half their size.
+    """
     if isinstance(x, SparseTensor):
         return SparseTensor(x.indices, abs_(x.values, name), x.dense_shape)
     with op_scope(name, "Abs", (x,)) as scope:

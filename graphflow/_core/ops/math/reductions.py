@@ -133,10 +133,22 @@ def reduce_sum(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The sum of the elements along axes, all of them by default (tf.reduce_sum).
+    """The sum of the elements along axes, all of them by default; of nothing it is 0 (tf.reduce_sum).
 
-    axis: an int, a list of ints or a tensor; a negative one counts from the end. keepdims leaves an axis of one element
-    in place of each that is reduced. Of nothing, the sum is 0. ValueError if an axis does not exist.
+    Args:
+        input_tensor: The tensor, of numbers.
+        axis: The axes to reduce: an int, a list of ints or an integer tensor, in [-rank, rank); a negative one
+            counts from the end. None, the default, reduces all of them to a scalar.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor of the same dtype, without the reduced axes.
+
+    Raises:
+        ValueError: An axis does not exist, or both names of an argument are given.
     """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -149,7 +161,23 @@ def reduce_mean(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The mean along axes (tf.reduce_mean); of nothing it is NaN, of integers it is truncated. See reduce_sum."""
+    """The mean along axes; of nothing it is NaN, of integers it is truncated (tf.reduce_mean).
+
+    Args:
+        input_tensor: The tensor, of numbers.
+        axis: The axes to reduce: an int, a list of ints or an integer tensor, in [-rank, rank); a negative one
+            counts from the end. None, the default, reduces all of them to a scalar.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor of the same dtype, without the reduced axes.
+
+    Raises:
+        ValueError: An axis does not exist, or both names of an argument are given.
+    """
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -161,7 +189,23 @@ def reduce_max(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The largest element along axes, NaN if there is one; of nothing the lowest value (tf.reduce_max)."""
+    """The largest element along axes, NaN if there is one; of nothing the lowest value (tf.reduce_max).
+
+    Args:
+        input_tensor: The tensor, of numbers.
+        axis: The axes to reduce: an int, a list of ints or an integer tensor, in [-rank, rank); a negative one
+            counts from the end. None, the default, reduces all of them to a scalar.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor of the same dtype, without the reduced axes.
+
+    Raises:
+        ValueError: An axis does not exist, or both names of an argument are given.
+    """
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 

@@ -59,7 +59,16 @@ def argmax(
 ) -> Tensor:
     """The index of the largest element along an axis, the first of equals; a NaN counts as largest (tf.argmax).
 
-    axis is 0 by default; output_type is int32 or int64. InvalidArgumentError if the axis has no elements.
+    Args:
+        input: A tensor of numbers.
+        axis: The axis, an int32 or int64 scalar in [-rank, rank); 0 by default.
+        name: A name for the operation.
+        dimension: The old name of `axis`.
+        output_type: int32 or int64.
+
+    Returns:
+        A tensor of output_type, of the input's shape without the axis. InvalidArgumentError when it runs if the
+        axis has no elements.
     """
     return _place(ARG_MAX, input, axis, dimension, output_type, name)
 

@@ -150,7 +150,15 @@ def square(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def square(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def square(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """x * x elementwise (tf.square)."""
+    """x * x elementwise (tf.square).
+
+    Args:
+        x: A tensor of numbers, or a SparseTensor, of which only the values are taken.
+        name: A name for the operation.
+
+    Returns:
+        What was given, of the same dtype and shape.
+    """
     return sparse_unary(SQUARE, x, name)
 
 
@@ -159,7 +167,15 @@ def sqrt(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def sqrt(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def sqrt(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """The square root elementwise; NaN of negative numbers (tf.sqrt)."""
+    """The square root elementwise; NaN of negative numbers (tf.sqrt).
+
+    Args:
+        x: A tensor of floats or complex numbers, or a SparseTensor, of which only the values are taken.
+        name: A name for the operation.
+
+    Returns:
+        What was given, of the same dtype and shape.
+    """
     return sparse_unary(SQRT, x, name)
 
 
@@ -174,7 +190,15 @@ def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def exp(x: TensorLike, name: str | None = None) -> Tensor:
-    """e to the power of x, elementwise (tf.exp)."""
+    """e to the power x elementwise (tf.exp).
+
+    Args:
+        x: A tensor of floats or complex numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
     return unary(EXP, x, name)
 
 
@@ -184,7 +208,15 @@ def expm1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def log(x: TensorLike, name: str | None = None) -> Tensor:
-    """The natural logarithm elementwise; -inf of 0, NaN of negative numbers (tf.log)."""
+    """The natural logarithm elementwise; -inf of 0, NaN of negative numbers (tf.log).
+
+    Args:
+        x: A tensor of floats or complex numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
     return unary(LOG, x, name)
 
 
@@ -263,7 +295,15 @@ def atanh(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / (1 + exp(-x)) elementwise (tf.sigmoid)."""
+    """1 / (1 + exp(-x)) elementwise (tf.sigmoid).
+
+    Args:
+        x: A tensor of floats or complex numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
     return unary(SIGMOID, x, name)
 
 

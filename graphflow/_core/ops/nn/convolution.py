@@ -257,11 +257,24 @@ def conv2d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """The convolution of images with a filter [rows, columns, channels, outputs] (tf.nn.conv2d).
+    """The convolution of images with a filter (tf.nn.conv2d).
 
-    Images are [N, rows, columns, channels]. `strides` and `dilations` are one number, two, or four in the order of
-    `data_format`; `padding` is "SAME", "VALID", or pairs of numbers for the four axes. ValueError if channels differ
-    or the window does not fit.
+    Args:
+        input: Floats [batch, rows, columns, channels], or [batch, channels, rows, columns] as data_format says.
+        filter: Floats [rows, columns, channels, outputs].
+        strides: The step of the window: one number, two (rows and columns), or four in the order of data_format.
+        padding: "SAME", "VALID", or a pair of numbers of pixels, before and after, for each of the four axes.
+        use_cudnn_on_gpu: Changes nothing.
+        data_format: "NHWC" or "NCHW".
+        dilations: The distance of the pixels that the filter meets, in the forms of `strides`; 1 by default.
+        name: A name for the operation.
+        filters: Another name of `filter`.
+
+    Returns:
+        A tensor of the same dtype, as the input but for `outputs` channels and as many rows and columns as windows.
+
+    Raises:
+        ValueError: The channels differ, the window does not fit, or an argument is none of those.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):

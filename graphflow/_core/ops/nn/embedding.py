@@ -35,11 +35,22 @@ def embedding_lookup(
     validate_indices: bool = True,
     max_norm: float | None = None,
 ) -> Tensor:
-    """The rows `ids` of a table, of shape ids.shape + row shape (tf.nn.embedding_lookup).
+    """The rows of a table (tf.nn.embedding_lookup).
 
-    `params` is a tensor or variable, or a list of parts over which rows are dealt out in turn ("mod") or in runs
-    ("div"). Rows longer than `max_norm` are scaled down to it. ValueError for an unknown strategy or no part; when
-    run, InvalidArgumentError for an id outside the table.
+    Args:
+        params: The table [rows, ...], a tensor or variable; or a list of parts over which its rows are dealt out.
+        ids: The numbers of the rows, int32 or int64, of any shape.
+        partition_strategy: How rows are dealt out to parts: "mod" in turn, "div" in runs.
+        name: A name for the operation.
+        validate_indices: Changes nothing: ids are always checked.
+        max_norm: The norm that longer rows are scaled down to.
+
+    Returns:
+        A tensor of the shape of the ids followed by that of a row. InvalidArgumentError when it runs if an id is
+        outside the table.
+
+    Raises:
+        ValueError: There is no part, or no such strategy.
     """
     parts = _parts(params)
     with op_scope(name, "embedding_lookup", [*parts, ids]) as scope:

@@ -180,7 +180,15 @@ L2_LOSS = op_def(
 
 
 def relu(features: TensorLike, name: str | None = None) -> Tensor:
-    """max(features, 0) elementwise (tf.nn.relu)."""
+    """max(features, 0) elementwise (tf.nn.relu).
+
+    Args:
+        features: A tensor of real numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
     return apply(RELU, (features,), name=name).outputs[0]
 
 
@@ -290,10 +298,20 @@ BIAS_ADD = op_def(
 def bias_add(
     value: TensorLike, bias: TensorLike, data_format: str | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds a vector along the channels of `value` (tf.nn.bias_add).
+    """Adds a vector along the channels (tf.nn.bias_add).
 
-    Channels are the last axis, or axis 1 if `data_format` is "NCHW" (or any "NC..."). ValueError if the number
-    of channels differs or the format is none.
+    Args:
+        value: A tensor of numbers, [..., channels] or [batch, channels, ...].
+        bias: A vector of the same dtype, an element for each channel.
+        data_format: "NHWC", the default, if the channels are the last axis; "NCHW", or any "NC...", if they are
+            axis 1.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape as `value`.
+
+    Raises:
+        ValueError: The number of channels differs, or the format is none.
     """
     layout = "NHWC"
     if data_format is not None:

@@ -117,9 +117,23 @@ def max_pool(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """The largest element of each window of images [N, rows, columns, channels] (tf.nn.max_pool).
+    """The largest element of each window of images (tf.nn.max_pool).
 
-    `ksize` and `strides` are one number, two, or four in the order of `data_format`.
+    Args:
+        value: Real numbers [batch, rows, columns, channels], or [batch, channels, rows, columns] as data_format
+            says.
+        ksize: The window: one number, two (rows and columns), or four in the order of data_format.
+        strides: The step of the window, likewise.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW".
+        name: A name for the operation.
+        input: Another name of `value`.
+
+    Returns:
+        A tensor of the same dtype, with a row and a column for each window.
+
+    Raises:
+        ValueError: The window does not fit, or an argument is none of those.
     """
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "MaxPool", (value,)) as scope:

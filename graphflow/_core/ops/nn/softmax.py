@@ -125,10 +125,20 @@ SPARSE_CROSS_ENTROPY = op_def(
 def softmax(
     logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """exp(logits) / sum(exp(logits)) along `axis`, by default the last (tf.nn.softmax).
+    """exp(logits) / sum(exp(logits)) along an axis (tf.nn.softmax).
 
-    Raises InvalidArgumentError if the axis is outside the rank, ValueError if it is not the last and the rank is
-    unknown.
+    Args:
+        logits: A tensor of floats.
+        axis: The axis, in [-rank, rank); by default the last.
+        name: A name for the operation.
+        dim: The old name of `axis`.
+
+    Returns:
+        A tensor of the same dtype and shape, which adds up to 1 along the axis.
+
+    Raises:
+        InvalidArgumentError: The axis is outside the rank.
+        ValueError: The axis is not the last, and the rank is not known.
     """
     return _along_axis(SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
 
@@ -277,10 +287,20 @@ def sparse_softmax_cross_entropy_with_logits(
     logits: TensorLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """-log_softmax(logits)[label], with the labels' shape (tf.nn.sparse_softmax_cross_entropy_with_logits).
+    """-log_softmax(logits)[label] (tf.nn.sparse_softmax_cross_entropy_with_logits).
 
-    `labels` are int32 or int64 class numbers, of the logits' shape without the last axis. ValueError if the shapes
-    differ; when run, InvalidArgumentError if a label is no class. Labels and logits are given by name.
+    Args:
+        _sentinel: Nothing: labels and logits are given by name.
+        labels: The numbers of the classes, int32 or int64, of the shape of the logits without the last axis.
+        logits: A tensor [..., classes] of floats, before any softmax.
+        name: A name for the operation.
+
+    Returns:
+        The loss of each label, of the shape of the labels and the dtype of the logits. InvalidArgumentError when it
+        runs if a label is no class.
+
+    Raises:
+        ValueError: The shapes do not fit, or something is not given by name.
     """
     require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (labels, logits)

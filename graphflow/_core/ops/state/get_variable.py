@@ -41,16 +41,36 @@ def get_variable(
     synchronization: int = VariableSynchronization.AUTO,
     aggregation: int = VariableAggregation.NONE,
 ) -> Variable | Any:
-    """The variable of that name in the current variable scope: made, or shared if the scope says so.
+    """The variable of that name in the current variable scope: made, or shared if the scope says so (tf.get_variable).
 
-    TensorFlow's tf.get_variable.
+    Any thread may call it.
 
-    shape: must be known for a new variable, unless `initializer` is a value or a function without arguments. dtype:
-    float32 by default. initializer: a value, or a function of shape, dtype and partition_info; by default
-    Glorot's for floats, zeros for other types. regularizer: its result for the variable goes to the collection
-    REGULARIZATION_LOSSES. partitioner: makes a PartitionedVariable, for which the type is no plain
-    Variable. For the rest see Variable. ValueError if the variable exists and must not, is missing and must not be
-    made, or has another shape or dtype; it names both lines. Thread-safe.
+    Args:
+        name: Its name, put after that of the variable scope.
+        shape: Its shape, which must be known for a new variable unless `initializer` is a value, or a function
+            without parameters.
+        dtype: The type of its elements; by default the scope's, which is float32.
+        initializer: A value, or a function of shape, dtype and partition_info; by default the scope's, or Glorot's
+            uniform draws for floats and zeros for other types.
+        regularizer: What it returns for a new variable goes to the collection REGULARIZATION_LOSSES.
+        trainable: Whether optimizers train it; True by default.
+        collections: The collections that it is added to; GLOBAL_VARIABLES by default.
+        caching_device: Changes nothing.
+        partitioner: Makes a PartitionedVariable, of as many parts along each axis as it returns.
+        validate_shape: Whether the initial value must have a known shape.
+        use_resource: Changes nothing: there is one kind of variable.
+        custom_getter: A function (getter, name, ...) that is asked for the variable instead of `getter`, which
+            makes it.
+        constraint: What an optimizer applies to the value after each update.
+        synchronization: A VariableSynchronization, for distribution strategies.
+        aggregation: A VariableAggregation, for distribution strategies.
+
+    Returns:
+        The Variable, or PartitionedVariable.
+
+    Raises:
+        ValueError: It exists and must not, is missing and must not be made, or has another shape or dtype; the
+            message names the lines of both.
     """
     request = Request(
         name, shape, None, initializer, regularizer, None, trainable, collections, caching_device, partitioner,

@@ -105,10 +105,17 @@ class Ones(_Typed):
 
 
 class Constant(Initializer):
-    """A given value (tf.constant_initializer): a scalar for all elements, or a list or array of them.
+    """A given value (tf.constant_initializer).
 
-    A list is laid out in the variable's shape, its last element filling what is missing; with verify_shape it must
-    have that shape. TypeError if the value is no number, list or array, ValueError if it has too many elements.
+    Args:
+        value: A scalar for all elements; or a list or array, laid out in the variable's shape in row-major order,
+            whose last element fills what is missing.
+        dtype: The type of the elements if the call does not say it.
+        verify_shape: Whether the value must have the variable's shape.
+
+    Raises:
+        TypeError: The value is no number, list or array.
+        ValueError: When it is called: there are more values than elements.
     """
 
     def __init__(

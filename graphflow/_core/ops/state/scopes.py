@@ -16,8 +16,11 @@ from graphflow._core.ops.core import graph_of
 class name_scope:
     """Prefixes the names of operations built inside (tf.name_scope).
 
-    name: the scope, or None for `default_name`; a name that ends in "/" re-enters a scope. values: tensors whose graph
-    is made the default inside.
+    Args:
+        name: The scope; None takes default_name. One that ends in "/" re-enters a scope under just that name,
+            another is made unique.
+        default_name: The scope if `name` is None.
+        values: Tensors, whose graph is made the default inside.
     """
 
     def __init__(
@@ -57,14 +60,28 @@ def op_scope(values: Iterable[Any], name: str | None, default_name: str | None =
 
 
 def device(device_name_or_function: DeviceLike | None) -> AbstractContextManager[None]:
-    """Asks for a device for operations built inside: a string, a DeviceSpec, a function of the operation, or None."""
+    """Asks for a device for operations built inside (tf.device).
+
+    Args:
+        device_name_or_function: A name such as "/job:ps/task:0" or "/gpu:0", or a DeviceSpec, which completes what
+            inner blocks leave open; a function that is given each operation and returns its device; or None, which
+            forgets what outer blocks say.
+
+    Returns:
+        A context manager.
+    """
     return get_default_graph().device(device_name_or_function)
 
 
 def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContextManager[None]:
-    """Makes operations built inside run after `control_inputs` (tf.control_dependencies).
+    """Makes operations built inside run after others (tf.control_dependencies).
 
-    None forgets the outer dependencies.
+    Args:
+        control_inputs: Operations, tensors and variables that must have run before; None forgets those of outer
+            blocks.
+
+    Returns:
+        A context manager. A tensor that was built before does not wait: gf.identity makes one inside that does.
     """
     if callable(control_inputs):
         raise TypeError("control_dependencies() takes operations and tensors, not functions.")
@@ -94,7 +111,16 @@ def add_to_collections(names: CollectionNames, value: Any) -> None:
 
 
 def get_collection(key: str, scope: str | None = None) -> list[Any]:
-    """A copy of a collection of the default graph, of items whose name matches `scope` if one is given."""
+    """The items of a collection of the default graph (tf.get_collection).
+
+    Args:
+        key: The collection's name, such as gf.GraphKeys.UPDATE_OPS.
+        scope: A regular expression that the beginning of an item's name must match; items without a name are left
+            out.
+
+    Returns:
+        A list of its own, which is empty if there is no such collection.
+    """
     return get_default_graph().get_collection(key, scope)
 
 

@@ -131,10 +131,21 @@ def assign(
     use_locking: bool | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Sets a variable and gives its new value (tf.assign).
+    """Sets a variable (tf.assign).
 
-    ValueError if the shapes differ and validate_shape is not False. An assignment is always whole, so `use_locking`
-    changes nothing.
+    Args:
+        ref: The variable.
+        value: The new value, of its dtype.
+        validate_shape: Whether the value must have the variable's shape; True by default.
+        use_locking: Changes nothing, as an assignment is always whole.
+        name: A name for the operation.
+
+    Returns:
+        The new value, which is there when the assignment has run.
+
+    Raises:
+        ValueError: The shapes differ, and validate_shape is not False.
+        TypeError: `ref` is no variable.
     """
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
     return _write(ASSIGN, ref, (value,), attrs, name)

@@ -67,11 +67,28 @@ class SliceInfo:
 class Variable(Operators, metaclass=Creatable):
     """State held by the session, with the initial value given here (tf.Variable).
 
-    initial_value: a tensor, a value, or a function without arguments that makes one (then `dtype` must be given).
-    trainable: whether optimizers train it. collections: by default GLOBAL_VARIABLES. validate_shape=False lets the
-    shape be unknown and change. constraint: applied to the value after an optimizer's update. variable_def: a
-    VariableDef message that names its operations, which are there already, in place of all the rest. The value does not
-    exist before its `initializer` ran. ValueError if the initial value has no shape.
+    The value does not exist before its `initializer` has run.
+
+    Args:
+        initial_value: A tensor, a value, or a function without parameters that makes one.
+        trainable: Whether optimizers train it; True by default.
+        collections: The collections that it is added to; GLOBAL_VARIABLES by default.
+        validate_shape: Whether the shape must be known; if not, it may change.
+        caching_device: Changes nothing.
+        name: Its name, put after the name scope and made unique; "Variable" by default.
+        variable_def: A VariableDef message that names its operations, which are there already, in place of all the
+            rest.
+        dtype: The type of its elements; by default that of the initial value.
+        expected_shape: The old name of `shape`.
+        import_scope: The name scope under which the operations of variable_def are.
+        constraint: What an optimizer applies to the value after each update.
+        use_resource: Changes nothing: there is one kind of variable.
+        synchronization: A VariableSynchronization, for distribution strategies.
+        aggregation: A VariableAggregation, for distribution strategies.
+        shape: Its shape, if it says more than the initial value does.
+
+    Raises:
+        ValueError: The initial value has no shape, is missing, or comes from inside of a loop or branch.
     """
 
     SaveSliceInfo = SliceInfo

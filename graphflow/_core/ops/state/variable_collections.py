@@ -26,7 +26,14 @@ def _in_collection(key: str, scope: str | None) -> list[Variable]:
 
 
 def global_variables(scope: str | None = None) -> list[Variable]:
-    """The global variables of the default graph (tf.global_variables)."""
+    """The variables of the default graph that checkpoints hold and the tasks of a cluster share (tf.global_variables).
+
+    Args:
+        scope: A regular expression that the beginning of a variable's name must match.
+
+    Returns:
+        A list, in the order in which they were made.
+    """
     return _in_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
 
@@ -41,7 +48,14 @@ def model_variables(scope: str | None = None) -> list[Variable]:
 
 
 def trainable_variables(scope: str | None = None) -> list[Variable]:
-    """The trainable variables of the default graph (tf.trainable_variables)."""
+    """The variables of the default graph that optimizers train (tf.trainable_variables).
+
+    Args:
+        scope: A regular expression that the beginning of a variable's name must match.
+
+    Returns:
+        A list, in the order in which they were made.
+    """
     return _in_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
 

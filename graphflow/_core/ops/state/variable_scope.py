@@ -335,12 +335,28 @@ def pure_scope(
 class variable_scope:
     """A context in which get_variable makes or shares variables named NAME/... (tf.variable_scope).
 
-    name_or_scope: a name, put after the name of the scope around; or a VariableScope, opened again wherever this is.
-    default_name: the name if name_or_scope is None, made unique. values: tensors, whose graph is taken. initializer,
-    regularizer, caching_device, partitioner, dtype, use_resource: for variables that are given none; inherited by
-    scopes inside. custom_getter: a function (getter, name, ...) that is asked for each variable instead of `getter`,
-    which makes it. reuse: None inherits, True shares and makes none, AUTO_REUSE does either. constraint: not
-    inherited. auxiliary_name_scope=False opens no name scope. TypeError and ValueError if these do not fit together.
+    Scopes inside inherit its settings, but for the constraint.
+
+    Args:
+        name_or_scope: A name, put after that of the scope around; or a VariableScope, opened again wherever this
+            is.
+        default_name: The name if name_or_scope is None, made unique.
+        values: Tensors, whose graph is taken.
+        initializer: Makes the initial value of variables that are given none.
+        regularizer: Regularizes variables that are given none.
+        caching_device: For variables that are given none.
+        partitioner: Divides variables that are given none.
+        custom_getter: A function (getter, name, ...) that is asked for each variable instead of `getter`, which
+            makes it.
+        reuse: None inherits; True shares variables and makes none; AUTO_REUSE shares those that are there.
+        dtype: The type of variables that are given none.
+        use_resource: Changes nothing: there is one kind of variable.
+        constraint: What an optimizer applies to variables that are given none.
+        auxiliary_name_scope: Whether a name scope is opened, too.
+
+    Raises:
+        ValueError: `reuse` is none of those, or a scope with a default name is to be shared.
+        TypeError: The name is no string or VariableScope, or neither a name nor a default is given.
     """
 
     def __init__(
