@@ -36,11 +36,9 @@ The exit status is 1 if a checksum does not hold.
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `checkpoint` with its `show`."""
-    parser = subparsers.add_parser(
-        "checkpoint", help="show what a checkpoint holds", description="Shows what a checkpoint holds."
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = "Shows what a checkpoint holds."
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     show = actions.add_parser(
         "show",

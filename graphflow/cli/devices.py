@@ -8,11 +8,9 @@ from graphflow._core.codegen.gpu.discovery import Found, found
 from graphflow.cli.tables import readable_size, table, tell
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    parser = subparsers.add_parser(
-        "devices", help="list the devices of this machine", description="Lists the devices of this machine."
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = "Lists the devices of this machine."
     parser.set_defaults(run=run)
 
 

@@ -28,15 +28,13 @@ def add_keys(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `keygen`."""
-    parser = subparsers.add_parser(
-        "keygen",
-        help="make the key of a cluster",
-        description="Makes the key that a cluster beyond one machine needs, in a folder to copy to every machine.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = (
+        "Makes the key that a cluster beyond one machine needs, in a folder to copy to every machine."
     )
+    parser.epilog = _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "folder", metavar="FOLDER", type=Path, help="where the key goes; made if it is missing"
     )

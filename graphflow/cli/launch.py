@@ -10,6 +10,8 @@ import sys
 from typing import Final
 
 import graphflow
+from graphflow._core.cluster.launch.launcher import Launcher, roles, task_command
+from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import keys
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -40,16 +42,14 @@ raise SystemExit(main())
 _BLAS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `launch`."""
-    parser = subparsers.add_parser(
-        "launch",
-        help="run a program on a cluster on this machine",
-        description="Starts a cluster of processes on this machine, on free ports, and runs a program in its tasks.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        usage="graphflow launch [options] PROGRAM [arguments ...]",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = (
+        "Starts a cluster of processes on this machine, on free ports, and runs a program in its tasks."
     )
+    parser.epilog = _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.usage = "graphflow launch [options] PROGRAM [arguments ...]"
     parser.add_argument("--ps", metavar="N", type=_count, default=1, help="tasks of the job ps (default: 1)")
     parser.add_argument(
         "--workers", metavar="N", type=_count, default=2, help="tasks of the job worker (default: 2)"
@@ -83,9 +83,6 @@ def _count(text: str) -> int:
 
 
 def _launch(arguments: argparse.Namespace) -> int:
-    from graphflow._core.cluster.launch.launcher import Launcher, roles, task_command
-    from graphflow._core.cluster.ports import ReservedPorts
-
     counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     if not arguments.workers and not arguments.chief:
         raise UsageError("There must be a worker or a chief: --workers 1.")

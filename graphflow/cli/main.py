@@ -1,6 +1,6 @@
-"""The graphflow command: one module a subcommand, each of which adds its own parser.
+"""The graphflow command: one module a subcommand, each of which says what it takes, and is loaded if it is given.
 
-A subcommand's module has add_parser(subparsers), which sets `run`, a function of the parsed arguments that returns the
+A subcommand's module has add_arguments(parser), which sets `run`, a function of the parsed arguments that returns the
 exit status. What a user did wrong is one line on stderr and status 2, never a traceback.
 """
 
@@ -9,24 +9,25 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
 from graphflow.cli.tables import tell
 
-_COMMANDS: Final[tuple[str, ...]] = (
-    "launch",
-    "serve",
-    "status",
-    "keygen",
-    "checkpoint",
-    "saved_model",
-    "devices",
-    "ops",
-    "replay",
-    "plan",
-)
+_COMMANDS: Final[Mapping[str, str]] = {
+    "launch": "run a program on a cluster on this machine",
+    "serve": "serve one task of a cluster",
+    "status": "show the tasks of a cluster: state, sessions, variables, traffic, steps",
+    "keygen": "make the key of a cluster",
+    "checkpoint": "show what a checkpoint holds",
+    "saved-model": "show what a SavedModel holds, or run it",
+    "devices": "list the devices of this machine",
+    "ops": "list the op types: gradient, kernels, compiled code, names",
+    "replay": "run a plan again whose compiled code did not agree with NumPy",
+    "plan": "show, compare and run plans that are files",
+}
+"""The commands and what each does; the module of one is imported when it is given."""
 
 
 class UsageError(Exception):
@@ -41,8 +42,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prog="graphflow", description="Starts and watches clusters, and shows what is on disk."
     )
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    for command in _COMMANDS:
-        import_module(f"graphflow.cli.{command}").add_parser(subparsers)
+    given = sys.argv[1:] if arguments is None else arguments
+    for command, text in _COMMANDS.items():
+        subparser = subparsers.add_parser(command, help=text)
+        if command in given[:1]:
+            import_module(f"graphflow.cli.{command.replace('-', '_')}").add_arguments(subparser)
     parsed = parser.parse_args(arguments)
     try:
         status: int = parsed.run(parsed)

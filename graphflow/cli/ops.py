@@ -50,13 +50,11 @@ _SHOWN: Final = 4
 """The most names of functions that are shown for an op."""
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    parser = subparsers.add_parser(
-        "ops",
-        help="list the op types: gradient, kernels, compiled code, names",
-        description="Lists the op types, and what there is for each: a gradient, a NumPy kernel, compiled code, "
-        "a kernel on a GPU, TensorFlow's op of the same name, and the functions of graphflow that add one.",
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = (
+        "Lists the op types, and what there is for each: a gradient, a NumPy kernel, compiled code, "
+        "a kernel on a GPU, TensorFlow's op of the same name, and the functions of graphflow that add one."
     )
     parser.add_argument(
         "names",

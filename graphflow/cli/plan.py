@@ -12,9 +12,20 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
+from graphflow._core.common import numpy_files
 from graphflow._core.common.extensions import load_extensions
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.plan import files
+from graphflow._core.plan.functions import LoweredFunction
+from graphflow._core.plan.ir import line_of, walk
+from graphflow._core.plan.verify import verify
+from graphflow._core.runtime.agreement import report
+from graphflow._core.runtime.agreement.replaying import numpy_results, replayed
+from graphflow._core.runtime.agreement.report import Recorded
+from graphflow._core.runtime.agreement.tape import is_repeatable
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
+from graphflow.errors import OpError
 
 if TYPE_CHECKING:
     from graphflow._core.graph.dtypes import DType
@@ -37,16 +48,12 @@ Without --feeds, and for what these do not name, values are drawn at random. Var
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `plan`."""
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
     raw = argparse.RawDescriptionHelpFormatter
-    parser = subparsers.add_parser(
-        "plan",
-        help="show, compare and run plans that are files",
-        description="Shows, compares and runs plans that are files.",
-        epilog=_EPILOG,
-        formatter_class=raw,
-    )
+    parser.description = "Shows, compares and runs plans that are files."
+    parser.epilog = _EPILOG
+    parser.formatter_class = raw
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     show = commands.add_parser(
         "show", help="print a plan", description="Prints a plan, an instruction a line."
@@ -102,15 +109,6 @@ def _diff(arguments: argparse.Namespace) -> int:
 
 def _run(arguments: argparse.Namespace) -> int:
     import numpy as np
-
-    from graphflow._core.common import numpy_files
-    from graphflow._core.compiler.reasons import StaysOnNumpy
-    from graphflow._core.plan.ir import walk
-    from graphflow._core.plan.verify import verify
-    from graphflow._core.runtime.agreement.replaying import numpy_results, replayed
-    from graphflow._core.runtime.agreement.report import Recorded
-    from graphflow._core.runtime.agreement.tape import is_repeatable
-    from graphflow.errors import OpError
 
     plan = _load(arguments.file)
     try:
@@ -168,9 +166,6 @@ def _refusal(error: Exception) -> UsageError:
 
 def _load(path: str) -> Plan:
     """The plan of a file, that of a recorded run too; UsageError if it is neither."""
-    from graphflow._core.plan import files
-    from graphflow._core.runtime.agreement import report
-
     load_extensions()
     try:
         with open(path, "rb") as file:
@@ -183,8 +178,6 @@ def _load(path: str) -> Plan:
 
 def _full_lines(plan: Plan, indent: str = "") -> Iterator[str]:
     """A plan as lines that say all of it: attributes too, and of long arrays a digest."""
-    from graphflow._core.plan.ir import line_of
-
     kinds = [f"{dtype.name}{'' if dims is None else list(dims)}" for dtype, dims in plan.feed_types]
     yield f"{indent}feed {', '.join(plan.feeds)} : {', '.join(kinds)}"
     for i in plan.instructions:
@@ -201,8 +194,6 @@ def _attributes(i: Instruction) -> str:
 
 def _text_of(value: Any) -> str:
     import numpy as np
-
-    from graphflow._core.plan.functions import LoweredFunction
 
     if isinstance(value, np.ndarray | np.generic):
         array = np.asarray(value)

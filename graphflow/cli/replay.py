@@ -9,6 +9,9 @@ import argparse
 from typing import Final
 
 from graphflow._core.common.extensions import load_extensions
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.runtime.agreement.replaying import replayed
+from graphflow._core.runtime.agreement.report import load
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
@@ -17,15 +20,11 @@ The exit status is 0 if compiled code agrees with NumPy here and now, 1 if it do
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `replay`."""
-    parser = subparsers.add_parser(
-        "replay",
-        help="run a plan again whose compiled code did not agree with NumPy",
-        description="Runs a plan from a file in both tiers and says where they part.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = "Runs a plan from a file in both tiers and says where they part."
+    parser.epilog = _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("file", metavar="FILE", help="the file that the warning named")
     parser.add_argument("--plan", action="store_true", help="print the plan first")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of compiled code (1)")
@@ -33,10 +32,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    from graphflow._core.compiler.reasons import StaysOnNumpy
-    from graphflow._core.runtime.agreement.replaying import replayed
-    from graphflow._core.runtime.agreement.report import load
-
     load_extensions()
     try:
         recorded = load(arguments.file)

@@ -40,13 +40,9 @@ examples:
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `saved-model` with its `show` and `run`."""
-    parser = subparsers.add_parser(
-        "saved-model",
-        help="show what a SavedModel holds, or run it",
-        description="Shows what a SavedModel holds, or runs one of its signatures.",
-    )
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = "Shows what a SavedModel holds, or runs one of its signatures."
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
     show = actions.add_parser(

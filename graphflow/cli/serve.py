@@ -21,6 +21,7 @@ from graphflow._core.cluster.environment import (
     task_from_environment,
 )
 from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.server.server import Server
 from graphflow._core.common.extensions import load_extensions
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -38,15 +39,13 @@ it was alone for --idle-minutes, which ends it with status 1. Port 0 takes a fre
 """
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `serve`."""
-    parser = subparsers.add_parser(
-        "serve",
-        help="serve one task of a cluster",
-        description="Serves one task of a cluster: it holds variables and runs what sessions place on it.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = (
+        "Serves one task of a cluster: it holds variables and runs what sessions place on it."
     )
+    parser.epilog = _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument(
         "--cluster", metavar="CLUSTER",
         help="JOB=HOST:PORT,HOST:PORT;JOB=... or a JSON file of jobs and addresses (default: from TF_CONFIG)",
@@ -67,8 +66,6 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
 
 
 def _serve(arguments: argparse.Namespace) -> int:
-    from graphflow._core.cluster.server.server import Server
-
     import_module("graphflow.logging")  # So that warnings have their level and time.
     load_extensions()
     cluster, job, index, devices = _task(arguments)

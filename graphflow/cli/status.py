@@ -28,15 +28,13 @@ _MOST_VARIABLES: Final = 20
 _KINDS: Final = ("Queue", "Iterator", "Reader")
 
 
-def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds `status`."""
-    parser = subparsers.add_parser(
-        "status",
-        help="show the tasks of a cluster: state, sessions, variables, traffic, steps",
-        description="Shows the tasks of a cluster: state, sessions, variables with their bytes, traffic, steps.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.description = (
+        "Shows the tasks of a cluster: state, sessions, variables with their bytes, traffic, steps."
     )
+    parser.epilog = _EPILOG
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("target", metavar="TARGET", help="any task of the cluster: zmq://host:port")
     add_keys(parser)
     parser.add_argument("--json", action="store_true", help="everything that is known, as JSON")
