@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.codegen.cpu import region as regions
+from graphflow._core.codegen.cpu.codegen import region_steps
 from graphflow._core.codegen.cpu.scalar_machine import Register, ScalarProgram
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.nodes import Address, Statements
@@ -32,8 +33,6 @@ class FusedRegion:
 
     def steps(self, kernel: int, address: Address, scratch: int, status: int) -> list[Any]:
         """Its program steps."""
-        from graphflow._core.codegen.cpu.codegen import region_steps
-
         return region_steps(
             self.region,
             kernel,

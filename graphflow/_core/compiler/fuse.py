@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
-from graphflow._core.compiler.nodes import Node, Statements
+from graphflow._core.compiler.nodes import Node, PythonNode, Statements
 from graphflow._core.compiler.values import Value, boxes_apart
 from graphflow._core.plan.ir import Instruction
 
@@ -194,6 +194,4 @@ def _apart(node: Statements, group: Group) -> bool:
 
 
 def _native(group: Group) -> bool:
-    from graphflow._core.compiler.nodes import PythonNode
-
     return not isinstance(group.nodes[0], PythonNode)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+import graphflow.errors as errors
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
@@ -346,8 +347,6 @@ def _clock() -> Callable[[], int]:
 
 
 def _numerics_checker(i: Instruction, kernels: KernelTable) -> Callable[..., None]:
-    import graphflow.errors as errors
-
     def check(*values: Any) -> None:
         for value in values:
             array = np.asarray(value)

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import conv, pooling
+from graphflow._core.codegen.cpu import Step, conv, pooling
 from graphflow._core.codegen.cpu.kernel_source import Kernel, host_vector_unit
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
@@ -22,8 +22,6 @@ def _text(value: Any) -> str:
 
 
 def _step(kernel: Kernel, address: int, words: Sequence[int], images: int) -> Any:
-    from graphflow._core.codegen.cpu import Step
-
     units = kernel.units * images if kernel.per_image else kernel.units
     return Step(address, words, 0, units, kernel.grain)
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import images
+from graphflow._core.codegen.cpu import PROGRAM_STATUS, images
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value, whole
@@ -99,8 +99,6 @@ def _resize(taps_of: Callable[..., Taps], gradient: bool) -> Rule:
 
 def _crop(gradient: bool) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
-        from graphflow._core.codegen.cpu import PROGRAM_STATUS
-
         if i.attrs["method"] != "bilinear" or lowering.constant(i.inputs[3]) is None:
             return False
         given, boxes, owners = (lowering.value(name) for name in i.inputs[:3])

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import nnkernels
+from graphflow._core.codegen.cpu import PROGRAM_STATUS, nnkernels
 from graphflow._core.compiler.cpu.assembly_rules import ASSEMBLY_RULES
 from graphflow._core.compiler.cpu.convolution_rules import CONVOLUTION_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
@@ -241,8 +241,6 @@ def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
-    from graphflow._core.codegen.cpu import PROGRAM_STATUS
-
     logits, labels = (lowering.value(n) for n in i.inputs)
     if logits is None or labels is None or logits.dtype not in _FLOATS or len(logits.shape) != 2:
         return False
@@ -268,8 +266,6 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _gather(lowering: Lowering, i: Instruction) -> bool:
-    from graphflow._core.codegen.cpu import PROGRAM_STATUS
-
     params, indices, axis = (
         lowering.value(i.inputs[0]),
         lowering.value(i.inputs[1]),
@@ -302,8 +298,6 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
 
 def _scatter(operation: str) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
-        from graphflow._core.codegen.cpu import PROGRAM_STATUS
-
         variable, indices, updates = (lowering.value(n) for n in i.inputs)
         if variable is None or indices is None or updates is None or (not i.used or i.used[0]):
             return False

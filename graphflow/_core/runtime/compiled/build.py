@@ -32,6 +32,7 @@ from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
+from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
@@ -304,8 +305,6 @@ class CompiledPlan:
         )
 
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
-        from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
-
         def build(job: CompileJob) -> CompiledPlan:
             return CompiledPlan(job, self._machine, self._threads, self._store, kernels)
 
