@@ -39,8 +39,8 @@ PROGRAMS = {
     ),
     "a session": (
         "import graphflow as gf; x = gf.constant(1.0); session = gf.Session(); session.run(x + x); session.close()",
-        (*HEAVY, *CLUSTER, "graphflow._core.codegen.cpu", "graphflow._core.codegen.gpu.toolkit", "graphflow._core.compiler.gpu",
-         "graphflow.train", "graphflow.layers", "graphflow.contrib", "google.protobuf"),
+        (*HEAVY, *CLUSTER, "graphflow._core.codegen.cpu", "graphflow._core.codegen.gpu.toolkit",
+         "graphflow._core.compiler.gpu", "graphflow.train", "graphflow.layers", "graphflow.contrib", "google.protobuf"),
     ),
     "a command's help": (
         "import graphflow.cli.main as cli\ntry: cli.main(['--help'])\nexcept SystemExit: pass",

@@ -22,31 +22,24 @@ import pytest
 PROJECT: Final = Path(__file__).resolve().parent.parent
 PACKAGE: Final = "graphflow"
 
-INSIDE_FUNCTIONS: Final = 117
-"""Lines in functions that import modules of our own: what is heavy, optional, or stands above the function."""
-
-INSIDE_QUIET_ROOMS: Final[Mapping[str, int]] = {
+INSIDE_FUNCTIONS: Final[Mapping[str, int]] = {
     "graphflow._core.graph.defaults": 1,  # The first default graph is made by the class that asks for the default.
-    "graphflow.cli.launch": 2,  # A command loads what it runs, so that the others and --help are quick.
-    "graphflow.cli.plan": 13,
-    "graphflow.cli.replay": 3,
-    "graphflow.cli.serve": 1,
-    "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without.
+    "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without;
+    "graphflow._core.cluster.client.control": 4,  # and so does who names a cluster, before a task of it is asked
+    "graphflow._core.cluster.server.server": 3,  # or started.
+    "graphflow._core.codegen.shared": 2,  # The compiler starts when a plan is hot, and many a program has none that is:
+    "graphflow._core.runtime.compiled.tier": 3,  # with it comes what drafts plans, lays them out and describes them;
+    "graphflow._core.runtime.staged": 1,  # a session on several devices asks BLAS for one thread.
+    "graphflow._core.runtime.planner": 1,  # Where there is no GPU, nothing of GPUs is loaded.
     "graphflow.train.optimizer": 2,  # A strategy asks any optimizer for the one that wraps it, which is a subclass.
     "graphflow.train.saver": 1,  # A meta graph holds savers, and a saver writes meta graphs.
 }
-"""Modules outside of the compiler, the runtime and the cluster that import inside functions; nothing else does."""
-LOUD_ROOMS: Final = (
-    "graphflow._core.compiler",
-    "graphflow._core.codegen",
-    "graphflow._core.runtime",
-    "graphflow._core.cluster",
-)
+"""The modules that import modules of our own inside functions, on how many lines: what is heavy, optional, or above."""
 
 LARGEST_CIRCLE: Final = 4
 """Files of a circle, imports for type checkers and inside functions counted."""
 
-CIRCLES: Final = 7
+CIRCLES: Final = 4
 """Circles of all kinds of imports; by imports at the top of files alone there is none."""
 
 LONGEST_FILE: Final = 500
@@ -217,18 +210,11 @@ def test_the_library_does_not_import_itself_by_its_public_face() -> None:
     assert not found, "import graphflow.NAME as NAME, or from where a name is defined"
 
 
-def test_what_is_imported_inside_functions_grows_less() -> None:
-    found = inside_functions()
-    count = sum(map(len, found.values()))
-    assert count <= INSIDE_FUNCTIONS, (
-        f"{count} imports of our own modules inside functions: import at the top"
-    )
-
-
 def test_only_these_modules_import_inside_functions() -> None:
-    quiet = {m: len(lines) for m, lines in inside_functions().items() if not m.startswith(LOUD_ROOMS)}
-    grown = {m: n for m, n in quiet.items() if n > INSIDE_QUIET_ROOMS.get(m, 0)}
+    found = {m: len(lines) for m, lines in inside_functions().items()}
+    grown = {m: n for m, n in found.items() if n > INSIDE_FUNCTIONS.get(m, 0)}
     assert not grown, "import at the top, or move what both need into a file below them"
+    assert found == INSIDE_FUNCTIONS, "lower the figures"
 
 
 def test_no_file_is_too_long() -> None:
