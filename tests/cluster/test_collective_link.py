@@ -42,8 +42,8 @@ class Task:
     def begin(self, value: Any) -> Any:
         return self.link.collectives.begin(self.run, self.call, value)
 
-    def end(self, ticket: Any) -> Any:
-        return self.link.collectives.end(self.run, self.call, ticket)
+    def end(self, handle: Any) -> Any:
+        return self.link.collectives.end(self.run, self.call, handle)
 
     def hears(self, other: Task, count: int) -> None:
         """Takes the next messages of the other task."""
@@ -63,12 +63,12 @@ def _meet(pair: tuple[Task, Task]) -> None:
     first, second = pair
     if not first.link._listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
-    tickets = [first.begin(np.float32(1))]
+    handles = [first.begin(np.float32(1))]
     second.hears(first, 1)
-    tickets.append(second.begin(np.float32(2)))
+    handles.append(second.begin(np.float32(2)))
     first.hears(second, 2)
     with ThreadPoolExecutor(2) as pool:
-        assert list(pool.map(Task.end, pair, tickets)) == [3.0, 3.0]
+        assert list(pool.map(Task.end, pair, handles)) == [3.0, 3.0]
     assert first.link._channels and second.link._channels
 
 
@@ -85,15 +85,15 @@ def test_a_value_in_memory_is_read_though_it_comes_before_the_word_that_its_task
     if not first.link._listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     values = [np.random.default_rng(index).normal(size=LENGTH).astype(np.float32) for index in range(2)]
-    tickets = [first.begin(values[0])]
+    handles = [first.begin(values[0])]
     second.hears(first, 1)
-    tickets.append(second.begin(values[1]))
+    handles.append(second.begin(values[1]))
     assert ["group" in message.details for message in second.said] == [False, True]
     first.hears(second, 1)  # The local channel is there, and through it comes the value.
     first.looks()
     first.hears(second, 1)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(Task.end, pair, tickets))
+        found = list(pool.map(Task.end, pair, handles))
     for result in found:
         assert result.tobytes() == (values[0] + values[1]).tobytes()
 
@@ -117,14 +117,14 @@ def test_who_only_sends_learns_that_nobody_receives(
 def test_what_was_sent_last_is_taken_though_nothing_can_be_sent_any_more(pair: tuple[Task, Task]) -> None:
     _meet(pair)
     first, second = pair
-    ticket = first.begin(np.float32(1))
+    handle = first.begin(np.float32(1))
     channel = first.link._channels[second.name]
     while channel.send([bytes(1 << 20)]):
         pass
     second.begin(np.float32(2))
     with second.link.collectives.condition:
         second.link._close_channel(first.name)
-    assert first.end(ticket) == 3.0
+    assert first.end(handle) == 3.0
 
 
 def test_who_was_cancelled_does_not_join_again(pair: tuple[Task, Task]) -> None:
@@ -170,12 +170,12 @@ def test_a_local_channel_that_has_ended_is_a_loss_once_its_task_joins_anew(
         second.begin(np.float32(1))
     first.looks()
     assert second.name in first.link._broken
-    ticket = first.begin(np.float32(1))
+    handle = first.begin(np.float32(1))
     first.hears(second, len(second.said))
     group = first.link.collectives._groups[1]
-    assert (group.formation is not None) is again
+    assert (group.communicator is not None) is again
     assert (second.name in first.link._broken) is again and second_member in group._joined
     if not again:
         with pytest.raises(errors.UnavailableError):
-            first.end(ticket)
+            first.end(handle)
         assert first_member not in group._joined

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphflow import errors
 from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined, Left
-from graphflow._core.collectives.rounds import RECEIVE, Offer
+from graphflow._core.collectives.rounds import RECEIVE, Contribution
 
 
 def task_name(task: int) -> str:
@@ -22,13 +22,13 @@ def member(task: int, device: int = 0) -> str:
     return f"{task_name(task)}/device:CPU:{device}"
 
 
-def offer(value: Any = 1.0, terms: str = "all_reduce, add, id") -> Offer:
+def contribution(value: Any = 1.0, terms: str = "all_reduce, add, id") -> Contribution:
     array = np.asarray(value, np.float32)
-    return Offer(terms, "sum", array.dtype, array.shape, array.reshape(-1))
+    return Contribution(terms, "sum", array.dtype, array.shape, array.reshape(-1))
 
 
-def receiver() -> Offer:
-    return Offer(RECEIVE, "receive", np.dtype(np.float32), (), None)
+def receiver() -> Contribution:
+    return Contribution(RECEIVE, "receive", np.dtype(np.float32), (), None)
 
 
 class World:
@@ -45,17 +45,19 @@ class World:
     def tell(self, task: int, found: Any) -> None:
         for what in found:
             for (a, b), link in self.links.items():
-                if isinstance(what, Brought) and what.offer.whole is None:
+                if isinstance(what, Brought) and what.contribution.whole is None:
                     continue
-                if a == task and (not isinstance(what, Brought) or member(b) in what.formation.ranks):
+                if a == task and (not isinstance(what, Brought) or member(b) in what.communicator.ranks):
                     link.append(what)
 
     def begin(
         self, task: int, instance: int = 1, value: float = 1.0, terms: str = "all_reduce, add, id"
     ) -> Any:
-        ticket, found = self.groups[task].begin(member(task), len(self.groups), instance, offer(value, terms))
+        handle, found = self.groups[task].begin(
+            member(task), len(self.groups), instance, contribution(value, terms)
+        )
         self.tell(task, found)
-        return ticket
+        return handle
 
     def deliver(self) -> bool:
         ways = [way for way, link in self.links.items() if link]
@@ -72,7 +74,7 @@ class World:
         elif isinstance(what, Left):
             self.tell(task, group.left(what.member, what.number, what.error, what.completed))
         else:
-            group.brought(what.formation.number, what.rank, what.key, what.offer)
+            group.brought(what.communicator.number, what.rank, what.key, what.contribution)
 
     def settle(self) -> None:
         while self.deliver():
@@ -81,9 +83,9 @@ class World:
     def meet(self, one: int, other: int) -> None:
         """Two tasks say hello: each says who has joined, as it does every now and then."""
         for a, b in ((one, other), (other, one)):
-            for name, seat in self.groups[a].seats.items():
-                if seat.number:
-                    self.links[a, b].append(Joined(name, seat.number, self.groups[a].size))
+            for name, state in self.groups[a].members.items():
+                if state.number:
+                    self.links[a, b].append(Joined(name, state.number, self.groups[a].size))
 
     def cut(self, one: int, other: int) -> None:
         """The connection of two tasks ends, with what was on its way; then they meet again."""
@@ -97,21 +99,21 @@ class World:
     def leave(self, task: int, error: errors.OpError | None) -> None:
         self.tell(task, self.groups[task].leave(member(task), error))
 
-    def complete(self, task: int, ticket: Any) -> bool:
+    def complete(self, task: int, handle: Any) -> bool:
         """Whether the round is there; raises its error."""
-        found = self.groups[task].round_of(member(task), ticket)
+        found = self.groups[task].round_of(member(task), handle)
         if found is not None and found[1].error is not None:
             raise found[1].error
-        return found is not None and len(found[1].offers) == len(self.groups)
+        return found is not None and len(found[1].contributions) == len(self.groups)
 
-    def end_of_sender(self, task: int, ticket: Any) -> None:
+    def end_of_sender(self, task: int, handle: Any) -> None:
         """Who sends needs nothing of the others, once the group is formed."""
-        assert self.groups[task].round_of(member(task), ticket) is not None
-        self.groups[task].end(member(task), ticket)
+        assert self.groups[task].round_of(member(task), handle) is not None
+        self.groups[task].end(member(task), handle)
 
-    def end(self, task: int, ticket: Any) -> list[float]:
-        found = self.groups[task].round_of(member(task), ticket)
+    def end(self, task: int, handle: Any) -> list[float]:
+        found = self.groups[task].round_of(member(task), handle)
         assert found is not None
-        values = [float(found[1].offers[rank].whole[0]) for rank in range(len(self.groups))]
-        self.groups[task].end(member(task), ticket)
+        values = [float(found[1].contributions[rank].whole[0]) for rank in range(len(self.groups))]
+        self.groups[task].end(member(task), handle)
         return values

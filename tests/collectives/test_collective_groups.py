@@ -11,7 +11,7 @@ import pytest
 from graphflow import errors
 from graphflow._core.collectives.groups import Group, Joined, Left
 from graphflow._core.collectives.rounds import LARGE, SEND, Round, share_of
-from tests.collectives.group_world import World, member, offer, receiver
+from tests.collectives.group_world import World, contribution, member, receiver
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5])
@@ -22,21 +22,21 @@ def test_members_meet_whatever_comes_first_and_have_one_order(tasks: int) -> Non
         for plan in plans:
             world.random.shuffle(plan)
             plan.sort(key=lambda step: step[1])
-        tickets: list[dict[Any, Any]] = [{} for _ in range(tasks)]
+        handles: list[dict[Any, Any]] = [{} for _ in range(tasks)]
         for step in range(6):
             for task in world.random.sample(range(tasks), tasks):
                 instance, round_ = plans[task][step]
                 value = 100 * instance + 10 * round_ + task
-                tickets[task][instance, round_] = world.begin(task, instance, value)
+                handles[task][instance, round_] = world.begin(task, instance, value)
                 for _ in range(world.random.randrange(4)):
                     world.deliver()
         world.settle()
         for task in range(tasks):
-            for (instance, round_), ticket in tickets[task].items():
-                assert world.complete(task, ticket)
-                assert world.end(task, ticket) == [100 * instance + 10 * round_ + t for t in range(tasks)]
-        assert all(not g.formation.rounds for g in world.groups if g.formation is not None)
-        assert len({g.formation.number for g in world.groups if g.formation is not None}) == 1
+            for (instance, round_), handle in handles[task].items():
+                assert world.complete(task, handle)
+                assert world.end(task, handle) == [100 * instance + 10 * round_ + t for t in range(tasks)]
+        assert all(not g.communicator.rounds for g in world.groups if g.communicator is not None)
+        assert len({g.communicator.number for g in world.groups if g.communicator is not None}) == 1
 
 
 def test_a_member_that_fails_ends_the_group_for_all_who_raise_once_and_meet_again() -> None:
@@ -47,8 +47,8 @@ def test_a_member_that_fails_ends_the_group_for_all_who_raise_once_and_meet_agai
         world.settle()
         for task in range(3):
             group = world.groups[task]
-            (ticket,) = group.seats[member(task)].open
-            world.end(task, ticket)
+            (handle,) = group.members[member(task)].open
+            world.end(task, handle)
         broken = world.random.randrange(3)
         waiting = {
             task: world.begin(task) for task in range(3) if task != broken and world.random.random() < 0.5
@@ -65,99 +65,99 @@ def test_a_member_that_fails_ends_the_group_for_all_who_raise_once_and_meet_agai
                     world.begin(task)
             for _ in range(world.random.randrange(3)):
                 world.deliver()
-        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        handles = {task: world.begin(task, value=task) for task in range(3)}
         world.settle()
-        assert all(world.complete(task, tickets[task]) for task in range(3))
-        assert [world.end(task, tickets[task]) for task in range(3)] == [[0.0, 1.0, 2.0]] * 3
+        assert all(world.complete(task, handles[task]) for task in range(3))
+        assert [world.end(task, handles[task]) for task in range(3)] == [[0.0, 1.0, 2.0]] * 3
 
 
 def test_a_member_that_leaves_quietly_is_waited_for() -> None:
     world = World(2)
-    tickets = [world.begin(task) for task in range(2)]
+    handles = [world.begin(task) for task in range(2)]
     world.settle()
     for task in range(2):
-        world.end(task, tickets[task])
+        world.end(task, handles[task])
     world.leave(0, None)
     world.settle()
-    ticket = world.begin(1)
+    handle = world.begin(1)
     world.settle()
-    assert not world.complete(1, ticket)
+    assert not world.complete(1, handle)
     other = world.begin(0)
     world.settle()
-    assert world.complete(0, other) and world.complete(1, ticket)
+    assert world.complete(0, other) and world.complete(1, handle)
 
 
 def test_a_member_that_leaves_after_a_round_lets_the_others_complete_it() -> None:
     for seed in range(200):
         world = World(3, seed)
-        tickets = {task: world.begin(task, value=task) for task in range(3)}
-        while tickets or world.deliver():
-            for task in list(tickets):
-                if world.complete(task, tickets[task]):
-                    assert world.end(task, tickets.pop(task)) == [0.0, 1.0, 2.0]
+        handles = {task: world.begin(task, value=task) for task in range(3)}
+        while handles or world.deliver():
+            for task in list(handles):
+                if world.complete(task, handles[task]):
+                    assert world.end(task, handles.pop(task)) == [0.0, 1.0, 2.0]
                     world.leave(task, None)
             world.deliver()
-        tickets = {task: world.begin(task, value=task) for task in range(3)}
+        handles = {task: world.begin(task, value=task) for task in range(3)}
         world.settle()
-        assert all(world.end(task, tickets[task]) == [0.0, 1.0, 2.0] for task in range(3))
+        assert all(world.end(task, handles[task]) == [0.0, 1.0, 2.0] for task in range(3))
 
 
 def test_a_member_that_gives_up_after_a_round_ends_the_others_beyond_it() -> None:
     for seed in range(100):
         world = World(3, seed)
-        tickets = {task: world.begin(task, value=task) for task in range(3)}
-        while not world.complete(0, tickets[0]):
+        handles = {task: world.begin(task, value=task) for task in range(3)}
+        while not world.complete(0, handles[0]):
             world.deliver()
-        world.end(0, tickets.pop(0))
+        world.end(0, handles.pop(0))
         world.leave(0, errors.AbortedError(None, None, "its session was given up"))
         world.settle()
         for task in (1, 2):
-            assert world.end(task, tickets[task]) == [0.0, 1.0, 2.0]
+            assert world.end(task, handles[task]) == [0.0, 1.0, 2.0]
             with pytest.raises(errors.AbortedError, match="was given up"):
                 world.begin(task)
 
 
 def test_a_member_that_gives_up_is_heard_of_by_one_who_waits_for_the_group_to_be_formed() -> None:
     world = World(3)
-    tickets = [world.begin(task) for task in range(2)]
+    handles = [world.begin(task) for task in range(2)]
     world.settle()
     world.leave(0, errors.AbortedError(None, None, "it waited for too long"))
     world.settle()
     with pytest.raises(errors.AbortedError, match="it waited for too long"):
-        world.complete(1, tickets[1])
+        world.complete(1, handles[1])
 
 
 def test_a_round_beyond_those_that_a_leaving_member_has_completed_ends() -> None:
     world = World(3)
-    tickets = [world.begin(task) for task in range(3)]
+    handles = [world.begin(task) for task in range(3)]
     world.settle()
-    world.end(0, tickets[0])
+    world.end(0, handles[0])
     beyond = world.begin(1)
     world.leave(0, None)
     world.settle()
-    assert [world.end(task, tickets[task]) for task in (1, 2)] == [[1.0, 1.0, 1.0]] * 2
+    assert [world.end(task, handles[task]) for task in (1, 2)] == [[1.0, 1.0, 1.0]] * 2
     with pytest.raises(errors.AbortedError, match=r"task:0.* has left"):
         world.complete(1, beyond)
 
 
 def test_a_task_that_is_gone_ends_a_round_that_another_one_has_completed_before_it_left() -> None:
     world = World(3)
-    tickets = [world.begin(task) for task in range(3)]
-    while world.links[2, 1] or not world.complete(0, tickets[0]):
+    handles = [world.begin(task) for task in range(3)]
+    while world.links[2, 1] or not world.complete(0, handles[0]):
         ways = [w for w, link in world.links.items() if link and (w != (2, 1) or isinstance(link[0], Joined))]
         if not ways:
             break
         world.take(ways[0][1], world.links[ways[0]].popleft())
-    world.end(0, tickets[0])
+    world.end(0, handles[0])
     world.leave(0, None)
     world.take(1, world.links[0, 1].popleft())
-    assert not world.complete(1, tickets[1])
+    assert not world.complete(1, handles[1])
     world.links[2, 1].clear()
     world.groups[1].lost("/job:worker/replica:0/task:0", errors.UnavailableError(None, None, "0 is gone"))
-    assert not world.complete(1, tickets[1])
+    assert not world.complete(1, handles[1])
     world.groups[1].lost("/job:worker/replica:0/task:2", errors.UnavailableError(None, None, "2 is gone"))
     with pytest.raises(errors.UnavailableError, match="2 is gone"):
-        world.complete(1, tickets[1])
+        world.complete(1, handles[1])
 
 
 def test_who_broadcasts_and_leaves_has_been_heard_by_those_who_come_later() -> None:
@@ -175,20 +175,20 @@ def test_who_broadcasts_and_leaves_has_been_heard_by_those_who_come_later() -> N
         for task in (1, 2):
             for _ in range(world.random.randrange(5)):
                 world.deliver()
-            ticket, found = world.groups[task].begin(member(task), 3, 2, receiver())
+            handle, found = world.groups[task].begin(member(task), 3, 2, receiver())
             world.tell(task, found)
             world.settle()
-            formation_and_round = world.groups[task].round_of(member(task), ticket)
-            assert formation_and_round is not None
-            assert float(formation_and_round[1].offers[0].whole[0]) == 5.0
-            world.groups[task].end(member(task), ticket)
+            communicator_and_round = world.groups[task].round_of(member(task), handle)
+            assert communicator_and_round is not None
+            assert float(communicator_and_round[1].contributions[0].whole[0]) == 5.0
+            world.groups[task].end(member(task), handle)
 
 
 def test_what_is_said_on_leaving_waits_for_the_word_of_who_forms_the_group() -> None:
     world = World(3)
     sent = world.begin(0, 2, 5.0, SEND)
     world.tell(1, world.groups[1].begin(member(1), 3, 2, receiver())[1])
-    ticket, found = world.groups[2].begin(member(2), 3, 2, receiver())
+    handle, found = world.groups[2].begin(member(2), 3, 2, receiver())
     world.tell(2, found)
     for way in [w for w in world.links if w != (1, 2)]:
         while world.links[way]:
@@ -198,22 +198,22 @@ def test_what_is_said_on_leaving_waits_for_the_word_of_who_forms_the_group() -> 
     world.take(2, world.links[0, 2].popleft())
     while world.links[0, 2]:
         world.take(2, world.links[0, 2].popleft())
-    assert world.groups[2].round_of(member(2), ticket) is None
+    assert world.groups[2].round_of(member(2), handle) is None
     world.settle()
-    formation_and_round = world.groups[2].round_of(member(2), ticket)
-    assert formation_and_round is not None and formation_and_round[1].error is None
-    assert float(formation_and_round[1].offers[0].whole[0]) == 5.0
+    communicator_and_round = world.groups[2].round_of(member(2), handle)
+    assert communicator_and_round is not None and communicator_and_round[1].error is None
+    assert float(communicator_and_round[1].contributions[0].whole[0]) == 5.0
 
 
 def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> None:
     world = World(2)
-    tickets = [world.begin(task, value=task) for task in range(2)]
+    handles = [world.begin(task, value=task) for task in range(2)]
     world.settle()
     gone = errors.UnavailableError(None, None, "task 0 is gone")
     world.tell(1, world.groups[1].lost("/job:worker/replica:0/task:0", gone))
-    found = world.groups[1].round_of(member(1), tickets[1])
-    assert found is not None and sorted(found[1].offers) == [0, 1] and found[1].error is not None
-    world.groups[1].end(member(1), tickets[1])
+    found = world.groups[1].round_of(member(1), handles[1])
+    assert found is not None and sorted(found[1].contributions) == [0, 1] and found[1].error is not None
+    world.groups[1].end(member(1), handles[1])
     with pytest.raises(errors.UnavailableError, match="task 0 is gone"):
         world.begin(1)
     world.begin(1)
@@ -221,42 +221,42 @@ def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> Non
 
 def test_values_that_do_not_fit_are_an_error_that_names_both() -> None:
     world = World(2)
-    first, _ = world.groups[0].begin(member(0), 2, 1, offer([1.0, 2.0])), None
+    first, _ = world.groups[0].begin(member(0), 2, 1, contribution([1.0, 2.0])), None
     world.tell(0, first[1])
-    ticket, found = world.groups[1].begin(member(1), 2, 1, offer([1.0, 2.0, 3.0]))
+    handle, found = world.groups[1].begin(member(1), 2, 1, contribution([1.0, 2.0, 3.0]))
     world.tell(1, found)
     world.settle()
-    for task, own in ((0, first[0]), (1, ticket)):
+    for task, own in ((0, first[0]), (1, handle)):
         with pytest.raises(errors.InvalidArgumentError, match=r"task:0.*float32\[2\].*task:1.*float32\[3\]"):
             world.complete(task, own)
 
 
 def test_a_group_of_another_size_is_an_error_that_names_both() -> None:
     world = World(3)
-    ticket = world.begin(0)
+    handle = world.begin(0)
     found = world.groups[0].joined(member(1), 99, 2)
     assert [type(what) for what in found] == [Left]
     with pytest.raises(errors.InvalidArgumentError, match=r"task:1.* one of 2 members.*task:0.* one of 3"):
-        world.complete(0, ticket)
+        world.complete(0, handle)
 
 
 def test_a_key_that_nothing_uses_may_be_used_for_a_group_of_another_size() -> None:
     group = Group(7, itertools.count(1).__next__)
-    ticket, _ = group.begin(member(0), 1, 1, offer())
-    group.end(member(0), ticket)
-    ticket, found = group.begin(member(0), 2, 1, offer())
+    handle, _ = group.begin(member(0), 1, 1, contribution())
+    group.end(member(0), handle)
+    handle, found = group.begin(member(0), 2, 1, contribution())
     assert [type(what) for what in found] == [Left, Joined] and group.size == 2
-    assert group.round_of(member(0), ticket) is None
+    assert group.round_of(member(0), handle) is None
 
 
 def test_more_members_than_the_group_has_are_named() -> None:
     group = Group(7, itertools.count(1).__next__)
-    group.begin(member(0), 2, 1, offer())
+    group.begin(member(0), 2, 1, contribution())
     group.joined(member(1), 50, 2)
-    ticket = next(iter(group.seats[member(0)].open))
+    handle = next(iter(group.members[member(0)].open))
     group.joined(member(2), 51, 2)
     with pytest.raises(errors.InvalidArgumentError, match=r"has 2 members.*task:0.*task:1.*task:2"):
-        found = group.round_of(member(0), ticket)
+        found = group.round_of(member(0), handle)
         assert found is None
 
 
@@ -265,20 +265,20 @@ def test_what_is_awaited_names_the_missing_and_where_they_were() -> None:
     tasks = [f"/job:worker/replica:0/task:{t}" for t in range(3)] + ["/job:ps/replica:0/task:0"]
 
     def came(round_: Round) -> Any:
-        return tuple(round_.offers)
+        return tuple(round_.contributions)
 
-    ticket = world.begin(0)
+    handle = world.begin(0)
     world.settle()
-    text = world.groups[0].awaited(member(0), ticket, came, tasks)
+    text = world.groups[0].awaited(member(0), handle, came, tasks)
     assert "2 of 3 members" in text and "task:1, /job:worker/replica:0/task:2;" in text and "ps" not in text
-    tickets = [ticket, world.begin(1), world.begin(2)]
+    handles = [handle, world.begin(1), world.begin(2)]
     world.settle()
     for task in range(3):
-        world.end(task, tickets[task])
-    ticket = world.begin(0, 4)
+        world.end(task, handles[task])
+    handle = world.begin(0, 4)
     world.begin(1, 4)
     world.settle()
-    text = world.groups[0].awaited(member(0), ticket, came, tasks)
+    text = world.groups[0].awaited(member(0), handle, came, tasks)
     assert text == (
         "1 of 3 members at step 1 of the instance 4: /job:worker/replica:0/task:2/device:CPU:0 (last heard of at step "
         "1 of the instance 1)"

@@ -14,18 +14,18 @@ GAVE_UP = errors.AbortedError(None, None, "it gave up")
 
 def test_who_is_said_once_more_to_have_joined_has_not_joined_anew() -> None:
     world = World(2)
-    tickets = [world.begin(task) for task in range(2)]
+    handles = [world.begin(task) for task in range(2)]
     world.settle()
     for task in range(2):
-        world.end(task, tickets[task])
+        world.end(task, handles[task])
     world.meet(0, 1)  # What task 0 says is still on its way when task 1 leaves.
     world.leave(1, None)
     world.settle()
     world.leave(0, None)
     world.settle()
-    tickets = [world.begin(task, value=task) for task in range(2)]
+    handles = [world.begin(task, value=task) for task in range(2)]
     world.settle()
-    assert [world.end(task, tickets[task]) for task in range(2)] == [[0.0, 1.0]] * 2
+    assert [world.end(task, handles[task]) for task in range(2)] == [[0.0, 1.0]] * 2
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 4])
@@ -35,7 +35,7 @@ def test_sessions_after_each_other_find_together_though_tasks_meet_all_the_time(
         random = world.random
         rounds = [random.randrange(1, 4) for _ in range(4)]
         at = [[0, 0] for _ in range(tasks)]
-        tickets: list[Any] = [None] * tasks
+        handles: list[Any] = [None] * tasks
         for _ in range(3000):
             world.deliver()
             if random.random() < 0.1:
@@ -45,11 +45,11 @@ def test_sessions_after_each_other_find_together_though_tasks_meet_all_the_time(
             if session == len(rounds):
                 continue
             value = 100 * session + 10 * round_
-            if tickets[task] is None:
-                tickets[task] = world.begin(task, 1 + round_ % 2, value + task)
-            elif world.complete(task, tickets[task]):
-                assert world.end(task, tickets[task]) == [value + t for t in range(tasks)]
-                tickets[task] = None
+            if handles[task] is None:
+                handles[task] = world.begin(task, 1 + round_ % 2, value + task)
+            elif world.complete(task, handles[task]):
+                assert world.end(task, handles[task]) == [value + t for t in range(tasks)]
+                handles[task] = None
                 at[task] = [session, round_ + 1]
                 if round_ + 1 == rounds[session]:
                     world.leave(task, None)
@@ -66,7 +66,7 @@ def test_after_leaving_in_the_middle_all_find_together_again(
     for seed in range(40):
         world = World(tasks, seed)
         random = world.random
-        tickets: list[Any] = [None] * tasks
+        handles: list[Any] = [None] * tasks
         completed = [0] * tasks
         for step in range(800):
             unruly = step < 120
@@ -79,26 +79,26 @@ def test_after_leaving_in_the_middle_all_find_together_again(
                 world.meet(*random.sample(range(tasks), 2))
             elif unruly and random.random() < 0.05:
                 world.leave(task, leaves)
-                tickets[task] = None
+                handles[task] = None
             try:
-                if tickets[task] is None:
-                    tickets[task] = world.begin(task, value=task)
-                elif world.complete(task, tickets[task]):
-                    assert world.end(task, tickets[task]) == list(range(tasks))
-                    tickets[task] = None
+                if handles[task] is None:
+                    handles[task] = world.begin(task, value=task)
+                elif world.complete(task, handles[task]):
+                    assert world.end(task, handles[task]) == list(range(tasks))
+                    handles[task] = None
                     completed[task] += not unruly
             except errors.OpError as error:
-                if tickets[task] is not None:
+                if handles[task] is not None:
                     world.leave(task, error)
-                tickets[task] = None
+                handles[task] = None
         assert min(completed) > 1, f"stuck with the seed {seed}"
 
 
 def test_who_waits_hears_that_a_session_was_closed_in_the_middle_of_an_operation() -> None:
     world = World(3)
-    tickets = [world.begin(task) for task in range(2)]
+    handles = [world.begin(task) for task in range(2)]
     world.settle()
     world.leave(0, None)
     world.settle()
     with pytest.raises(errors.AbortedError, match=r"task:0.*closed in the middle of an operation"):
-        world.complete(1, tickets[1])
+        world.complete(1, handles[1])

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow._core.collectives.meeting import Meeting
+from graphflow._core.collectives.progress_engine import ProgressEngine
 
 WITHIN = 20.0
 
 
 def test_who_waits_looks_at_the_time_though_nothing_comes() -> None:
-    meeting = Meeting()
+    meeting = ProgressEngine()
     looked = threading.Event()
 
     def wait() -> None:
@@ -43,7 +43,7 @@ class _Link:
 
 @pytest.mark.parametrize("timeout", [None, 1000.0, 0.001])
 def test_who_reads_for_all_does_so_for_a_moment_at_a_time(timeout: float | None) -> None:
-    meeting = Meeting()
+    meeting = ProgressEngine()
     link: Any = _Link()
     meeting.link = link
     with meeting:

@@ -17,16 +17,16 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined
-from graphflow._core.collectives.meeting import Link, Meeting
+from graphflow._core.collectives.progress_engine import Link, ProgressEngine
 from graphflow._core.collectives.rounds import (
     GATHER,
     LARGE,
     RECEIVE,
     SEND,
-    Formation,
-    Offer,
+    Communicator,
+    Contribution,
+    Handle,
     Round,
-    Ticket,
     share_of,
 )
 from graphflow._core.graph.shapes import Dims, compatible
@@ -80,11 +80,11 @@ class Call:
         self.abort_key = ("collective", group_key, instance_key, member)
         """The key of the run's `on_abort` between the two halves of the operation."""
 
-    def offered(self, round_: Round) -> Sequence[int]:
+    def contributed(self, round_: Round) -> Sequence[int]:
         """The ranks that have brought what this member needs, or all where it needs none of them."""
-        if self.sends or (self.receives and any(o.terms == SEND for o in round_.offers.values())):
+        if self.sends or (self.receives and any(o.terms == SEND for o in round_.contributions.values())):
             return range(self.size)
-        return () if self.receives else tuple(round_.offers)
+        return () if self.receives else tuple(round_.contributions)
 
 
 _TERMS: Final = {
@@ -100,7 +100,7 @@ class Collectives:
     """The groups of a process. Thread-safe."""
 
     def __init__(self, memory: Any = None) -> None:
-        self.condition = Meeting()
+        self.condition = ProgressEngine()
         self._groups: dict[int, Group] = {}
         self._memory = memory
 
@@ -121,22 +121,22 @@ class Collectives:
 
     # ---- a member -------------------------------------------------------------------------------------------------
 
-    def begin(self, run: Any, call: Call, value: Any = None, extra: Any = None) -> Ticket:
+    def begin(self, run: Any, call: Call, value: Any = None, extra: Any = None) -> Handle:
         """Brings a member's value, None where it only receives, and returns without waiting.
 
         extra: what has the rows that this member had gathered. Raises what ended the group since the member's last
         operation.
         """
         if value is None:
-            offer = Offer(call.terms, call.name, call.dtype, (), None)
+            contribution = Contribution(call.terms, call.name, call.dtype, (), None)
         else:
             array = np.asarray(value)
             whole = array.flatten() if array.nbytes < LARGE else self._copied(array)
-            offer = Offer(call.terms, call.name, array.dtype, array.shape, whole)
+            contribution = Contribution(call.terms, call.name, array.dtype, array.shape, whole)
             if extra is not None:
-                offer.rows = len(extra)
+                contribution.rows = len(extra)
             elif not call.fixed:
-                offer.rows, offer.fixed = len(array), False
+                contribution.rows, contribution.fixed = len(array), False
         if run.has_on_abort(call.abort_key):
             raise errors.InvalidArgumentError(
                 None, None,
@@ -146,19 +146,19 @@ class Collectives:
         with self.condition:
             run.check()  # Who was cancelled does not join again, its session being through with the group.
             group = self._group(call.group)
-            ticket, instructions = group.begin(call.member, call.size, call.instance, offer)
+            handle, instructions = group.begin(call.member, call.size, call.instance, contribution)
             self._carry_out(group, instructions)
         run.on_abort(call.abort_key, lambda: self._gave_up(call))
-        return ticket
+        return handle
 
     def _gave_up(self, call: Call) -> None:
         text = f"A run of {call.member} ended before {call.name!r} ({call.terms}) did."
         self._leave(call, errors.AbortedError(None, None, text))
 
-    def end(self, run: Any, call: Call, ticket: Ticket) -> Any:
+    def end(self, run: Any, call: Call, handle: Handle) -> Any:
         """Waits for the other members and returns the result. Where it raises, the group ends for all its members."""
         try:
-            return _Second(self, run, call, self._groups[call.group], ticket).result()
+            return _Second(self, run, call, self._groups[call.group], handle).result()
         except BaseException as error:
             self._leave(call, _for_others(error, call))
             raise
@@ -192,8 +192,8 @@ class Collectives:
         if link is not None:
             for what in instructions:
                 if isinstance(what, Brought):
-                    if what.offer.whole is not None:
-                        link.offer(group.key, what)
+                    if what.contribution.whole is not None:
+                        link.contribute(group.key, what)
                 else:
                     link.announce(group.key, what)
         if instructions:
@@ -211,10 +211,10 @@ class Collectives:
     def standing(self) -> list[tuple[int, Joined]]:
         """The members of this process that have joined, for a task that has just come; the lock is held."""
         return [
-            (group.key, Joined(member, seat.number, group.size))
+            (group.key, Joined(member, state.number, group.size))
             for group in self._groups.values()
-            for member, seat in group.seats.items()
-            if seat.number
+            for member, state in group.members.items()
+            if state.number
         ]
 
     def lost(self, task: str, error: errors.OpError) -> None:
@@ -247,92 +247,96 @@ _ADVICE: Final = (
 class _Second:
     """The second half of an operation of one member."""
 
-    __slots__ = ("_all", "_call", "_group", "_run", "_ticket")
+    __slots__ = ("_all", "_call", "_group", "_handle", "_run")
 
-    def __init__(self, collectives: Collectives, run: Any, call: Call, group: Group, ticket: Ticket) -> None:
+    def __init__(self, collectives: Collectives, run: Any, call: Call, group: Group, handle: Handle) -> None:
         self._all = collectives
         self._run = run
         self._call = call
         self._group = group
-        self._ticket = ticket
+        self._handle = handle
 
     def result(self) -> Any:
         """The result, once the others have done their part."""
         call = self._call
-        formation, round_ = self._wait(call.offered)
-        rank = formation.ranks[call.member]
-        mine = round_.offers[rank]
-        offers = (
-            [o for o in round_.offers.values() if o.terms == SEND] if call.receives
+        communicator, round_ = self._wait(call.contributed)
+        rank = communicator.ranks[call.member]
+        mine = round_.contributions[rank]
+        contributions = (
+            [o for o in round_.contributions.values() if o.terms == SEND] if call.receives
             else [mine] if call.sends
-            else [round_.offers[r] for r in range(call.size)]
+            else [round_.contributions[r] for r in range(call.size)]
         )  # fmt: skip
         if call.receives:
-            _check_received(call, offers[0])
+            _check_received(call, contributions[0])
         if call.reduces and mine.nbytes < LARGE:
-            flat = _reduce_into(np.empty(mine.whole.shape, mine.dtype), [o.whole for o in offers], call)
+            flat = _reduce_into(
+                np.empty(mine.whole.shape, mine.dtype), [o.whole for o in contributions], call
+            )
         elif call.reduces:
-            flat = self._in_shares(formation, round_, rank)
+            flat = self._in_shares(communicator, round_, rank)
         elif call.gathers:
-            flat = self._all.empty(sum(len(o.whole) for o in offers), mine.dtype)
-            np.concatenate([o.whole for o in offers], out=flat)
+            flat = self._all.empty(sum(len(o.whole) for o in contributions), mine.dtype)
+            np.concatenate([o.whole for o in contributions], out=flat)
         else:
-            flat = self._all.empty(len(offers[0].whole), offers[0].dtype)
-            np.copyto(flat, offers[0].whole)
-        if not call.reduces and any(o.nbytes >= LARGE for o in offers):
-            self._settle(formation, round_, rank)
+            flat = self._all.empty(len(contributions[0].whole), contributions[0].dtype)
+            np.copyto(flat, contributions[0].whole)
+        if not call.reduces and any(o.nbytes >= LARGE for o in contributions):
+            self._settle(communicator, round_, rank)
         with self._all.condition:
-            self._group.end(call.member, self._ticket)
+            self._group.end(call.member, self._handle)
         if call.gathers and mine.shape:
-            flat = flat.reshape((-1 if flat.size else sum(o.shape[0] for o in offers), *mine.shape[1:]))
+            flat = flat.reshape(
+                (-1 if flat.size else sum(o.shape[0] for o in contributions), *mine.shape[1:])
+            )
         else:
-            flat = flat.reshape(offers[0].shape)
+            flat = flat.reshape(contributions[0].shape)
         if call.takes_rows:
-            first = sum(o.rows for o in offers[:rank])
+            first = sum(o.rows for o in contributions[:rank])
             flat = flat[first : first + mine.rows]
         return flat if flat.ndim else flat[()]
 
-    def _in_shares(self, formation: Formation, round_: Round, rank: int) -> Array:
+    def _in_shares(self, communicator: Communicator, round_: Round, rank: int) -> Array:
         """Reduces this member's share, and gathers those of the others."""
-        call, offers = self._call, round_.offers
-        length = len(offers[rank].whole)
+        call, contributions = self._call, round_.contributions
+        length = len(contributions[rank].whole)
         places = [share_of(length, r, call.size) for r in range(call.size)]
-        operands = [offers[r].share(rank, places[rank]) for r in range(call.size)]
-        share = _reduce_into(offers[rank].whole[places[rank]], operands, call)
+        operands = [contributions[r].share(rank, places[rank]) for r in range(call.size)]
+        share = _reduce_into(contributions[rank].whole[places[rank]], operands, call)
         with self._all.condition:
             round_.reduced[rank] = None
             link = self._all.condition.link
             if link is not None and round_.error is None:
-                link.reduced(self._group.key, formation, rank, round_.key, share)
+                link.reduced(self._group.key, communicator, rank, round_.key, share)
             self._all.condition.notify_all()
-        in_place = offers[rank].nbytes >= _IN_PLACE
-        result = offers[rank].whole if in_place else self._all.empty(length, offers[rank].dtype)
+        in_place = contributions[rank].nbytes >= _IN_PLACE
+        result = contributions[rank].whole if in_place else self._all.empty(length, contributions[rank].dtype)
         if not in_place:
             np.copyto(result[places[rank]], share)
         self._wait(_reduced)
         for other, place in enumerate(places):
             found = round_.reduced[other]
             if other != rank:
-                np.copyto(result[place], offers[other].whole[place] if found is None else found)
+                np.copyto(result[place], contributions[other].whole[place] if found is None else found)
         if in_place:
-            self._settle(formation, round_, rank)
+            self._settle(communicator, round_, rank)
         return result
 
-    def _settle(self, formation: Formation, round_: Round, rank: int) -> None:
+    def _settle(self, communicator: Communicator, round_: Round, rank: int) -> None:
         """Waits until the others have read the memory of this process: it may end, or be changed, after that."""
         with self._all.condition:
             round_.taken.add(rank)
             link = self._all.condition.link
             if link is not None and round_.error is None:
-                link.taken(self._group.key, formation, rank, round_.key)
+                link.taken(self._group.key, communicator, rank, round_.key)
             self._all.condition.notify_all()
         self._wait(_taken)
 
-    def _wait(self, came: Callable[[Round], Collection[int]]) -> tuple[Formation, Round]:
+    def _wait(self, came: Callable[[Round], Collection[int]]) -> tuple[Communicator, Round]:
         """Waits until all ranks have come, and everything is sent."""
 
-        def attempt() -> tuple[Formation, Round] | None:
-            found = self._group.round_of(self._call.member, self._ticket)
+        def attempt() -> tuple[Communicator, Round] | None:
+            found = self._group.round_of(self._call.member, self._handle)
             if found is not None:
                 error = found[1].error
                 complete = len(came(found[1])) == self._call.size and not (link is not None and link.sending)
@@ -347,7 +351,7 @@ class _Second:
 
         link = self._all.condition.link
         limit = time.monotonic() + self._call.timeout
-        found: tuple[Formation, Round] = self._run.store.wait(
+        found: tuple[Communicator, Round] = self._run.store.wait(
             self._all.condition, attempt, self._run,
             lambda: f"the other members: {self._awaited(came)}. {_ADVICE}",
             lambda: _LOG.warning("%s: %s.", self._call.member, self._awaited(came)),
@@ -357,7 +361,7 @@ class _Second:
     def _awaited(self, came: Callable[[Round], Collection[int]]) -> str:
         link = self._all.condition.link
         tasks = link.tasks() if link is not None else ()
-        what = self._group.awaited(self._call.member, self._ticket, came, tasks)
+        what = self._group.awaited(self._call.member, self._handle, came, tasks)
         return f"{self._call.name!r} ({self._call.terms}) waits for {what}"
 
 
@@ -377,11 +381,11 @@ def _for_others(error: BaseException, call: Call) -> errors.OpError:
     return errors.AbortedError(None, None, f"{call.member} gave up {call.name!r} ({call.terms}): {told}")
 
 
-def _check_received(call: Call, offer: Offer) -> None:
-    if call.dtype != offer.dtype or not compatible(call.shape, offer.shape):
+def _check_received(call: Call, contribution: Contribution) -> None:
+    if call.dtype != contribution.dtype or not compatible(call.shape, contribution.shape):
         shape = "any shape" if call.shape is None else str(list(call.shape))
         raise errors.InvalidArgumentError(
-            None, None, f"{call.name!r} receives {call.dtype} of {shape}, but {offer} is sent."
+            None, None, f"{call.name!r} receives {call.dtype} of {shape}, but {contribution} is sent."
         )
 
 

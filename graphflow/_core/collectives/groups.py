@@ -2,9 +2,9 @@
 
 A member joins before its first operation and tells every task so; a group is formed where as many have joined as it has
 members, which each task sees for itself. The number that a member joins with is drawn anew each time, so the numbers
-of all members name the formation, and what belongs to an earlier one is told from what is now.
+of all members name the communicator, and what belongs to an earlier one is told from what is now.
 
-Whatever goes wrong with one member ends the formation for all, since nobody can know what the others have done with
+Whatever goes wrong with one member ends the communicator for all, since nobody can know what the others have done with
 the results: each member's next operation raises once, and joins again after that. A member that has nothing under way
 may leave quietly; the others then only wait for its return.
 
@@ -20,35 +20,35 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 import graphflow.errors as errors
-from graphflow._core.collectives.rounds import Counts, Formation, Offer, Round, Ticket
+from graphflow._core.collectives.rounds import Communicator, Contribution, Counts, Handle, Round
 from graphflow._core.graph.devices import DeviceSpec, task_of
 
 MOST_EARLY: Final = 4096
-"""Offers that may be kept for a formation that is not known yet."""
+"""Contributions that may be kept for a communicator that is not known yet."""
 
 
 @dataclass(eq=False)
-class Seat:
+class Member:
     """A member of this task.
 
     number: what it joined with, 0 where it has not. counts: of the rounds of each instance. owed: the error that it has
-    to raise next. past: number and counts in the formation that another one has left quietly.
+    to raise next. past: number and counts in the communicator that another one has left quietly.
     """
 
     number: int = 0
     counts: Counts = field(default_factory=dict)
-    waiting: dict[tuple[int, int], Offer] = field(default_factory=dict)
+    waiting: dict[tuple[int, int], Contribution] = field(default_factory=dict)
     """What it brought before the group was formed."""
-    open: dict[Ticket, tuple[Formation, Round]] = field(default_factory=dict)
-    """Its rounds that have not ended, those of a formation that is no more among them."""
+    open: dict[Handle, tuple[Communicator, Round]] = field(default_factory=dict)
+    """Its rounds that have not ended, those of a communicator that is no more among them."""
     owed: errors.OpError | None = None
     reason: errors.OpError | None = None
-    """Why its last formation has ended."""
+    """Why its last communicator has ended."""
     past: tuple[int, Counts] = (0, {})
 
     @property
     def under_way(self) -> bool:
-        """Whether it is in the middle of an operation of its present formation, or of one that is to be."""
+        """Whether it is in the middle of an operation of its present communicator, or of one that is to be."""
         return bool(self.waiting) or any(number == self.number for number, _, _ in self.open)
 
     def completed(self) -> Counts:
@@ -86,12 +86,12 @@ class Left:
 
 @dataclass(frozen=True, eq=False)
 class Brought:
-    """Tell the other tasks of the formation what a member of this task brought."""
+    """Tell the other tasks of the communicator what a member of this task brought."""
 
-    formation: Formation
+    communicator: Communicator
     rank: int
     key: tuple[int, int]
-    offer: Offer
+    contribution: Contribution
 
 
 Instruction = Joined | Left | Brought
@@ -104,17 +104,17 @@ class Group:
         self.key = key
         self._draw = draw
         self.size = 0
-        self.seats: dict[str, Seat] = {}
+        self.members: dict[str, Member] = {}
         """The members of this task."""
         self._joined: dict[str, int] = {}
         """The number that each member, here or elsewhere, has joined with."""
-        self.formation: Formation | None = None
-        self._past: Formation | None = None
-        """The last formation that somebody has left, and was not lost to."""
+        self.communicator: Communicator | None = None
+        self._past: Communicator | None = None
+        """The last communicator that somebody has left, and was not lost to."""
         self._gone: set[str] = set()
         """Its members that have left since: all that they had to tell came before."""
         self._ended: Mapping[str, int] = {}
-        """What the members of the last formation that has ended had joined with."""
+        """What the members of the last communicator that has ended had joined with."""
         self._early: list[Callable[[], list[Instruction] | None]] = []
         """What came before the group was formed."""
         self.last_seen: dict[str, tuple[int, int]] = {}
@@ -125,7 +125,7 @@ class Group:
     def joined(self, member: str, number: int, size: int) -> list[Instruction]:
         """A member of another task has joined; where it takes the group for another size the members here fail."""
         if number in (self._joined.get(member), self._ended.get(member)):
-            return []  # Tasks that meet say again who has joined, and may not know yet that the formation has ended.
+            return []  # Tasks that meet say again who has joined, and may not know yet that the communicator has ended.
         found: list[Instruction] = []
         try:
             self._check_size(member, size)
@@ -135,9 +135,9 @@ class Group:
             found += self._form()
             found += self._hear_early()
         except errors.InvalidArgumentError as error:
-            for other, seat in self.seats.items():
+            for other, state in self.members.items():
                 found += self.leave(other, error)
-                seat.reason = error
+                state.reason = error
         return found
 
     def has_joined(self, member: str, number: int) -> bool:
@@ -163,7 +163,7 @@ class Group:
     ) -> list[Instruction]:
         """A member has left; `error` is what that means to the others, None where it had nothing under way."""
         if self._joined.get(member) == number:
-            if error is None and self.formation is None:
+            if error is None and self.communicator is None:
                 self._keep(lambda: self.left(member, number, None, completed))
                 return []  # It has seen the group formed, so what forms it is on its way here.
             return self._out(member, error, completed)
@@ -175,13 +175,13 @@ class Group:
     def lost(self, task: str, error: errors.OpError) -> list[Instruction]:
         """A task is gone, with its members."""
         found: list[Instruction] = []
-        for member in [m for m in self._joined if task_of(m) == task and m not in self.seats]:
+        for member in [m for m in self._joined if task_of(m) == task and m not in self.members]:
             found += self._out(member, error)
-        # It has lost this task, too: who has joined by its word when they meet again is in no ended formation.
+        # It has lost this task, too: who has joined by its word when they meet again is in no ended communicator.
         self._ended = {m: number for m, number in self._ended.items() if task_of(m) != task}
         past = self._past
         if past is not None and any(
-            task_of(m) == task and m not in self.seats and m not in self._gone for m in past.members
+            task_of(m) == task and m not in self.members and m not in self._gone for m in past.members
         ):
             past.final = {}
             _fail(past, error)
@@ -193,60 +193,60 @@ class Group:
         Where it is None and an operation is under way all the same, those who wait for this member have to know. So who
         leaves quietly has seen the group formed.
         """
-        seat = self.seats.get(member)
-        if seat is None:
+        state = self.members.get(member)
+        if state is None:
             return []
-        completed = seat.completed()
-        if error is None and seat.under_way:
+        completed = state.completed()
+        if error is None and state.under_way:
             text = f"{member} has left the group {self.group}: its session was closed in the middle of an operation."
             error = errors.AbortedError(None, None, text)
-        seat.open.clear()
-        seat.owed = None
-        seat.past = 0, {}
-        if not seat.number:
+        state.open.clear()
+        state.owed = None
+        state.past = 0, {}
+        if not state.number:
             return []
-        found: list[Instruction] = [Left(member, seat.number, error, completed)]
-        self._unseat(seat)
+        found: list[Instruction] = [Left(member, state.number, error, completed)]
+        self._reset(state)
         return found + self._out(member, error, completed)
 
     @staticmethod
-    def _unseat(seat: Seat) -> None:
-        seat.number = 0
-        seat.counts = {}
-        seat.waiting.clear()
+    def _reset(state: Member) -> None:
+        state.number = 0
+        state.counts = {}
+        state.waiting.clear()
 
     def _out(
         self, member: str, error: errors.OpError | None, completed: Mapping[int, int] | None = None
     ) -> list[Instruction]:
-        """Takes a member out, which ends the formation that it was in: its other members have to join again."""
-        formation, self.formation = self.formation, None
+        """Takes a member out, which ends the communicator that it was in: its other members have to join again."""
+        communicator, self.communicator = self.communicator, None
         found: list[Instruction] = []
-        if formation is None:
+        if communicator is None:
             self._joined.pop(member, None)
-            if error is not None and completed is not None and member not in self.seats:
-                for other, seat in self.seats.items():
-                    if seat.number:
+            if error is not None and completed is not None and member not in self.members:
+                for other, state in self.members.items():
+                    if state.number:
                         found += self.leave(other, error)
-                        seat.reason = error
+                        state.reason = error
         else:
             self._joined.clear()
-            self._ended = formation.joined
+            self._ended = communicator.joined
             reason = error or errors.AbortedError(
                 None, None, f"{member} has left the group {self.group}: its session was closed."
             )
             if completed is not None:
-                formation.final = dict(completed)
-                self._past, self._gone = formation, {member}
-            _fail(formation, reason)
-            for other, seat in self.seats.items():
-                if other != member and seat.number:
-                    own = {} if completed is None else seat.completed()
-                    told = own | {i: max(own.get(i, 0), count) for i, count in formation.final.items()}
-                    found.append(Left(other, seat.number, error, told))
-                    seat.owed = None if member in self.seats else error  # Its client has seen the error.
-                    seat.reason = reason
-                    seat.past = (seat.number, seat.counts) if error is None else (0, {})
-                    self._unseat(seat)
+                communicator.final = dict(completed)
+                self._past, self._gone = communicator, {member}
+            _fail(communicator, reason)
+            for other, state in self.members.items():
+                if other != member and state.number:
+                    own = {} if completed is None else state.completed()
+                    told = own | {i: max(own.get(i, 0), count) for i, count in communicator.final.items()}
+                    found.append(Left(other, state.number, error, told))
+                    state.owed = None if member in self.members else error  # Its client has seen the error.
+                    state.reason = reason
+                    state.past = (state.number, state.counts) if error is None else (0, {})
+                    self._reset(state)
         if not self._joined:
             self.size = 0
         return found
@@ -263,18 +263,20 @@ class Group:
         members = tuple(sorted(self._joined, key=_place))
         text = "|".join(f"{m} {self._joined[m]}" for m in members)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-        self.formation = formation = Formation(int.from_bytes(digest, "little"), members, dict(self._joined))
+        self.communicator = communicator = Communicator(
+            int.from_bytes(digest, "little"), members, dict(self._joined)
+        )
         found: list[Instruction] = []
-        for member, seat in self.seats.items():
-            for key, offer in seat.waiting.items():
-                found += self._bring(formation, member, seat.number, key, offer)
-            seat.waiting.clear()
+        for member, state in self.members.items():
+            for key, contribution in state.waiting.items():
+                found += self._bring(communicator, member, state.number, key, contribution)
+            state.waiting.clear()
         return found
 
     def _hear_early(self) -> list[Instruction]:
         """Takes what came before the group was formed, where it is."""
         found: list[Instruction] = []
-        if self.formation is not None:
+        if self.communicator is not None:
             early, self._early = self._early, []
             for event in early:
                 found += event() or ()
@@ -283,85 +285,96 @@ class Group:
     # ---- rounds ---------------------------------------------------------------------------------------------------
 
     def begin(
-        self, member: str, size: int, instance: int, offer: Offer
-    ) -> tuple[Ticket, Sequence[Instruction]]:
+        self, member: str, size: int, instance: int, contribution: Contribution
+    ) -> tuple[Handle, Sequence[Instruction]]:
         """A member of this task begins an operation, with what it brings; raises the error that it owes from before."""
-        seat = self.seats.get(member) or self.seats.setdefault(member, Seat())
-        if seat.owed is not None:
-            owed, seat.owed = seat.owed, None
+        state = self.members.get(member) or self.members.setdefault(member, Member())
+        if state.owed is not None:
+            owed, state.owed = state.owed, None
             raise type(owed)(None, None, owed.message)
-        past, (number, counts) = self._past, seat.past
+        past, (number, counts) = self._past, state.past
         key = instance, counts.get(instance, 0)
         if past is not None and past.joined.get(member) == number and past.holds(key):
             counts[instance] = key[1] + 1
-            return (number, *key), self._bring(past, member, number, key, offer)
+            return (number, *key), self._bring(past, member, number, key, contribution)
         found: list[Instruction] = []
-        if seat.number and size != self.size and not seat.open and not seat.waiting:
+        if state.number and size != self.size and not state.open and not state.waiting:
             found += self.leave(member, None)  # The key is used anew.
         self._check_size(member, size)
-        if not seat.number:
-            seat.past = 0, {}
-            seat.number = self._joined[member] = self._draw()
-            found.append(Joined(member, seat.number, size))
+        if not state.number:
+            state.past = 0, {}
+            state.number = self._joined[member] = self._draw()
+            found.append(Joined(member, state.number, size))
             found += self._form()
-        key = instance, seat.counts.get(instance, 0)
-        seat.counts[instance] = key[1] + 1
-        if self.formation is None:
-            seat.waiting[key] = offer
+        key = instance, state.counts.get(instance, 0)
+        state.counts[instance] = key[1] + 1
+        if self.communicator is None:
+            state.waiting[key] = contribution
         else:
-            found += self._bring(self.formation, member, seat.number, key, offer)
-        ticket = (seat.number, *key)
-        return ticket, found + self._hear_early()
+            found += self._bring(self.communicator, member, state.number, key, contribution)
+        handle = (state.number, *key)
+        return handle, found + self._hear_early()
 
     def _bring(
-        self, formation: Formation, member: str, number: int, key: tuple[int, int], offer: Offer
+        self,
+        communicator: Communicator,
+        member: str,
+        number: int,
+        key: tuple[int, int],
+        contribution: Contribution,
     ) -> list[Instruction]:
-        rank = formation.ranks[member]
-        self._add(formation, rank, key, offer)
-        self.seats[member].open[(number, *key)] = formation, formation.rounds[key]
-        return [Brought(formation, rank, key, offer)]
+        rank = communicator.ranks[member]
+        self._add(communicator, rank, key, contribution)
+        self.members[member].open[(number, *key)] = communicator, communicator.rounds[key]
+        return [Brought(communicator, rank, key, contribution)]
 
-    def _add(self, formation: Formation, rank: int, key: tuple[int, int], offer: Offer) -> None:
-        round_ = self._round(formation, key)
-        for other_rank, other in round_.offers.items():
-            if offer.unlike(other) and not round_.unfit:
+    def _add(
+        self, communicator: Communicator, rank: int, key: tuple[int, int], contribution: Contribution
+    ) -> None:
+        round_ = self._round(communicator, key)
+        for other_rank, other in round_.contributions.items():
+            if contribution.unlike(other) and not round_.unfit:
                 round_.unfit = True
-                (low, a), (high, b) = sorted([(rank, offer), (other_rank, other)], key=lambda pair: pair[0])
+                (low, a), (high, b) = sorted(
+                    [(rank, contribution), (other_rank, other)], key=lambda pair: pair[0]
+                )
                 round_.error = errors.InvalidArgumentError(
                     None, None,
                     f"The members of the group {self.group} do not bring the same to the instance {key[0]}: "
-                    f"{formation.members[low]} has {a}, {formation.members[high]} has {b}.",
+                    f"{communicator.members[low]} has {a}, {communicator.members[high]} has {b}.",
                 )  # fmt: skip
-        round_.offers[rank] = offer
-        self.last_seen[formation.members[rank]] = key
+        round_.contributions[rank] = contribution
+        self.last_seen[communicator.members[rank]] = key
 
-    def brought(self, formation: int, rank: int, key: tuple[int, int], offer: Offer) -> None:
+    def brought(self, communicator: int, rank: int, key: tuple[int, int], contribution: Contribution) -> None:
         """A member of another task has brought its value."""
-        current = self._current(formation, rank, key, lambda: self.brought(formation, rank, key, offer))
+        current = self._current(
+            communicator, rank, key, lambda: self.brought(communicator, rank, key, contribution)
+        )
         if current is not None:
-            self._add(current, rank, key, offer)
+            self._add(current, rank, key, contribution)
 
-    def reduced(self, formation: int, rank: int, key: tuple[int, int], share: Any) -> None:
+    def reduced(self, communicator: int, rank: int, key: tuple[int, int], share: Any) -> None:
         """A member of another task has reduced its share of a value."""
-        current = self._current(formation, rank, key, lambda: self.reduced(formation, rank, key, share))
+        current = self._current(communicator, rank, key, lambda: self.reduced(communicator, rank, key, share))
         if current is not None:
             self._round(current, key).reduced[rank] = share
 
-    def taken(self, formation: int, rank: int, key: tuple[int, int]) -> None:
+    def taken(self, communicator: int, rank: int, key: tuple[int, int]) -> None:
         """A member of another task needs the memory of a round no more."""
-        current = self._current(formation, rank, key, lambda: self.taken(formation, rank, key))
+        current = self._current(communicator, rank, key, lambda: self.taken(communicator, rank, key))
         if current is not None:
             self._round(current, key).taken.add(rank)
 
     def _current(
         self, number: int, rank: int, key: tuple[int, int], event: Callable[[], None]
-    ) -> Formation | None:
-        """The formation of that number, where the round goes on; where there is none yet the event is kept."""
-        for known in (self.formation, self._past):
+    ) -> Communicator | None:
+        """The communicator of that number, where the round goes on; where there is none yet the event is kept."""
+        for known in (self.communicator, self._past):
             if known is not None and known.number == number:
-                fits = rank < len(known.members) and (known is self.formation or known.holds(key))
+                fits = rank < len(known.members) and (known is self.communicator or known.holds(key))
                 return known if fits else None
-        if self.formation is None:
+        if self.communicator is None:
             self._keep(event)
         return None
 
@@ -370,37 +383,37 @@ class Group:
         self._early = [*self._early[1 - MOST_EARLY :], event]
 
     @staticmethod
-    def _round(formation: Formation, key: tuple[int, int]) -> Round:
-        found = formation.rounds.get(key)
+    def _round(communicator: Communicator, key: tuple[int, int]) -> Round:
+        found = communicator.rounds.get(key)
         if found is None:
-            found = formation.rounds[key] = Round(key)
+            found = communicator.rounds[key] = Round(key)
         return found
 
-    def round_of(self, member: str, ticket: Ticket) -> tuple[Formation, Round] | None:
-        """The round that a ticket is for, which may have an error; None where the group is not formed yet."""
-        seat = self.seats[member]
-        found = seat.open.get(ticket)
-        if found is None and seat.number != ticket[0]:
-            seat.owed = None
+    def round_of(self, member: str, handle: Handle) -> tuple[Communicator, Round] | None:
+        """The round that a handle is for, which may have an error; None where the group is not formed yet."""
+        state = self.members[member]
+        found = state.open.get(handle)
+        if found is None and state.number != handle[0]:
+            state.owed = None
             text = f"{member} is in the group {self.group} no more: an operation of it failed. Run it again."
-            raise seat.reason or errors.AbortedError(None, None, text)
+            raise state.reason or errors.AbortedError(None, None, text)
         return found
 
-    def end(self, member: str, ticket: Ticket) -> None:
+    def end(self, member: str, handle: Handle) -> None:
         """A member of this task has its result."""
-        formation, round_ = self.seats[member].open.pop(ticket)
-        round_.ended.add(formation.ranks[member])
-        if len(round_.ended) == sum(m in formation.ranks for m in self.seats):
-            formation.rounds.pop(round_.key, None)
+        communicator, round_ = self.members[member].open.pop(handle)
+        round_.ended.add(communicator.ranks[member])
+        if len(round_.ended) == sum(m in communicator.ranks for m in self.members):
+            communicator.rounds.pop(round_.key, None)
 
     # ---- in words -------------------------------------------------------------------------------------------------
 
     def awaited(
-        self, member: str, ticket: Ticket, done: Callable[[Round], Collection[int]], tasks: Sequence[str]
+        self, member: str, handle: Handle, done: Callable[[Round], Collection[int]], tasks: Sequence[str]
     ) -> str:
         """Who is missing in a member's round, and what was heard of them last; `tasks` are those of the cluster."""
-        formation, round_ = self.seats[member].open.get(ticket, (None, None))
-        if formation is None:
+        communicator, round_ = self.members[member].open.get(handle, (None, None))
+        if communicator is None:
             here = sorted(self._joined, key=_place)
             others = sorted(set(tasks) - {task_of(m) for m in here}, key=_place)
             jobs = {DeviceSpec.from_string(m).job for m in here}
@@ -415,21 +428,21 @@ class Group:
                 f"{', '.join(here) or 'none'}" + (f". {'; '.join(seen)}" if seen else "")
             )
         came = set() if round_ is None else set(done(round_))
-        missing_members = [m for rank, m in enumerate(formation.members) if rank not in came]
+        missing_members = [m for rank, m in enumerate(communicator.members) if rank not in came]
         told = ", ".join(f"{m} ({self._last(m)})" for m in missing_members)
-        return f"{len(missing_members)} of {len(formation.members)} members at {_step(ticket[1:])}: {told}"
+        return f"{len(missing_members)} of {len(communicator.members)} members at {_step(handle[1:])}: {told}"
 
     def _last(self, member: str) -> str:
         key = self.last_seen.get(member)
         return "not heard of" if key is None else f"last heard of at {_step(key)}"
 
 
-def _fail(formation: Formation, error: errors.OpError) -> None:
-    """Ends the rounds of a formation that has ended, but for those that are completed all the same."""
-    for key, round_ in list(formation.rounds.items()):
-        if not formation.holds(key):
+def _fail(communicator: Communicator, error: errors.OpError) -> None:
+    """Ends the rounds of a communicator that has ended, but for those that are completed all the same."""
+    for key, round_ in list(communicator.rounds.items()):
+        if not communicator.holds(key):
             round_.error = round_.error or error
-            del formation.rounds[key]
+            del communicator.rounds[key]
 
 
 def _step(key: tuple[int, int]) -> str:

@@ -1,6 +1,6 @@
 """What a collective consists of: what members bring, the rounds in which they do, and the members that do so together.
 
-Nothing here knows how a group comes about or ends: that is the state machine of kernels/collective_groups.
+Nothing here knows how a group comes about or ends: that is the state machine of groups.py.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def share_of(length: int, rank: int, size: int) -> slice:
 
 
 @dataclass(eq=False, slots=True)
-class Offer:
+class Contribution:
     """What a member brings to a round.
 
     terms: the operation and its options, in words. whole: the value, flat; or, of a member whose memory cannot be read
@@ -61,7 +61,7 @@ class Offer:
         """What a rank of this task reduces of it."""
         return self.whole[place] if self.parts is None else self.parts[rank]
 
-    def unlike(self, other: Offer) -> bool:
+    def unlike(self, other: Contribution) -> bool:
         """Whether the two cannot be in one round."""
         if self.terms == other.terms and self.dtype == other.dtype and self.shape == other.shape:
             return False
@@ -82,10 +82,10 @@ class Round:
 
     key: tuple[int, int]
     """The key of the instance, and a count."""
-    offers: dict[int, Offer] = field(default_factory=dict)
+    contributions: dict[int, Contribution] = field(default_factory=dict)
     """By rank."""
     reduced: dict[int, Any] = field(default_factory=dict)
-    """The part that each rank has reduced; None where it is in the memory of its offer."""
+    """The part that each rank has reduced; None if it is in the memory of its contribution."""
     taken: set[int] = field(default_factory=set)
     """The ranks that read no memory of others any more."""
     ended: set[int] = field(default_factory=set)
@@ -95,7 +95,7 @@ class Round:
     error: errors.OpError | None = None
 
 
-Ticket = tuple[int, int, int]
+Handle = tuple[int, int, int]
 """The number that a member had joined with, the key of the instance, the count."""
 
 
@@ -104,7 +104,7 @@ Counts = dict[int, int]
 
 
 @dataclass(eq=False)
-class Formation:
+class Communicator:
     """A group whose members are known, in their order; `number` names it.
 
     joined: what each member joined with. final: once one has left, how many rounds are completed all the same.

@@ -279,7 +279,7 @@ COLLECTIVE_SECONDS: Final = 1800.0
 
 Guard: tests/collectives/test_how_often.py::test_a_collective_waits_longer_than_a_slow_member_needs_and_not_for_hours
 """
-MEETING_SLICE_SECONDS: Final = 0.5
+PROGRESS_SLICE_SECONDS: Final = 0.5
 """How often a thread that waits for other members looks at the time.
 
 Guard: tests/collectives/test_how_often.py::test_who_reads_for_all_does_so_for_a_moment_at_a_time

@@ -45,7 +45,7 @@ class CollectiveService(Protocol):
     def begin(self, run: Any, call: Any, value: Any = None, extra: Any = None) -> Any:
         """Hands in a member's value; returns the object that `end` takes."""
 
-    def end(self, run: Any, call: Any, ticket: Any) -> Any:
+    def end(self, run: Any, call: Any, handle: Any) -> Any:
         """The result, once all members have handed in their values."""
 
     def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:

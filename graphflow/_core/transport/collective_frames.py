@@ -21,7 +21,7 @@ import numpy as np
 from graphflow._core.transport.tensors import NUMBER_OF, NUMPY_OF, BadMessage, Buffer
 
 _HEAD: Final = struct.Struct("<BBBBHHqqQQqQ")
-"""What, where, dtype, rank of the value, rank of the member, bytes of text, group, instance, count, formation, rows,
+"""What, where, dtype, rank of the value, rank of the member, bytes of text, group, instance, count, communicator, rows,
 length of the value."""
 _MOST_AXES: Final = 64
 _FLOAT: Final = np.dtype(np.float32)
@@ -30,7 +30,7 @@ _FLOAT: Final = np.dtype(np.float32)
 class What(IntEnum):
     """The kinds of frames."""
 
-    OFFER = 1
+    CONTRIBUTION = 1
     REDUCED = 2
     TAKEN = 3
 
@@ -55,7 +55,7 @@ class Frame(NamedTuple):
     group: int
     instance: int
     round: int
-    formation: int
+    communicator: int
     rank: int
     where: Where = Where.NOWHERE
     dtype: Any = _FLOAT
@@ -71,7 +71,7 @@ class Frame(NamedTuple):
         text = _text(self.terms, self.name)
         head = _HEAD.pack(
             self.what, self.where, NUMBER_OF[self.dtype], len(self.shape), self.rank, len(text), self.group,
-            self.instance, self.round, self.formation, self.rows, self.length,
+            self.instance, self.round, self.communicator, self.rows, self.length,
         )  # fmt: skip
         axes = struct.pack(f"<{len(self.shape)}Q", *self.shape) if self.shape else b""
         return b"".join((head, axes, text, self.payload))
@@ -81,7 +81,7 @@ class Frame(NamedTuple):
         """The frame that these bytes hold; BadMessage if they hold none."""
         if len(data) < _HEAD.size:
             raise BadMessage("A frame of a collective is too short.")
-        what, where, number, axes, rank, texts, group, instance, round_, formation, rows, length = (
+        what, where, number, axes, rank, texts, group, instance, round_, communicator, rows, length = (
             _HEAD.unpack_from(data)
         )
         begin = _HEAD.size + 8 * axes
@@ -98,7 +98,7 @@ class Frame(NamedTuple):
         shape = struct.unpack_from(f"<{axes}Q", data, _HEAD.size) if axes else ()
         terms, name = _texts(bytes(data[begin:end]))
         return Frame(
-            _WHATS[what], group, instance, round_, formation, rank, _WHERES[where], dtype, shape, terms, name,
+            _WHATS[what], group, instance, round_, communicator, rank, _WHERES[where], dtype, shape, terms, name,
             rows, length, memoryview(data)[end:],
         )  # fmt: skip
 

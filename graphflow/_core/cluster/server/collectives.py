@@ -22,7 +22,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, from_details
 from graphflow._core.collectives.arithmetic import Collectives
 from graphflow._core.collectives.groups import Brought, Joined, Left
-from graphflow._core.collectives.rounds import LARGE, Formation, Offer, share_of
+from graphflow._core.collectives.rounds import LARGE, Communicator, Contribution, share_of
 from graphflow._core.common.timeouts import (
     COLLECTIVE_TRIM_SECONDS,
     MEMBER_BUSY_SECONDS,
@@ -62,7 +62,7 @@ class CollectiveLink:
         self._listener = Listener(local_channels)
         self._channels: dict[str, LocalChannel] = {}
         self._partners: dict[str, PartnerMemory] = {}
-        self._others: dict[Formation, tuple[str, ...]] = {}
+        self._others: dict[Communicator, tuple[str, ...]] = {}
         self._epoll: Any = None
         self._wake = -1
         self._ready: list[int] = []
@@ -101,52 +101,57 @@ class CollectiveLink:
     def _memory_details(self) -> dict[str, Any]:
         return {"memory": dict(self._memory.address)}
 
-    def _other_tasks(self, formation: Formation) -> tuple[str, ...]:
-        found = self._others.get(formation)
+    def _other_tasks(self, communicator: Communicator) -> tuple[str, ...]:
+        found = self._others.get(communicator)
         if found is None:
-            self._others = {formation: ()} if len(self._others) > _MOST_EVENTS else self._others
-            found = self._others[formation] = tuple(
-                sorted({task_of(m) for m in formation.members} - {self._task})
+            self._others = {communicator: ()} if len(self._others) > _MOST_EVENTS else self._others
+            found = self._others[communicator] = tuple(
+                sorted({task_of(m) for m in communicator.members} - {self._task})
             )
         return found
 
-    def offer(self, key: int, what: Brought) -> None:
-        """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
-        offer, formation = what.offer, what.formation
-        whole = offer.whole
+    def contribute(self, key: int, what: Brought) -> None:
+        """Gives the other tasks of a communicator what a member brought: all, or shares of what a task cannot read."""
+        contribution, communicator = what.contribution, what.communicator
+        whole = contribution.whole
         frame = Frame(
-            What.OFFER, key, *what.key, formation.number, what.rank, Where.HERE, offer.dtype, offer.shape,
-            offer.terms, offer.name, offer.rows if offer.fixed else ~offer.rows, whole.nbytes,
+            What.CONTRIBUTION, key, *what.key, communicator.number, what.rank, Where.HERE,
+            contribution.dtype, contribution.shape, contribution.terms, contribution.name,
+            contribution.rows if contribution.fixed else ~contribution.rows, whole.nbytes,
         )  # fmt: skip
         if whole.nbytes < LARGE:
             small = frame._replace(payload=whole.tobytes()).encode()
-            for task in self._other_tasks(formation):
+            for task in self._other_tasks(communicator):
                 self._send(task, small)
             return
-        for task in self._other_tasks(formation):
+        for task in self._other_tasks(communicator):
             handle = self._memory.pin(whole, task) if task in self._partners else None
             if handle is not None:
                 self._send(task, frame._replace(where=Where.SHARED, payload=handle).encode())
                 continue
             ranks = (
-                [r for r, m in enumerate(formation.members) if task_of(m) == task] if offer.in_shares else []
+                [r for r, m in enumerate(communicator.members) if task_of(m) == task]
+                if contribution.in_shares
+                else []
             )
             beside = frame._replace(where=Where.BESIDE, payload=struct.pack(f"<{len(ranks)}H", *ranks))
-            places = [share_of(len(whole), r, len(formation.members)) for r in ranks]
+            places = [share_of(len(whole), r, len(communicator.members)) for r in ranks]
             self._send(task, beside.encode(), [whole[place] for place in places] or [whole])
 
-    def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:
-        """Tells the other tasks of a formation that a share is reduced, and gives it to those that need it."""
-        for task in self._other_tasks(formation):
+    def reduced(
+        self, key: int, communicator: Communicator, rank: int, round_: tuple[int, int], share: Any
+    ) -> None:
+        """Tells the other tasks of a communicator that a share is reduced, and gives it to those that need it."""
+        for task in self._other_tasks(communicator):
             shared = task in self._partners
             where = Where.NOWHERE if shared else Where.BESIDE
-            frame = Frame(What.REDUCED, key, *round_, formation.number, rank, where).encode()
+            frame = Frame(What.REDUCED, key, *round_, communicator.number, rank, where).encode()
             self._send(task, frame, () if shared else (share,))
 
-    def taken(self, key: int, formation: Formation, rank: int, round_: tuple[int, int]) -> None:
-        """Tells the other tasks of a formation that memory of theirs is not read any more."""
-        frame = Frame(What.TAKEN, key, *round_, formation.number, rank).encode()
-        for task in self._other_tasks(formation):
+    def taken(self, key: int, communicator: Communicator, rank: int, round_: tuple[int, int]) -> None:
+        """Tells the other tasks of a communicator that memory of theirs is not read any more."""
+        frame = Frame(What.TAKEN, key, *round_, communicator.number, rank).encode()
+        for task in self._other_tasks(communicator):
             self._send(task, frame)
 
     def _send(self, task: str, frame: bytes, values: Sequence[Any] = ()) -> None:
@@ -323,17 +328,21 @@ class CollectiveLink:
 
     def _frame(self, task: str, data: Any, values: Sequence[Any]) -> None:
         frame = Frame.decode(data)
-        key, formation, rank = (frame.instance, frame.round), frame.formation, frame.rank
-        if frame.what is What.OFFER:
+        key, communicator, rank = (frame.instance, frame.round), frame.communicator, frame.rank
+        if frame.what is What.CONTRIBUTION:
             whole, parts = self._value(task, frame, values)
             fixed, rows = frame.rows >= 0, max(frame.rows, ~frame.rows)
-            offer = Offer(frame.terms, frame.name, frame.dtype, frame.shape, whole, parts, rows, fixed)
-            self.collectives.heard(frame.group, lambda group: group.brought(formation, rank, key, offer))
+            contribution = Contribution(
+                frame.terms, frame.name, frame.dtype, frame.shape, whole, parts, rows, fixed
+            )
+            self.collectives.heard(
+                frame.group, lambda group: group.brought(communicator, rank, key, contribution)
+            )
         elif frame.what is What.REDUCED:
             share = values[0] if frame.where is Where.BESIDE else None
-            self.collectives.heard(frame.group, lambda group: group.reduced(formation, rank, key, share))
+            self.collectives.heard(frame.group, lambda group: group.reduced(communicator, rank, key, share))
         else:
-            self.collectives.heard(frame.group, lambda group: group.taken(formation, rank, key))
+            self.collectives.heard(frame.group, lambda group: group.taken(communicator, rank, key))
 
     def _value(self, task: str, frame: Frame, values: Sequence[Any]) -> tuple[Any, Mapping[int, Any] | None]:
         """The value that a frame tells of, flat, or the shares of it by rank."""

@@ -89,7 +89,7 @@ class Subgraphs:
         peers = self._links.peers
         parts = read_parts(message, self._links.task, peers, runner)
         if found:
-            self._take_seats(owner, found)
+            self._take_members(owner, found)
         partners = peers.keys() & set(message.details.get("partners") or ())
         for peer in [peers[task] for task in partners]:
             if peer.left and not peer.greeted:  # It may be there again.
@@ -124,7 +124,7 @@ class Subgraphs:
             del self._members[member]
         self._groups.collectives.quit(members, given_up)
 
-    def _take_seats(self, owner: Owner, members: Collection[tuple[int, str]]) -> None:
+    def _take_members(self, owner: Owner, members: Collection[tuple[int, str]]) -> None:
         """Members take part for a session from now on; if they did for another one, that one is through with them."""
         self._quit([m for m in members if self._members.get(m, owner) != owner], True)
         self._members.update(dict.fromkeys(members, owner))

@@ -57,8 +57,8 @@ def _begin(node: Node) -> Kernel:
 def _end(node: Node) -> Kernel:
     call = _call(node)
 
-    def end(run: Any, ticket: Any) -> Any:
-        number, key, count = ticket.tolist()
+    def end(run: Any, handle: Any) -> Any:
+        number, key, count = handle.tolist()
         return _collectives(run).end(run, call, (number, key, count))
 
     return end

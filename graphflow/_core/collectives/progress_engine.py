@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from graphflow._core.collectives.groups import Brought, Joined, Left
-from graphflow._core.collectives.rounds import Formation
-from graphflow._core.common.timeouts import MEETING_SLICE_SECONDS
+from graphflow._core.collectives.rounds import Communicator
+from graphflow._core.common.timeouts import PROGRESS_SLICE_SECONDS
 
 
 class Link(Protocol):
@@ -26,16 +26,18 @@ class Link(Protocol):
         """Tells every task who has joined or left a group."""
         ...
 
-    def offer(self, key: int, what: Brought) -> None:
-        """Gives the other tasks of a formation what a member brought: to each all, or of what it cannot read shares."""
+    def contribute(self, key: int, what: Brought) -> None:
+        """Gives the other tasks of a communicator what a member brought: all, or shares of what a task cannot read."""
         ...
 
-    def reduced(self, key: int, formation: Formation, rank: int, round_: tuple[int, int], share: Any) -> None:
-        """Tells the other tasks of a formation that a share is reduced, and gives it to those that need it."""
+    def reduced(
+        self, key: int, communicator: Communicator, rank: int, round_: tuple[int, int], share: Any
+    ) -> None:
+        """Tells the other tasks of a communicator that a share is reduced, and gives it to those that need it."""
         ...
 
-    def taken(self, key: int, formation: Formation, rank: int, round_: tuple[int, int]) -> None:
-        """Tells the other tasks of a formation that memory of theirs is not read any more."""
+    def taken(self, key: int, communicator: Communicator, rank: int, round_: tuple[int, int]) -> None:
+        """Tells the other tasks of a communicator that memory of theirs is not read any more."""
         ...
 
     def look(self, seconds: float) -> None:
@@ -61,7 +63,7 @@ class Link(Protocol):
         ...
 
 
-class Meeting:
+class ProgressEngine:
     """The condition on which the members of a process wait; one of those that wait reads for all of them."""
 
     def __init__(self) -> None:
@@ -70,7 +72,7 @@ class Meeting:
         self._others = threading.Condition(self._lock)
         self._led = False
 
-    def __enter__(self) -> Meeting:
+    def __enter__(self) -> ProgressEngine:
         self._lock.acquire()
         return self
 
@@ -79,7 +81,7 @@ class Meeting:
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits for something to come, for a short time at most; the lock is held, but not meanwhile."""
-        seconds = MEETING_SLICE_SECONDS if timeout is None else min(timeout, MEETING_SLICE_SECONDS)
+        seconds = PROGRESS_SLICE_SECONDS if timeout is None else min(timeout, PROGRESS_SLICE_SECONDS)
         link = self.link
         if link is None or self._led or not link.looks:
             return self._others.wait(seconds)
