@@ -16,7 +16,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
-from graphflow._core.checkpoint.handover import given
+from graphflow._core.checkpoint.donation import donated
 from graphflow._core.checkpoint.layout import (
     BLOCK,
     SUFFIX,
@@ -174,10 +174,10 @@ class CheckpointData:
 
     # ---- values ---------------------------------------------------------------------------------------------------
 
-    def read(self, wanted: Sequence[tuple[str, Region | None]], give: Collection[int] = ()) -> list[Any]:
+    def read(self, wanted: Sequence[tuple[str, Region | None]], donate: Collection[int] = ()) -> list[Any]:
         """The arrays of tensors, or of regions of them, after the checksums of all that they are read from.
 
-        give: the positions of those that are to be given away (checkpoint/handover.py) if they are large.
+        donate: the positions of those whose buffers are donated (checkpoint/donation.py) if they are large.
         NotFoundError if a name or a part of a region is not there, DataLossError if a checksum does not hold.
         """
         self.missing(name for name, _ in wanted)
@@ -188,13 +188,15 @@ class CheckpointData:
             region = whole(records[0].shape) if asked is None else asked
             plans.append((name, region, self._sources(name, region, records)))
             used.update(dict.fromkeys(record for record, _ in plans[-1][2]))
-        gifts = {n: _fresh(plans[n][2]) for n in give}
-        gifts = {n: array for n, array in gifts.items() if array is not None}
-        into = {plans[n][2][0][0]: memoryview(array.reshape(-1).view(np.uint8)) for n, array in gifts.items()}
+        buffers = {n: _fresh(plans[n][2]) for n in donate}
+        buffers = {n: array for n, array in buffers.items() if array is not None}
+        into = {
+            plans[n][2][0][0]: memoryview(array.reshape(-1).view(np.uint8)) for n, array in buffers.items()
+        }
         self.verify(list(used), into)
         try:
             return [
-                given(gifts[n]) if n in gifts else self._assembled(name, region, sources)
+                donated(buffers[n]) if n in buffers else self._assembled(name, region, sources)
                 for n, (name, region, sources) in enumerate(plans)
             ]
         except ValueError as error:

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.checkpoint.handover import taken
+from graphflow._core.checkpoint.donation import take_donated
 from graphflow._core.checkpoint.parallel import copied, copy_into
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims, compatible, text
@@ -108,7 +108,7 @@ class VariableCell:
     def assign(self, value: Any, validate_shape: bool = True) -> None:
         """Sets the value to a copy of `value`; InvalidArgumentError if its shape may not be the variable's.
 
-        The first value is not copied if its maker has given it away (checkpoint/handover.py).
+        The first value is not copied if its buffer is donated (checkpoint/donation.py).
         """
         if validate_shape and not compatible(self.dims, np.shape(value)):
             raise errors.InvalidArgumentError(
@@ -125,7 +125,7 @@ class VariableCell:
                 self._put(old, value)
             else:
                 dtype = self.dtype.as_numpy_dtype
-                fresh = taken(value, dtype)
+                fresh = take_donated(value, dtype)
                 self.value = copied(value, dtype) if fresh is None else fresh
 
     def exchange(self, old: Any, new: Any) -> None:

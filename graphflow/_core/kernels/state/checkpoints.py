@@ -81,14 +81,14 @@ def _restore(node: Node) -> Kernel:
         file.missing(name for name in named if name not in optional)
         empty = {cell.name for cell in run.store.variables() if cell.value is None}
         asked: list[tuple[str, Region | None]] = []
-        give: list[int] = []
+        donate: list[int] = []
         wrong: list[str] = []
         for name, spec, dtype, shape, place in zip(named, _texts(specs), wanted, dims, into, strict=True):
             if name in optional:
                 continue
             full_shape, region = parse_spec(spec) if spec else (file.shape(name), None)
             if place in empty:
-                give.append(len(asked))
+                donate.append(len(asked))
             asked.append((name, region))
             if file.dtype(name) is not dtype:
                 wrong.append(
@@ -103,7 +103,7 @@ def _restore(node: Node) -> Kernel:
             raise errors.InvalidArgumentError(
                 None, None, f"The checkpoint {file.where} does not fit the graph: {'; '.join(wrong)}."
             )
-        arrays = iter(file.read(asked, give))
+        arrays = iter(file.read(asked, donate))
         values = [np.empty(0, np.uint8) if name in optional else next(arrays) for name in named]
         return values[0] if len(values) == 1 else tuple(values)
 

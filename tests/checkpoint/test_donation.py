@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.checkpoint.handover import given, taken
+from graphflow._core.checkpoint.donation import donated, take_donated
 from graphflow._core.checkpoint.reader import CheckpointFile
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint
 from graphflow._core.ops.state.checkpoints import restore_v2
@@ -33,13 +33,13 @@ def prefix(tmp_path: Path) -> str:
 
 def test_a_gift_is_taken_once_and_only_as_it_is() -> None:
     memory = np.arange(6.0)
-    gift = given(memory)
-    assert taken(gift[:3], np.float64) is None
-    assert taken(gift.copy(), np.float64) is None
-    assert taken(gift, np.float32) is None
-    assert taken(memory, np.float64) is None
-    assert taken(gift, np.float64) is memory
-    assert taken(gift, np.float64) is None
+    array = donated(memory)
+    assert take_donated(array[:3], np.float64) is None
+    assert take_donated(array.copy(), np.float64) is None
+    assert take_donated(array, np.float32) is None
+    assert take_donated(memory, np.float64) is None
+    assert take_donated(array, np.float64) is memory
+    assert take_donated(array, np.float64) is None
 
 
 def test_large_first_values_are_not_copied(prefix: str, monkeypatch: pytest.MonkeyPatch) -> None:
