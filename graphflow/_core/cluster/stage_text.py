@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from graphflow._core.graph.devices import short_task
 from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.partition import Partition
-from graphflow._core.plan.stages import Stage, stages
+from graphflow._core.plan.segments import Segment, segments
 
 
 def stage_text(plan: Plan, cut: Partition) -> str:
     """For each task its stages in order: what each receives, computes and sends, and what is fed and fetched."""
-    by_task: dict[str, list[tuple[str, list[Stage]]]] = {}
-    for device, found in stages(cut).items():
+    by_task: dict[str, list[tuple[str, list[Segment]]]] = {}
+    for device, found in segments(cut).items():
         task, _, name = device.rpartition("/device:")
         by_task.setdefault(task, []).append((name, found))
     lines: list[str] = []
@@ -33,7 +33,7 @@ def stage_text(plan: Plan, cut: Partition) -> str:
     return "\n".join(lines)
 
 
-def _lines(stage: Stage, plan: Plan, device: str) -> Iterator[str]:
+def _lines(stage: Segment, plan: Plan, device: str) -> Iterator[str]:
     fed = [name for name in stage.plan.feeds if name in plan.feeds]
     if fed:
         yield f"feed {', '.join(fed)}"

@@ -23,7 +23,7 @@ from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
-from graphflow._core.plan.stages import Key, Stage, cut, stages
+from graphflow._core.plan.segments import Key, Segment, cut, segments
 from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.context import RunContext
@@ -57,10 +57,10 @@ class StagedExecutable(Executable):
         self._pool = pool
         self._borrows = borrows
         self._devices = len(partition.parts)
-        found = stages(partition) if self._devices > 1 else _in_order(partition)
+        found = segments(partition) if self._devices > 1 else _in_order(partition)
         edges: dict[Key, int] = {}
 
-        def part_stage(device: str, stage: Stage) -> PartStage:
+        def part_stage(device: str, stage: Segment) -> PartStage:
             receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
             sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
             runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
@@ -133,7 +133,7 @@ class StagedExecutable(Executable):
         return [runner.executable for runners in self.runners.values() for runner in runners]
 
 
-def _kept(stage: Stage, device: str, stages: Sequence[Stage]) -> frozenset[str]:
+def _kept(stage: Segment, device: str, stages: Sequence[Segment]) -> frozenset[str]:
     """The values of a device's stage that are taken by GPUs: by later stages of its own, or by others'."""
     kept = {name for key, name in stage.sends.items() if name is not None and _is_gpu(key[2])}
     if _is_gpu(device):
@@ -152,7 +152,7 @@ def _one_core() -> AbstractContextManager[None]:
     return single_threaded()
 
 
-def _in_order(partition: Partition) -> Mapping[str, Sequence[Stage]]:
+def _in_order(partition: Partition) -> Mapping[str, Sequence[Segment]]:
     """The stages of a plan for one device."""
     ((device, plan),) = partition.parts.items()
     work = [i for i in plan.instructions if not i.is_prologue]

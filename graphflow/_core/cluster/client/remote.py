@@ -24,7 +24,7 @@ from graphflow._core.plan.encode import PlanWriter
 from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.partition import Partition
 from graphflow._core.plan.passes.collectives import needs_others
-from graphflow._core.plan.stages import Key, Stage, stages
+from graphflow._core.plan.segments import Key, Segment, segments
 from graphflow._core.plan.takings import changes_more
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
@@ -164,7 +164,7 @@ class RemoteExecutable(Executable):
     def _late(self, awaited: Sequence[str]) -> errors.OpError:
         """The error of a run whose deadline has passed: the tasks it waited for, and what is computed there."""
         cut = self._planner.partition(self._plan)
-        found = {d: s for d, s in stages(cut).items() if task_of(d) in awaited}
+        found = {d: s for d, s in segments(cut).items() if task_of(d) in awaited}
         by_stage = [
             (stage.blocks, [i.name for i in stage.plan.instructions]) for s in found.values() for stage in s
         ]
@@ -188,8 +188,8 @@ def _registration(
     plan: Plan, cut: Partition, options: ExecutionOptions, edges: dict[Key, int]
 ) -> tuple[Mapping[str, Any], list[Any]]:
     """The details and arrays of a REGISTER message: for each task its stages, feeds and fetches; numbers the edges."""
-    by_task: dict[str, dict[str, list[Stage]]] = {}
-    for device, found in stages(cut).items():
+    by_task: dict[str, dict[str, list[Segment]]] = {}
+    for device, found in segments(cut).items():
         by_task.setdefault(task_of(device), {})[device] = found
     fetched: dict[str, list[tuple[str, str]]] = {task: [] for task in by_task}
     places = []
@@ -223,7 +223,7 @@ def _registration(
     return {"tasks": tasks, "fetches": places}, arrays
 
 
-def _stage_tree(stage: Stage, writer: PlanWriter, edges: dict[Key, int]) -> Mapping[str, Any]:
+def _stage_tree(stage: Segment, writer: PlanWriter, edges: dict[Key, int]) -> Mapping[str, Any]:
     return {
         "plan": writer.plan(stage.plan),
         "receives": [[edges.setdefault(key, len(edges)), name] for key, name in stage.receives.items()],

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from graphflow._core.plan.ir import Instruction as Operation
-from graphflow._core.plan.stages import Key
+from graphflow._core.plan.segments import Key
 from graphflow._core.runtime.progress import RunStage, SendTensors
 from graphflow._core.runtime.trace import RECEIVES, SENDS, Recorder
 from graphflow.config import DeviceStats, NodeStats, OutputStats, StepStats

@@ -1,12 +1,16 @@
-"""Cuts the parts of a partition into stages: stretches that, once they have begun, wait for nobody.
+"""Cuts the parts of a partition into segments: each is a stretch of a part that, once it has begun, waits for nobody.
 
-Everything gets a number: that of the latest thing it depends on, and one more where it comes from another part. A stage
-is what has one number in one part. A part runs its stages in order, each when what it receives is there, and what it
-sends goes out at its end. So nothing waits in the middle of computing, a stage is an ordinary plan which can become
-compiled, and no two parts can wait for each other: what is received was sent by a stage of a lower number. A small
-value that is not needed before something else from its part waits for that, as a message costs more than it does.
+Every instruction gets a number: that of the latest instruction that it depends on, and one more if that is of another
+part. A segment has all instructions of a part that have one number. A part runs its segments in order, each as soon as
+the values are there that it receives; the values that it sends go out at its end. So nothing waits in the middle of
+computing, and a segment is an ordinary plan that can become compiled. No two parts can wait for each other, since a
+segment of a lower number has sent what is received.
 
-What may wait for other runs (`blocks`) is a stage of its own, which holds no variable and no memory of others.
+A message costs more than a small value does. So a small value waits for something else that its part sends, if nobody
+needs it before.
+
+An instruction that may wait for other runs (`blocks`) is a segment of its own, which holds no variable and no memory of
+others. Variables and constants belong to no segment: each segment has its own copies in its prologue.
 """
 
 from __future__ import annotations
@@ -29,11 +33,11 @@ _SMALL: Final = 64 << 10
 
 
 @dataclass(frozen=True, eq=False)
-class Stage:
+class Segment:
     """A stretch of a part.
 
-    plan: an ordinary plan; its feeds are what the run is fed, what earlier stages of the part computed, and what it
-        receives; its fetches what later stages and sends take and what the run fetches.
+    plan: an ordinary plan; its feeds are what the run is fed, what earlier segments of the part computed, and what it
+        receives; its fetches what later segments and sends take and what the run fetches.
     receives: the value that each edge brings. sends: the value that goes out on each edge, None for a mere signal.
     blocks: it may wait for other runs.
     """
@@ -44,8 +48,8 @@ class Stage:
     blocks: bool
 
 
-def stages(partition: Partition) -> dict[str, list[Stage]]:
-    """The stages of each part, by device, in the order in which they run."""
+def segments(partition: Partition) -> dict[str, list[Segment]]:
+    """The segments of each part, by device, in the order in which they run."""
     numbers = _numbers(partition)
     _send_together(partition, numbers)
     return {device: _cut(part, numbers[device]) for device, part in partition.parts.items()}
@@ -152,7 +156,7 @@ def _is_handle(maker: Instruction, value: str) -> bool:
     return maker.dtypes[maker.outputs.index(value)] is dtypes.resource
 
 
-def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:
+def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Segment]:
     groups: dict[tuple[int, bool], list[Instruction]] = {}
     for i in part.instructions:
         if not i.is_prologue:
@@ -160,34 +164,34 @@ def _cut(part: Plan, numbers: Mapping[str, int]) -> list[Stage]:
     return cut([(key[1], groups[key]) for key in sorted(groups)], part)
 
 
-def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> list[Stage]:
-    """The stages that groups of a part's instructions make, in their order; of each whether it may wait.
+def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> list[Segment]:
+    """The segments that groups of a part's instructions make, in their order; a group says whether it may wait.
 
-    Variables and constants are in no group: each stage gets those it uses. Those that the run fetches come from the
-    last stage, which is added where there are no groups.
+    Variables and constants are in no group: each segment gets those that it uses. Those that the run fetches come from
+    the last segment, which is added if there are no groups.
     """
-    around = {o: i for o, i in producers(part).items() if i.is_prologue}
-    last = tuple(name for name in dict.fromkeys(part.fetches) if name in around)
+    prologue = {o: i for o, i in producers(part).items() if i.is_prologue}
+    last = tuple(name for name in dict.fromkeys(part.fetches) if name in prologue)
     if last and not groups:
         groups = [(False, ())]
     needed = set(part.fetches) - set(last)
-    result: list[Stage] = []
+    result: list[Segment] = []
     for blocks, group in reversed(groups):
-        stage = _stage(group, around, set(part.feeds), needed, () if result else last, blocks)
-        result.insert(0, stage)
-        needed |= set(stage.plan.feeds)
+        segment = _segment(group, prologue, set(part.feeds), needed, () if result else last, blocks)
+        result.insert(0, segment)
+        needed |= set(segment.plan.feeds)
     return result
 
 
-def _stage(
+def _segment(
     group: Sequence[Instruction],
-    around: Mapping[str, Instruction],
+    prologue: Mapping[str, Instruction],
     fed: set[str],
     needed: set[str],
     last: tuple[str, ...],
     blocks: bool,
-) -> Stage:
-    """One stage of these instructions; `needed` is what later stages take, `last` what the run fetches from around."""
+) -> Segment:
+    """One segment. `needed`: what later segments take of it. `last`: what the run fetches of the prologue."""
     written = {name for i in group for name in i.writes()}
     receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == kinds.RECEIVE}
     sends: dict[Key, str | None] = {}
@@ -196,7 +200,7 @@ def _stage(
         if i.type == kinds.SEND:
             value = i.inputs[0] if i.inputs else None
             if value in written:
-                read = _read(i, around[value])
+                read = _read(i, prologue[value])
                 work.append(read)
                 value = read.outputs[0]
             sends[i.attrs["key"]] = value
@@ -209,14 +213,14 @@ def _stage(
     fetches = [o for i in work for o in i.outputs if o in needed and o in made]
     fetches = list(dict.fromkeys([*fetches, *outgoing, *last]))
     taken = dict.fromkeys([*(n for i in work for n in i.free_variables()), *fetches])
-    feeds = tuple(n for n in taken if n not in made and n not in around)
-    used = [around[n] for n in taken if n in around]
+    feeds = tuple(n for n in taken if n not in made and n not in prologue)
+    used = [prologue[n] for n in taken if n in prologue]
     plan = Plan((*used, *work), feeds, tuple(fetches), ())
-    return Stage(plan, receives, sends, blocks)
+    return Segment(plan, receives, sends, blocks)
 
 
 def _read(send: Instruction, variable: Instruction) -> Instruction:
-    """Reads a variable where it is sent, since the same stage writes it."""
+    """Reads a variable where it is sent, since the same segment writes it."""
     return replace(
         variable,
         name=f"{send.name}/read",

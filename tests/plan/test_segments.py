@@ -1,4 +1,4 @@
-"""Protects the cut into stages: nothing waits inside one, parts never wait for each other, numbers stay the same."""
+"""Protects the cut into segments: nothing waits inside one, parts never wait for each other, numbers stay the same."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import graphflow as gf
 from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
 from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.partition import partition
-from graphflow._core.plan.stages import Stage, stages
+from graphflow._core.plan.segments import Segment, segments
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.transport.message import Kind, Message
@@ -51,37 +51,37 @@ def _build(seed: int) -> tuple[Any, list[Any]]:
     return x, [chance.choice(tensors), chance.choice(tensors), *writes, *variables]
 
 
-def _run_stages(session: gf.Session, fetches: Any, feed: dict[Any, Any], chance: random.Random) -> Any:
-    """Runs the stages in any order in which they can: each knows only what it received and what its part has."""
+def _run_segments(session: gf.Session, fetches: Any, feed: dict[Any, Any], chance: random.Random) -> Any:
+    """Runs the segments in any order in which they can: each knows only what it received and what its part has."""
     plan, structure = session.plan(fetches, list(feed))
     cut = partition(plan, session.list_devices()[0].name)
-    cut_stages = stages(cut)
+    cut_segments = segments(cut)
     fed = {t.name: np.asarray(value, t.dtype.as_numpy_dtype) for t, value in feed.items()}
-    values = {device: dict(fed) for device in cut_stages}
+    values = {device: dict(fed) for device in cut_segments}
     sent: dict[Any, Any] = {}
-    left = {device: list(found) for device, found in cut_stages.items()}
+    left = {device: list(found) for device, found in cut_segments.items()}
     while any(left.values()):
         ready = [d for d, found in left.items() if found and sent.keys() >= found[0].receives.keys()]
         assert ready, "parts wait for each other"
         device = chance.choice(ready)
-        stage = left[device].pop(0)
-        _run_stage(session, stage, values[device], sent)
+        segment = left[device].pop(0)
+        _run_segment(session, segment, values[device], sent)
     return structure.rebuild(
         tuple(values[device][name] for name, device in zip(plan.fetches, cut.fetch_devices, strict=True))
     )
 
 
-def _run_stage(session: gf.Session, stage: Stage, values: dict[str, Any], sent: dict[Any, Any]) -> None:
-    values.update({name: sent.pop(key) for key, name in stage.receives.items()})
-    executable = session.store.planner.executable(stage.plan, session.store, ExecutionOptions(seeded=True))
-    results = executable.run(RunContext(session.store), [values[name] for name in stage.plan.feeds])
-    values.update(zip(stage.plan.fetches, results, strict=True))
-    for key, name in stage.sends.items():
+def _run_segment(session: gf.Session, segment: Segment, values: dict[str, Any], sent: dict[Any, Any]) -> None:
+    values.update({name: sent.pop(key) for key, name in segment.receives.items()})
+    executable = session.store.planner.executable(segment.plan, session.store, ExecutionOptions(seeded=True))
+    results = executable.run(RunContext(session.store), [values[name] for name in segment.plan.feeds])
+    values.update(zip(segment.plan.fetches, results, strict=True))
+    for key, name in segment.sends.items():
         sent[key] = True if name is None else values[name]
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_stages_give_what_a_session_gives(seed: int) -> None:
+def test_segments_give_what_a_session_gives(seed: int) -> None:
     found: list[Any] = []
     for staged in (False, True):
         with gf.Graph().as_default():
@@ -91,7 +91,7 @@ def test_stages_give_what_a_session_gives(seed: int) -> None:
                 session.run(gf.global_variables_initializer())
                 for _ in range(2):
                     if staged:
-                        found.append(_run_stages(session, fetches, feed, random.Random(seed)))
+                        found.append(_run_segments(session, fetches, feed, random.Random(seed)))
                     else:
                         found.append(session.run(fetches, feed))
                 found.append(session.run(gf.global_variables()))
@@ -101,14 +101,14 @@ def test_stages_give_what_a_session_gives(seed: int) -> None:
         ]
 
 
-def _stages_of(fetches: Any, feeds: Sequence[Any] = ()) -> dict[str, list[Stage]]:
+def _segments_of(fetches: Any, feeds: Sequence[Any] = ()) -> dict[str, list[Segment]]:
     with gf.Session(config=CONFIG) as session:
         plan, _ = session.plan(fetches, list(feeds))
-        found = stages(partition(plan, session.list_devices()[0].name))
+        found = segments(partition(plan, session.list_devices()[0].name))
     return {device[-5:]: each for device, each in found.items()}
 
 
-def test_a_training_step_is_two_stages_where_the_variables_are_and_one_where_it_computes() -> None:
+def test_a_training_step_is_two_segments_where_the_variables_are_and_one_where_it_computes() -> None:
     with gf.Graph().as_default():
         with gf.device("/cpu:1"):
             weights = [gf.Variable(np.ones((4, 4), np.float32)) for _ in range(3)]
@@ -118,7 +118,7 @@ def test_a_training_step_is_two_stages_where_the_variables_are_and_one_where_it_
             for weight in weights:
                 hidden = gf.tanh(gf.matmul(hidden, weight))
             step = gf.train.GradientDescentOptimizer(0.1).minimize(gf.reduce_sum(hidden))
-        found = _stages_of(step, [x])
+        found = _segments_of(step, [x])
     assert [len(found["CPU:1"]), len(found["CPU:0"])] == [2, 1]
     assert [len(s.receives) for s in found["CPU:1"]] == [0, 3] and len(found["CPU:0"][0].receives) == 3
 
@@ -136,18 +136,18 @@ def test_the_rows_of_a_sparse_gradient_go_with_it_where_they_are_not_just_what_i
             train = gf.train.GradientDescentOptimizer(0.1).minimize(loss)
         with gf.Session(config=CONFIG) as session:
             plan, _ = session.plan(train, [ids])
-            rows, computing = stages(partition(plan, session.list_devices()[0].name)).values()
+            rows, computing = segments(partition(plan, session.list_devices()[0].name)).values()
             session.run(gf.global_variables_initializer())
             session.run(train, {ids: np.reshape([3, 3, 5], [-1, *shape[1:]])})
-    assert [len(stage.sends) for stage in rows] == [1, 0]
-    assert [len(stage.sends) for stage in computing if stage.sends] == [sent]
+    assert [len(segment.sends) for segment in rows] == [1, 0]
+    assert [len(segment.sends) for segment in computing if segment.sends] == [sent]
 
 
-def test_what_may_wait_is_a_stage_of_its_own() -> None:
+def test_what_may_wait_is_a_segment_of_its_own() -> None:
     with gf.Graph().as_default():
         queue = gf.FIFOQueue(2, gf.float32, [[]])
         first, second = queue.dequeue(), queue.dequeue()
-        found = _stages_of([first + 1.0, second * 2.0])["CPU:0"]
+        found = _segments_of([first + 1.0, second * 2.0])["CPU:0"]
     assert [s.blocks for s in found if s.blocks] == [True, True]
     assert all(len([i for i in s.plan.instructions if i.blocks]) == s.blocks for s in found)
 
