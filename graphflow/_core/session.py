@@ -51,6 +51,17 @@ class _Prepared:
     """The graph's stamp when it was last seen to be still right; none if the feeds have to be taken apart."""
 
 
+def executables(session: BaseSession) -> list[Executable]:
+    """What runs each combination of fetches and fed tensors that a session has planned, the one planned first first."""
+    return [prepared.executable for prepared in session._prepared.values()]
+
+
+def executable_for(session: BaseSession, fetches: Any, feeds: Sequence[Any] | None) -> Executable | None:
+    """What runs these fetches with these fed tensors, in their order; None if the session has not planned them."""
+    prepared = session._prepared.get((fetch_key(fetches), tuple(feeds or ()) or None))
+    return None if prepared is None else prepared.executable
+
+
 class BaseSession:
     """The methods that Session and InteractiveSession share."""
 

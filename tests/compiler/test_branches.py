@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.session import executables
 
 
 def _network(training: Any) -> tuple[Any, Any, Any, Any]:
@@ -42,7 +43,7 @@ def _trained(tier: str) -> tuple[list[Any], str]:
                 found.append(session.run([loss, step], {x: images, training: number == 2})[0])
                 found.append(session.run(h, {x: images[:3], training: number % 2 == 0}))
             found += session.run(gf.global_variables())
-            plans = [p.executable.describe() for p in session._prepared.values()]
+            plans = [executable.describe() for executable in executables(session)]
             return found, "\n".join(plans)
 
 

@@ -19,9 +19,9 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow._core.fetches import fetch_key
 from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.runtime.compiled.tier import TieredExecutable
+from graphflow._core.session import executable_for
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -70,14 +70,11 @@ class Tier:
             ) -> Any:
                 result = super().run(fetches, feed_dict, options, run_metadata)
                 try:
-                    prepared = self._prepared.get(
-                        (fetch_key(fetches), tuple(feed_dict) if feed_dict else None)
-                    )
+                    executable = executable_for(self, fetches, list(feed_dict or ()))
                 except TypeError:
                     return result
-                if prepared is None or options is not None or self._config.compiled != "always":
+                if executable is None or options is not None or self._config.compiled != "always":
                     return result
-                executable = prepared.executable
                 if isinstance(executable, TieredExecutable):
                     if repeatable(executable._plan):
                         for _ in range(2):

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.session import executables
 
 TWO = {"CPU": 2}
 
@@ -148,9 +149,9 @@ def test_uninitialised_variables_of_all_parts_are_named() -> None:
         assert "a (built at" in str(caught.value) and "b (built at" in str(caught.value)
 
 
-def executables(session: gf.Session, device: str) -> list[Any]:
+def on_device(session: gf.Session, device: str) -> list[Any]:
     """What runs the stages of one device in the session's last plan."""
-    staged = list(session._prepared.values())[-1].executable
+    staged: Any = executables(session)[-1]
     (runners,) = [each for name, each in staged.runners.items() if name.endswith(device)]
     return [runner.executable for runner in runners]
 
@@ -173,7 +174,7 @@ def test_each_device_becomes_compiled() -> None:
         for _ in range(3):
             session.run(train, feed)
         for device in ("CPU:0", "CPU:1"):
-            assert all(e.describe() for e in executables(session, device))
+            assert all(e.describe() for e in on_device(session, device))
         assert "compiled for" in session.explain(train, [x])
         one, other = session.run([w for w, _ in towers])
         assert one.tobytes() == other.tobytes() and one[0, 0] != 1.0
@@ -202,7 +203,7 @@ def test_a_variable_is_lent_to_another_device_and_changed_afterwards(tier: str) 
             fetched[:] = -2.0
         assert [a[0] for a in kept] == [0.0, 1.0, 2.0, 3.0] and [a[-1] for a in kept] == [0.0, 1.0, 2.0, 3.0]
         session.run([after, held])
-        reader = executables(session, "CPU:1")[0]
+        reader = on_device(session, "CPU:1")[0]
         assert reader is not None and session.run(v)[0] == 5.0
 
 
@@ -215,7 +216,7 @@ def test_reading_a_variable_on_another_device_does_not_copy_it() -> None:
     with gf.Session(config=gf.ConfigProto(device_count=TWO, compiled="never")) as session:
         session.run(v.initializer)
         session.run(total)
-        reader = executables(session, "CPU:1")[0]
+        reader = on_device(session, "CPU:1")[0]
         call = reader.run
 
         def run(context: Any, feeds: Any) -> Any:

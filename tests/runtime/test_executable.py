@@ -18,6 +18,7 @@ from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.gpu import (
     planning as planning,  # the kinds of GPUs, which are loaded where there is one
 )
+from graphflow._core.session import executables
 
 MODULES = (planner, remote)
 """What is imported here has defined all kinds of executables."""
@@ -121,12 +122,12 @@ def test_a_plan_says_what_became_of_it_whatever_it_consists_of() -> None:
         for _ in range(3):
             session.run(y, {x: value})
             session.run(words)
-        staged, strings = [prepared.executable for prepared in session._prepared.values()]
+        staged, strings = executables(session)
         assert len(staged.compiled()) == staged.describe().count("compiled for") >= 1
         assert [type(reason).__name__ for reason in strings.reasons()] == ["NothingNative"]
         assert not strings.compiled() and strings.describe() == ""
         assert staged.describe() in session.explain(y, [x])
     with gf.Session(config=gf.ConfigProto(compiled="never")) as session:
         session.run(y, {x: value})
-        (plain,) = [prepared.executable for prepared in session._prepared.values()]
+        (plain,) = executables(session)
         assert (plain.describe(), list(plain.compiled()), list(plain.reasons())) == ("", [], [])

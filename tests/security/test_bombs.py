@@ -132,7 +132,7 @@ def test_a_gif_is_refused_without_the_memory_it_asks_for() -> None:
 
 def test_grey_is_what_it_was() -> None:
     """In rows, of 32 bits without a sign: the highest value of 16 bits still fits."""
-    from graphflow._core.kernels.image.files import _grey
+    from graphflow._core.kernels.image.files import grey
 
     source = np.random.RandomState(0)
     for dtype in (np.uint8, np.uint16):
@@ -141,7 +141,7 @@ def test_grey_is_what_it_was() -> None:
         colours[0, 0] = top
         weighted = colours.astype(object) @ np.array([9797, 19234, 3737], object)
         expected = np.vectorize(lambda value: value >> 15)(weighted)
-        np.testing.assert_array_equal(_grey(colours)[..., 0], expected.astype(dtype))
+        np.testing.assert_array_equal(grey(colours)[..., 0], expected.astype(dtype))
 
 
 # ---- records and texts ----------------------------------------------------------------------------------------------
@@ -283,12 +283,12 @@ def test_parts_of_a_tensorflow_checkpoint_that_share_their_bytes_are_refused(tmp
     prefix = str(tmp_path / "bundle")
     bundle_writer.write_bundle(prefix, open_checkpoint(path))
     assert open_checkpoint(prefix).names() == ["a", "b"]
-    entries = {key: bytes(value) for key, value in bundle._table(mapped(prefix + ".index"))}
+    entries = {key: bytes(value) for key, value in bundle.read_table(mapped(prefix + ".index"))}
     entry = protos.tensor_bundle_pb2.BundleEntryProto.FromString(entries[b"b"])
     for offset in (0, 15):
         entry.offset = offset
         entries[b"b"] = entry.SerializeToString()
-        Path(prefix + ".index").write_bytes(bundle_writer._table(sorted(entries.items())))
+        Path(prefix + ".index").write_bytes(bundle_writer.table_of(sorted(entries.items())))
         with pytest.raises(gf.errors.DataLossError, match="same bytes"):
             open_checkpoint(prefix)
 

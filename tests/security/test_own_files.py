@@ -144,7 +144,7 @@ def test_where_root_has_no_number_its_folders_are_taken_for_roots(
     let_own(monkeypatch, tmp_path / "a", 65534)
     with pytest.raises(PermissionError, match="another user"):
         own_folder(tmp_path / "a")
-    monkeypatch.setattr(own_files, "_unmapped_root", lambda: 65534)
+    monkeypatch.setattr(own_files, "unmapped_root", lambda: 65534)
     assert own_folder(tmp_path / "a") == tmp_path / "a"
 
 

@@ -57,9 +57,9 @@ def evil_bundle(prefix: str, tmp_path: Path) -> str:
 
     path = str(tmp_path / "bundle")
     bundle_writer.write_bundle(path, open_checkpoint(prefix))
-    entries = {key: bytes(value) for key, value in bundle._table(mapped(path + ".index"))}
+    entries = {key: bytes(value) for key, value in bundle.read_table(mapped(path + ".index"))}
     entries[EVIL.encode()] = entries.pop(b"w")
-    Path(path + ".index").write_bytes(bundle_writer._table(sorted(entries.items())))
+    Path(path + ".index").write_bytes(bundle_writer.table_of(sorted(entries.items())))
     return path
 
 

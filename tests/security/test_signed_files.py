@@ -28,9 +28,9 @@ CONTENT = bytes(range(256)) * 5
 def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The user's cache folder is one of this test, and no other program knows its secret."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    signed_files._place.cache_clear()
+    signed_files.place_in.cache_clear()
     yield
-    signed_files._place.cache_clear()
+    signed_files.place_in.cache_clear()
 
 
 def test_what_was_stored_is_loaded_again_by_another_process(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_nothing_is_loaded_or_kept_where_others_may_write(
     files = KernelCache()
     assert files.store(NAME, CompiledObject("kernel", CONTENT))
     (tmp_path / part).chmod(mode)
-    signed_files._place.cache_clear()
+    signed_files.place_in.cache_clear()
     with caplog.at_level(logging.WARNING, "graphflow"):
         again = KernelCache()
     sticky = bool(mode & stat.S_ISVTX)  # on the way nobody can move what is another's there

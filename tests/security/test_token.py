@@ -64,7 +64,7 @@ def test_without_a_home_of_its_own_the_token_is_in_a_folder_of_the_temporary_one
     sticky = tmp_path / "tmp"
     sticky.mkdir()
     sticky.chmod(0o1777)
-    monkeypatch.setattr(token, "_TEMPORARY", sticky)
+    monkeypatch.setattr(token, "TEMPORARY", sticky)
     assert token.path() == sticky / f"graphflow-{os.geteuid()}" / "token"
     assert token.user_token() == token.user_token()
     assert token.path().parent.stat().st_mode & 0o777 == 0o700
@@ -77,7 +77,7 @@ def test_a_folder_of_somebody_elses_is_not_used_and_both_are_named(
     sticky = tmp_path / "tmp"
     (sticky / f"graphflow-{os.geteuid()}").mkdir(parents=True)
     (sticky / f"graphflow-{os.geteuid()}").chmod(0o777)
-    monkeypatch.setattr(token, "_TEMPORARY", sticky)
+    monkeypatch.setattr(token, "TEMPORARY", sticky)
     with pytest.raises(PermissionError, match=r"/dev/null/home.*graphflow-\d+ may be written by others"):
         gf.train.Server.create_local_server()
 

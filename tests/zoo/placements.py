@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphflow as gf
+from graphflow._core.session import executable_for
 from graphflow._core.compiler.nodes import PythonNode
-from graphflow._core.fetches import fetch_key
 from graphflow._core.plan.ir import walk
 from graphflow._core.runtime.compiled.tier import TieredExecutable
 from graphflow._core.runtime.staged import StagedExecutable
@@ -122,9 +122,9 @@ def tier_of(name: str, everything: bool) -> str:
 
 def reports(program: programs.Program, session: Any) -> Iterator[PlanReport]:
     """What became of the plans of a step, which a session has run on one device."""
-    feeds = tuple(program.feeds(0)) or None
+    feeds = list(program.feeds(0))
     for fetch in [[program.losses, program.train[0]], *program.train[1:]]:
-        yield report(stages(session._prepared[fetch_key(fetch), feeds].executable))
+        yield report(stages(executable_for(session, fetch, feeds)))
 
 
 def report(parts: Sequence[TieredExecutable]) -> PlanReport:

@@ -42,7 +42,7 @@ class BundleFile(CheckpointFile):
     def __init__(self, prefix: str) -> None:
         where = prefix + INDEX
         try:
-            found, count = _records(_table(mapped(where)))
+            found, count = _records(read_table(mapped(where)))
         except CorruptError as error:
             raise errors.DataLossError(
                 None, None, f"{where} is not a whole checkpoint: {error}. Restore an older one."
@@ -260,7 +260,7 @@ def _signed(number: int) -> bytes:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def _table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
+def read_table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     """The keys and values of a table, in the order of the keys, which rise."""
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != MAGIC:
         raise CorruptError("it does not end as an index of TensorFlow's")

@@ -57,7 +57,7 @@ def write_bundle(prefix: str, source: CheckpointData) -> None:
                 key = part_key(key, numbers)
             entries[key] = entry.SerializeToString()
     entries |= {name.encode(): entry.SerializeToString() for name, entry in whole.items()}
-    write_atomically(prefix + INDEX, _table(sorted(entries.items())))
+    write_atomically(prefix + INDEX, table_of(sorted(entries.items())))
 
 
 def _entry(record: Record, shape: Sequence[int]) -> Any:
@@ -84,7 +84,8 @@ def _payload(array: Any) -> tuple[list[Any], int]:
 # ---- the table -----------------------------------------------------------------------------------------------------
 
 
-def _table(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
+def table_of(entries: Sequence[tuple[bytes, bytes]]) -> bytes:
+    """The text of an index: a sorted table of keys and values, in blocks, as LevelDB writes it."""
     out = bytearray()
     index = [(last, _add_block(out, block)) for last, block in _blocks(entries)]
     nothing = _add_block(out, _block([]))

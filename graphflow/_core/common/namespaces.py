@@ -77,8 +77,8 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
     members = sys.modules[package].__dict__
     path = f"{os.path.splitext(members['__file__'])[0]}.pyi"
     try:
-        with open(path, encoding="utf-8") as file:
-            names = dict(read_stub(file.read()))
+        # By its loader, since a package may lie in an archive.
+        names = dict(read_stub(members["__spec__"].loader.get_data(path).decode()))
     except OSError as error:
         raise ImportError(
             f"{path} lists what {package} offers, and cannot be read: graphflow was not installed whole."

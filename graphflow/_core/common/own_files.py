@@ -31,7 +31,7 @@ def own_folder(path: Path, make: bool = True, trusted: frozenset[int] = frozense
     """
     if not path.is_absolute():
         raise PermissionError(f"{path} is not an absolute path")
-    owners = {os.geteuid(), 0, _unmapped_root(), *trusted}
+    owners = {os.geteuid(), 0, unmapped_root(), *trusted}
     found, links = "/", 0  # Texts: this is done for each kernel, and Path takes five times as long.
     status = os.lstat(found)
     _check(found, status, owners)
@@ -93,7 +93,7 @@ def _check_owner(part: str, status: os.stat_result, owners: set[int | None]) -> 
 
 
 @cache
-def _unmapped_root() -> int | None:
+def unmapped_root() -> int | None:
     """Whose root's files seem to be in a user namespace that has no root; None if root is 0."""
     try:
         lines = Path("/proc/self/uid_map").read_text().splitlines()

@@ -46,11 +46,12 @@ class Place:
 
 def place() -> Place:
     """The first of the user's cache folders that is safe, or one of this process; why is said in the log once."""
-    return _place(tuple(cache_folders()), os.geteuid())
+    return place_in(tuple(cache_folders()), os.geteuid())
 
 
 @cache
-def _place(candidates: tuple[Path, ...], user: int) -> Place:
+def place_in(candidates: tuple[Path, ...], user: int) -> Place:
+    """The first of these folders that a user of that number may trust; found once."""
     refused = []
     for candidate in candidates:
         try:

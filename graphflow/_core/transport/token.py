@@ -16,14 +16,14 @@ from typing import Final
 from graphflow._core.common.own_files import own_folder, own_secret
 
 _NAME: Final = "token"
-_TEMPORARY: Final = Path("/tmp")
+TEMPORARY: Final = Path("/tmp")
 _NO_FOLDER: Final = (EACCES, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS)
 """Errors of a folder that every process of the user gets, now and later: then the next folder is tried."""
 
 
 def folders() -> list[Path]:
     """The folders that may hold the token, best first: in the home that the system knows for the user, or in /tmp."""
-    found = [_TEMPORARY / f"graphflow-{os.geteuid()}"]
+    found = [TEMPORARY / f"graphflow-{os.geteuid()}"]
     try:
         import pwd
 

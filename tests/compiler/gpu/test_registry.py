@@ -11,6 +11,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED, has_kernel
 from graphflow._core.graph.op_def import lookup, registry
+from graphflow._core.session import executables
 from tests.ops import op_samples
 from tests.ops.op_samples import Sample, samples
 from tests.ops.op_uses import Use, assert_close, run_uses
@@ -60,7 +61,7 @@ SELDOM = ("complex64", "complex128", "float16", "uint32", "uint64", "object")
 
 def plans_of(session: Any) -> list[Any]:
     """The plans that a session has laid out on a GPU."""
-    return [plan for prepared in session._prepared.values() for plan in prepared.executable.compiled()]
+    return [plan for executable in executables(session) for plan in executable.compiled()]
 
 
 def fits(op_type: str, sample: Any) -> bool:

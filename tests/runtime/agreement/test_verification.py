@@ -21,6 +21,7 @@ from graphflow._core.compiler import lower
 from graphflow._core.compiler.reasons import Declines, Disagrees
 from graphflow._core.runtime.agreement import trial, verification
 from graphflow._core.runtime.agreement.report import load
+from graphflow._core.session import executables
 
 RNG = np.random.RandomState
 
@@ -30,8 +31,7 @@ def _config(**options: Any) -> gf.ConfigProto:
 
 
 def _states(session: gf.Session) -> list[Any]:
-    executables = [prepared.executable for prepared in session._prepared.values()]
-    return [state for e in executables for state in getattr(e, "_states", {}).values()]
+    return [state for e in executables(session) for state in getattr(e, "_states", {}).values()]
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.session import executables
 
 _SECONDS = 20
 
@@ -54,8 +55,8 @@ def test_a_run_that_waited_for_the_switch_does_not_switch_again(caplog: pytest.L
         with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
             for _ in range(2):
                 assert session.run(y, {x: feed}) == 4.0
-            (prepared,) = session._prepared.values()
-            executable: Any = prepared.executable
+            executable: Any
+            (executable,) = executables(session)
             (state,) = executable._states.values()
             compiled = state.compiled
             assert compiled is not None

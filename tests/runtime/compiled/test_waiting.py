@@ -13,6 +13,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.runtime.compiled import tier
+from graphflow._core.session import executables
 
 
 @pytest.fixture
@@ -48,7 +49,7 @@ def test_a_run_waits_for_late_kernels_and_says_so(
             begun = time.monotonic()
             session.run(y, feed)
             assert time.monotonic() - begun > 0.3
-            (state,) = [s for p in session._prepared.values() for s in p.executable._states.values()]
+            (state,) = [s for e in executables(session) for s in e._states.values()]
             assert state.compiled is not None
     lines = [r.getMessage() for r in caplog.records if "waits for" in r.getMessage()]
     assert len(lines) == 1 and "kernels" in lines[0]

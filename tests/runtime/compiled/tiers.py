@@ -9,6 +9,7 @@ import numpy as np
 
 import graphflow as gf
 from graphflow._core.runtime.compiled.build import CompiledPlan
+from graphflow._core.session import executables
 
 Model = Callable[[], tuple[Any, dict[Any, Any]]]
 """Builds a graph; returns what to fetch and what to feed."""
@@ -16,7 +17,7 @@ Model = Callable[[], tuple[Any, dict[Any, Any]]]
 
 def compiled_plans(session: gf.Session) -> list[CompiledPlan]:
     """The compiled plans that a session has made."""
-    return [plan for prepared in session._prepared.values() for plan in prepared.executable.compiled()]
+    return [plan for executable in executables(session) for plan in executable.compiled()]
 
 
 def groups_of(session: gf.Session) -> list[str]:

@@ -9,6 +9,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.session import executables
 
 needs_two_gpus = pytest.mark.skipif(
     not found().simulated and len(found().gpus) < 2, reason="there are no two GPUs"
@@ -21,7 +22,7 @@ def session(**options: Any) -> gf.Session:
 
 def plans(one: gf.Session) -> list[Any]:
     """What was laid out on the GPU, in the order of the runs."""
-    return [plan for prepared in one._prepared.values() for plan in prepared.executable.compiled()]
+    return [plan for executable in executables(one) for plan in executable.compiled()]
 
 
 def on_both(build: Callable[[], tuple[Any, dict[Any, Any]]], runs: int = 3) -> tuple[list[Any], list[Any]]:

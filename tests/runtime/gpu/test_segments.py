@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.session import executables
 from tests.runtime.gpu.both_devices import plans, session
 
 pytestmark = pytest.mark.device
@@ -150,7 +151,7 @@ def test_rows_of_a_table_for_sparse_ids() -> None:
                     one.run(train, {ids: gf.SparseTensorValue(places, np.array(chosen), [4, 5])})
                 results.append(one.run(table))
                 if device == "/gpu:0":
-                    told = "".join(p.executable.describe() for p in one._prepared.values())
+                    told = "".join(executable.describe() for executable in executables(one))
                     assert "on the CPU" not in told
                     assert "SparseSegmentMean" in told
     np.testing.assert_allclose(results[1], results[0], 1e-5)

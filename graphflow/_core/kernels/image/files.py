@@ -117,7 +117,7 @@ def _png_planes(data: bytes) -> tuple[Any, Any]:
     return planes, None
 
 
-def _grey(colours: Any) -> Any:
+def grey(colours: Any) -> Any:
     """Red, green and blue as grey, with libpng's weights in 1/32768, rounded down as it does."""
     result = np.empty((*colours.shape[:2], 1), colours.dtype)
     weights = np.array([9797, 19234, 3737], np.uint32)  # 65535 times their sum fits
@@ -137,7 +137,7 @@ def _decode_png(data: bytes, channels: int, dtype: Any) -> Any:
     if channels in (3, 4) and colours.shape[2] == 1:
         colours = colours.repeat(3, axis=2)
     elif channels in (1, 2) and colours.shape[2] == 3:
-        colours = _grey(colours)
+        colours = grey(colours)
     if channels in (2, 4):
         alpha = np.full((*colours.shape[:2], 1), highest, colours.dtype) if alpha is None else alpha
         colours = np.concatenate([colours, alpha], axis=2)
