@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import graphflow as gf
-from graphflow._core.session import executable_for
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.plan.ir import walk
 from graphflow._core.runtime.compiled.tier import TieredExecutable
 from graphflow._core.runtime.staged import StagedExecutable
+from graphflow._core.session import executable_for
 from tests.cluster.serving import serve_all, spec_of
 from tests.zoo import kept, programs
 

@@ -14,6 +14,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from typing import Any, Final, NamedTuple
 
 REPLACEMENTS: Final[Mapping[str, str]] = {
@@ -77,8 +78,9 @@ def attach(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]],
     members = sys.modules[package].__dict__
     path = f"{os.path.splitext(members['__file__'])[0]}.pyi"
     try:
-        # By its loader, since a package may lie in an archive.
-        names = dict(read_stub(members["__spec__"].loader.get_data(path).decode()))
+        # By what has loaded the package, which may lie in an archive.
+        loader = members["__loader__"] or SourceFileLoader(package, path)
+        names = dict(read_stub(loader.get_data(path).decode()))
     except OSError as error:
         raise ImportError(
             f"{path} lists what {package} offers, and cannot be read: graphflow was not installed whole."
