@@ -1,1 +1,1 @@
-"""Checkpoint files: how tensors lie on disk, with nothing of graphs or sessions in it."""
+"""Checkpoint files: how tensors are stored on disk. This room knows neither graphs nor sessions."""

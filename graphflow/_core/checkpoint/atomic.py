@@ -1,9 +1,9 @@
 """Files that are written whole or not at all.
 
-What is written goes to a temporary file in the same folder, is synced, and takes its final name last; then the folder
-is synced. So a process that is killed at any moment, or a disk that runs full, leaves the old file as it was. The
-writer holds a lock on its temporary file: a later writer of the same family can tell those that a dead process left,
-whose locks are gone, from those that are being written, and removes them.
+The bytes are written to a temporary file in the same folder, which is synced and takes its final name last; then the
+folder is synced. So the old file stays as it was if the process is killed at any moment, or if the disk runs full. The
+writer holds a lock on its temporary file. A later writer of the same family removes the temporary files without a lock:
+a dead process has left them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LARGE = 64 << 20
 
 
 def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
-    """The error of the operating system as graphflow's, which says what was done with which file."""
+    """An error of the operating system as one of gf.errors, which says what was done with which file."""
     number = error.errno
     text = f"{doing} {path}: {error.strerror or error}"
     if number in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
@@ -67,7 +67,7 @@ def atomic_file(path: str) -> Iterator[int]:
 
 @contextmanager
 def freed_later(path: str) -> Iterator[None]:
-    """Around what takes a name away: a large file's space is freed by a thread, since that takes 0.1 s for a GB.
+    """To be used around the removal of a file: a thread frees the space, since that takes 0.1 s for a GB.
 
     If the process ends before, the operating system frees it.
     """
@@ -94,7 +94,7 @@ def write_atomically(path: str, data: bytes) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Makes names that were added to a folder, or taken away, last through a crash of the machine."""
+    """Makes sure that names that were added to a folder, or removed, outlast a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

@@ -1,4 +1,4 @@
-"""Reads checkpoint files through a memory map. Nothing is handed out whose checksum was not compared before."""
+"""Reads checkpoint files through a memory map. Every checksum is compared before an array is returned."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from graphflow._core.graph.dtypes import DType
 INDEX = ".index"
 """The ending on disk of the prefix of a checkpoint that TensorFlow wrote."""
 _GIVEN = 64 << 10
-"""Bytes from which an array is worth giving away."""
+"""From so many bytes on, an array's buffer is worth donating."""
 HIDDEN = "graphflow/"
 """Names that begin so are graphflow's own state and not variables."""
 

@@ -1,1 +1,1 @@
-"""What datasets do when a graph runs: sources, transformations, iterators."""
+"""Datasets while a graph runs: sources, transformations, iterators."""

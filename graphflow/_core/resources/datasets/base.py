@@ -1,8 +1,8 @@
 """Datasets while a graph runs: descriptions (Dataset) and walks over them (Elements).
 
-A Dataset is immutable: what an op of the graph gives. Elements is one walk over it, with a position that can be saved.
-An element is a tuple of arrays, one for each component. If the elements are rows of a table that is in memory, such
-as slices of arrays, a walk also gives numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
+A Dataset is immutable; an op of the graph makes it. Elements is one walk over it, with a position that can be saved. An
+element is a tuple of arrays, one for each component. If the elements are rows of a table in memory, such as slices of
+arrays, a walk also returns numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
 """
 
 from __future__ import annotations
@@ -61,19 +61,20 @@ class Block:
 
 
 class Worker:
-    """What has threads; `working` is held by one that is at an element."""
+    """A part of a walk with threads; a thread holds `working` while it makes an element."""
 
     def __init__(self) -> None:
         self.working = threading.Lock()
 
     def stop(self) -> None:
-        """Ends them, once they have done what they are at."""
+        """Ends the threads, after the elements that they are making."""
 
 
 class Context:
-    """What the walks of one iterator share: the functions, with their random states, and what outlives an epoch.
+    """The state that the walks of one iterator share: functions with their random states, and all that outlives an
+    epoch.
 
-    store: the session's. workers: what has threads, as long as it is in use.
+    store: the session's. workers: the parts of walks with threads, while they are in use.
     """
 
     def __init__(self, store: Any) -> None:
@@ -100,7 +101,7 @@ class Context:
         return runner
 
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
-        """Something that outlives one walk over a dataset, such as what is cached."""
+        """An object that outlives one walk over a dataset, such as a cache."""
         if key not in self._shared:
             self._shared[key] = make()
         return self._shared[key]
@@ -113,7 +114,7 @@ class Context:
         return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Functions go on from there when they are first used; those in use at once."""
+        """Restores the states of functions: at once for those in use, at first use for the others."""
         self._restored = states.parts(state)
         for function, runner in self._functions.items():
             restored = self._restored.pop(function.name, None)
@@ -122,9 +123,9 @@ class Context:
 
     @contextmanager
     def quiet(self) -> Iterator[None]:
-        """Inside, no thread is at work on an element: positions and random states belong together.
+        """Inside, no thread makes an element, so that positions and random states fit together.
 
-        Each ends the element that it is at; CancelledError if the session is closed meanwhile.
+        Waits until the threads have made their elements; CancelledError if the session is closed meanwhile.
         """
         held: list[Worker] = []
         try:
@@ -139,7 +140,7 @@ class Context:
                 worker.working.release()
 
     def _hold(self, held: list[Worker]) -> bool:
-        """Takes the locks of all workers, or none: one may wait for what another makes."""
+        """Takes the locks of all workers, or none, since one may wait for an element of another."""
         for worker in list(self.workers):
             if not worker.working.acquire(blocking=False):
                 for other in held:
@@ -177,8 +178,8 @@ class Dataset(ABC):
 class Elements(ABC):
     """One walk over a dataset. Used by one thread at a time.
 
-    fresh: whether the arrays it gives belong to who gets them. table: what its ids() are rows of, or None. can_wait:
-    whether a run that is interrupted while it waits for an element loses nothing.
+    fresh: whether its arrays belong to the receiver. table: the table whose rows ids() numbers, or None. can_wait:
+    whether nothing is lost if a run is interrupted while it waits for an element.
     """
 
     fresh = False
@@ -187,14 +188,17 @@ class Elements(ABC):
 
     @abstractmethod
     def next(self, run: Any) -> Element | None:
-        """The next element, None at the end and ever after. `run` is who waits, None for a thread of the store."""
+        """The next element, None at the end and ever after. run: the run that waits; None for a thread of the store."""
 
     def ids(self, run: Any, count: int) -> np.ndarray[Any, Any]:
         """The next numbers of rows of the table, fewer than `count` only at the end; only if there is a table."""
         raise TypeError("These elements are no rows of a table.")
 
     def block(self, run: Any, count: int) -> Block:
-        """The next elements, fewer than `count` only at the end; what it raises loses those before."""
+        """The next elements, fewer than `count` only at the end.
+
+        If it raises, the elements before the error are lost.
+        """
         if self.table is not None:
             ids = self.ids(run, count)
             return Block(len(ids), self.table.gather(ids))
@@ -204,7 +208,7 @@ class Elements(ABC):
         return Block.of(rows)
 
     def extend(self, run: Any, found: list[Element], count: int) -> bool:
-        """Appends the next `count` elements to a list; False if the end came before. What it raises loses none."""
+        """Appends the next `count` elements to a list; False if the end came before. If it raises, none is lost."""
         wanted = len(found) + count
         while len(found) < wanted:
             element = self.next(run)
@@ -243,7 +247,7 @@ def boxed(value: Any) -> Any:
 
 
 def owned(value: Any) -> Any:
-    """A value that nobody else holds."""
+    """The value, or a copy if something else may refer to its memory."""
     return value.copy() if isinstance(value, np.ndarray) and value.ndim else value
 
 

@@ -85,7 +85,7 @@ class _Kept:
 
 
 class CacheElements(Elements):
-    """A walk that keeps what it gives, or that gives what is kept."""
+    """A walk that keeps its elements, or that returns the kept ones."""
 
     def __init__(self, kept: _Kept, inner: Elements) -> None:
         self._kept = kept
@@ -119,7 +119,7 @@ class CacheElements(Elements):
         return Block(end - start, table.gather(np.arange(start, end)))
 
     def get_state(self) -> State:
-        """What is kept or was seen, and the position in it."""
+        """The kept elements, or those seen so far, and the position in them."""
         elements = self._kept.elements if self._use_kept else self._seen
         state: State = {"kept": states.number(self._use_kept), "position": states.number(self._position)}
         states.put_elements(state, "elements", elements or [])

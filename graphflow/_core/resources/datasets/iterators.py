@@ -1,9 +1,9 @@
-"""IteratorResource: what an iterator op stands for while a graph runs, in the store under the iterator's name.
+"""IteratorResource: the state of an iterator while a graph runs, in the store under the iterator's name.
 
-A run on a task of a cluster may be given up when an element was taken for it. The element then goes back and is the
-next one (runtime/context.py). No walk could take one back, so those are kept beside it. Nor can a walk that puts
-elements together be interrupted without losing some; it goes on to its next element, which then goes back. If the
-run itself has a deadline, and has to end at that time, the walk goes on in a thread, which has the iterator until then.
+A run on a task of a cluster may be given up after an element was taken for it. The element then goes back and is the
+next one (runtime/context.py). A walk cannot take an element back, so such elements are kept beside the walk. A walk
+that puts elements together cannot be interrupted without losing some either. It goes on to its next element, which then
+goes back. If the run has a deadline and ends, the walk goes on in a thread, which has the iterator until then.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ END: Final = "End of sequence"
 
 
 class _Patient:
-    """A run as a walk sees it that must not be interrupted: only if the walk is dropped, or its store is closed.
+    """A run, as a walk sees it that must not be interrupted: it ends only if the walk is dropped or its store is
+    closed.
 
-    here: whether the walk goes on in the run's own thread; else the run waits for it, and is paused by that already.
+    here: whether the walk goes on in the run's own thread. If not, the run waits for it, and is paused already.
     """
 
     def __init__(self, run: Any, dropped: Callable[[], bool], here: bool) -> None:
@@ -47,7 +48,7 @@ class _Patient:
 
 
 class _Step:
-    """A walk on its way to its next element, in a thread; `left`: nobody waits for that any more."""
+    """A walk that makes its next element in a thread; `left`: whether no run waits for the element any more."""
 
     def __init__(self) -> None:
         self.changed = threading.Condition()
@@ -57,7 +58,7 @@ class _Step:
         self.error: BaseException | None = None
 
     def make(self, walk: Elements, run: Any, alone: Callable[[_Step], None]) -> None:
-        """Makes the step; alone(step) follows where it was left meanwhile."""
+        """Makes the element; then calls alone(step) if no run waits for it any more."""
         try:
             with np.errstate(all="ignore"):
                 self.element = walk.next(run)
@@ -71,7 +72,7 @@ class _Step:
 
 
 class _Left(Exception):
-    """A step was left, and has the iterator; `error`: why."""
+    """A run stopped waiting for a step, which still has the iterator; `error`: why it stopped."""
 
     def __init__(self, error: BaseException) -> None:
         super().__init__(error)
@@ -81,11 +82,11 @@ class _Left(Exception):
 class IteratorResource:
     """An iterator: a dataset, once it is initialised, and a position in it. Thread-safe; Saveable.
 
-    make: gives its dataset, for one that needs no initializer run: the one-shot iterator's, or after a restore that
-    of the initializer which ran last before it was saved. None if there is none yet.
+    make: makes its dataset without a run of the initializer: that of a one-shot iterator, or after a restore that of
+    the initializer which ran last before saving. None if there is none yet.
 
-    The state that a checkpoint holds is taken up by the first use or initialisation after it was restored, unless that
-    initialisation is with another dataset, or the saved iterator had come to its end.
+    The first use or initialisation after a restore takes up the restored state. It does not if it is an initialisation
+    with another dataset, or if the saved iterator had come to its end.
     """
 
     begins_alike = True
@@ -101,9 +102,9 @@ class IteratorResource:
         self._ended = False
         self._restored: State = {}
         self._anew = 0
-        """How many wait to begin at a first element."""
+        """How many runs of initializers wait for the iterator."""
         self._given = 0
-        """How many elements its walk has given; each has that number."""
+        """How many elements its walk has made; the count is the number of the last one."""
         self._life = 0
         """How many walks there were."""
         self._returned: list[tuple[int, Element]] = []
@@ -162,7 +163,7 @@ class IteratorResource:
         return found
 
     def _next(self, walk: Elements, run: Any) -> Element | None:
-        """The next element of the walk, which loses none if the run ends first; _Left if it goes on then."""
+        """The next element of the walk; none is lost if the run ends first. Raises _Left if the walk goes on then."""
         if walk.can_wait or (run.deadline is None and not run.gives_back):
             return walk.next(run)
         patient = _Patient(run, lambda: self._anew > 0, run.gives_back)
@@ -185,7 +186,7 @@ class IteratorResource:
         return step.element
 
     def _went_on(self, step: _Step) -> None:
-        """A walk that was left is at its next element, in its thread, which lets the iterator go."""
+        """Takes the element of a step that was left, in its thread, which releases the iterator."""
         assert self._walk is not None
         if step.error is None:
             self._came(self._walk, step.element)
@@ -195,7 +196,7 @@ class IteratorResource:
         return f"an element of the iterator {self.origin.name!r}"
 
     def _came(self, walk: Elements, element: Element | None) -> None:
-        """The walk has given its next element, or come to its end."""
+        """Counts the next element of the walk, or notes its end."""
         if element is None:
             self._ended = True
             return
@@ -215,13 +216,13 @@ class IteratorResource:
             return element
 
     def _give_back(self, life: int, number: int, element: Element) -> None:
-        """An element comes back, from any thread; it is forgotten if another walk has begun."""
+        """Takes an element back, from any thread; forgets it if another walk has begun."""
         with self._returning:
             if life == self._life:
                 heapq.heappush(self._returned, (number, element))
 
     def _live_anew(self, returned: list[Element]) -> None:
-        """What was taken does not come back any more; these elements come first."""
+        """From now on elements that were taken before do not come back; the given elements come first."""
         with self._returning:
             self._life += 1
             self._given = len(returned)
@@ -235,7 +236,7 @@ class IteratorResource:
     def _acquire(
         self, run: Any, instead: Callable[[Any], Element | None] = lambda run: None
     ) -> Element | None:
-        """Waits for the lock, or for what there is without it: returns None with the lock, and else that."""
+        """Waits for the lock, or for an element that came back: returns None with the lock held, or that element."""
         if not self._lock.acquire(blocking=False):
             while not self._lock.acquire(timeout=ITERATOR_LOOK_SECONDS):
                 run.check(lambda: f"another run that is at the iterator {self.origin.name!r}")
@@ -303,7 +304,7 @@ class IteratorResource:
             return state
 
     def set_state(self, state: Mapping[str, Any]) -> None:
-        """Goes on there from its next use on."""
+        """Restores a state at the next use of the iterator."""
         with self._lock:
             self.release()
             self._live_anew([])

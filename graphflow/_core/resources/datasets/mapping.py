@@ -16,7 +16,7 @@ from graphflow._core.resources.datasets.base import Block, Context, Dataset, Ele
 from graphflow._core.resources.datasets.states import State
 
 _TOGETHER = 256
-"""So many elements are made at once for a buffer: a block of them stays in the processor's cache."""
+"""How many elements are made at once for a buffer: a block of them stays in the processor's cache."""
 
 
 class FunctionDataset(Dataset):
@@ -63,7 +63,7 @@ class _FunctionElements(Elements):
         self._inner = inner
         self._runner = context.function(dataset.function)
         self._pending: deque[Element] = deque()
-        """Elements taken together, of which one failed: they go one by one."""
+        """Elements that were taken together; since one of them failed, they are made one by one."""
 
     def get_state(self) -> State:
         """The source's position, and what was taken from it."""
@@ -172,7 +172,7 @@ class FilterElements(_FunctionElements):
 class _Opened:
     """The dataset that a function made of one element, and the walk over it.
 
-    What the function had drawn before is kept, so that it makes the same dataset again when a saved state is restored.
+    The function's random states before the call are kept, so that it makes the same dataset again after a restore.
     """
 
     def __init__(self, dataset: FunctionDataset, runner: Any, context: Context, element: Element) -> None:

@@ -78,7 +78,7 @@ class ShuffleDataset(Dataset):
         return ShuffleElements(self, self.source.walk(context), epochs, words)
 
     def walk_again(self, context: Context, before: Elements | None) -> Elements:
-        """A walk of a repetition: TensorFlow joins the two, and goes on with the random numbers of the time before."""
+        """The walk of a repetition: it goes on with the random numbers of the walk before, as in TensorFlow."""
         if not self.again:
             return self.walk(context)
         words = before.words if isinstance(before, ShuffleElements) else Words(*self.seeds)
@@ -97,7 +97,7 @@ class ShuffleElements(Elements):
         self._start = 0
         self._end = 0
         self._arrived: list[Any] = []
-        """What the source has given, on its way to the buffer."""
+        """Elements of the source on their way to the buffer."""
         self._exhausted = False
         self.table = inner.table
         self.fresh = inner.fresh

@@ -1,8 +1,9 @@
 """Datasets that work ahead in threads: prefetch, and map with parallel calls.
 
-Threads are daemons. They end when their iterator is dropped, initialised anew, or its session closed: a walk holds its
-thread's shared part, the thread holds that part alone and not the session, and a finalizer of the walk ends it.
-Whoever waits for an element waits in ResourceStore.wait, so that closing the session and a run's deadline reach it.
+Threads are daemons. They end when their iterator is collected, initialised anew, or its session closed. A walk and its
+thread share one object; the thread refers to that object alone and not to the session, and a finalizer of the walk ends
+the thread. Waiting for an element happens in ResourceStore.wait, which ends if the session is closed or the run's
+deadline passes.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class PrefetchDataset(Dataset):
 
 
 class _Buffer(Worker):
-    """What a prefetching thread and its consumer share. `changed` guards all of it but the source.
+    """The state that a prefetching thread and its consumer share. `changed` guards all of it but the source.
 
-    The thread alone uses the source, holding `working`; Context.quiet keeps it away while the position is saved.
+    The thread alone uses the source, and holds `working` then. Context.quiet stops it while the position is saved.
     """
 
     def __init__(self, inner: Elements, size: int) -> None:
@@ -55,13 +56,13 @@ class _Buffer(Worker):
         self.ended = False
 
     def stop(self) -> None:
-        """Ends the thread, once it has made the element that it is at."""
+        """Ends the thread, after the element that it is making."""
         with self.changed:
             self.stopped = True
             self.changed.notify_all()
 
     def work(self) -> None:
-        """The thread: makes elements, errors and the end in order."""
+        """The loop of the thread: makes elements, errors and the end, in order."""
         with np.errstate(all="ignore"):
             while self._may_go_on():
                 with self.working:
@@ -125,7 +126,7 @@ class PrefetchElements(Elements):
         return [items.popleft()]
 
     def get_state(self) -> State:
-        """What is ready, and the source's position after it. An error that is ready will be met again."""
+        """The elements that are ready, and the source's position after them. An error that is ready comes again."""
         buffer = self._buffer
         state: State = {}
         with buffer.changed:
@@ -147,8 +148,8 @@ class PrefetchElements(Elements):
 class ParallelMapDataset(MapDataset):
     """A function of each element, several calls at a time, in the order of the elements.
 
-    A function that draws random numbers is called in order instead, so that a seed gives the same numbers every time,
-    and one that takes many elements at once has no need of threads.
+    A function that draws random numbers is called in order, so that a seed gives the same numbers every time. A
+    function that takes many elements at once needs no threads.
     """
 
     def __init__(self, *arguments: Any, calls: int) -> None:
@@ -164,9 +165,9 @@ class ParallelMapDataset(MapDataset):
 
 
 class _Call:
-    """One call of a function: its element, and what came of it, once `done`.
+    """One call of a function: its element, and the result or the error once it is `done`.
 
-    If the source raised an error there is no element, but an error that keeps its place among the others.
+    If the source raised an error, there is no element; the error keeps its position among the elements.
     """
 
     def __init__(self, element: Element, error: BaseException | None = None) -> None:
@@ -177,7 +178,7 @@ class _Call:
         self.from_source = error is not None
 
     def make(self, dataset: MapDataset, runner: Callable[..., Any], changed: threading.Condition) -> None:
-        """Makes the call, on a thread of the session's."""
+        """Makes the call, on a thread of the session."""
         try:
             with np.errstate(all="ignore"):
                 self.result = dataset.call(runner, self.element)
