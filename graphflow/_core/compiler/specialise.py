@@ -29,7 +29,7 @@ Known = dict[str, tuple[tuple[int, ...], str]]
 """Shape and NumPy dtype name of every value, as a run had them."""
 
 
-def said(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | None:
+def static_type(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | None:
     """The shape and dtype name that the graph says of a result; None where the shape is not known whole."""
     dims = i.shapes[position]
     if dims is None or None in dims:
@@ -49,7 +49,7 @@ def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
             outputs = tuple(f"{o} as computed" if o in feeds else o for o in i.outputs)
             for position, (own, name) in enumerate(zip(outputs, i.outputs, strict=True)):
                 if own != name:
-                    known[own] = said(i, position) or known[name]
+                    known[own] = static_type(i, position) or known[name]
             instructions.append(replace(i, outputs=outputs))
     return plan.with_instructions(instructions), known
 

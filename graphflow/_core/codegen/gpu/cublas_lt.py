@@ -170,15 +170,17 @@ def product_call(
     first, second = layout(a.row, a.column, rows, depth), layout(b.row, b.column, depth, columns)
     if first is None or second is None or max(sizes) > _LARGEST or library() is None:
         return None
-    told = _Descriptions()
-    product = told.product(dtype, (second[0], first[0]), bias, relu)
+    descriptions = _Descriptions()
+    product = descriptions.product(dtype, (second[0], first[0]), bias, relu)
     stored = [
-        told.matrix(dtype, *((depth, columns) if second[0] else (columns, depth)), second[1], batch, b.batch),
-        told.matrix(dtype, *((rows, depth) if first[0] else (depth, rows)), first[1], batch, a.batch),
-        told.matrix(dtype, columns, rows, columns, batch, rows * columns),
+        descriptions.matrix(
+            dtype, *((depth, columns) if second[0] else (columns, depth)), second[1], batch, b.batch
+        ),
+        descriptions.matrix(dtype, *((rows, depth) if first[0] else (depth, rows)), first[1], batch, a.batch),
+        descriptions.matrix(dtype, columns, rows, columns, batch, rows * columns),
     ]
     addresses = [address(m) for m in (b.array, a.array, c)]
-    preference = told.preference([*addresses, addresses[2]])
+    preference = descriptions.preference([*addresses, addresses[2]])
     handle, found, count = _handle(device), Heuristic(), ctypes.c_int()
     code = library().cublasLtMatmulAlgoGetHeuristic(
         handle, product, *stored, stored[2], preference, 1, ctypes.byref(found), ctypes.byref(count)
@@ -190,7 +192,7 @@ def product_call(
     pointers = [ctypes.c_void_p(a) for a in addresses]
     workspace = ctypes.c_void_p(address(_workspace(device)))
 
-    def call(stream: int, told: _Descriptions = told) -> None:
+    def call(stream: int, descriptions: _Descriptions = descriptions) -> None:
         _checked(
             "cublasLtMatmul", handle, product, ctypes.byref(one), pointers[0], stored[0], pointers[1], stored[1],
             ctypes.byref(beta), pointers[2], stored[2], pointers[2], stored[2], ctypes.byref(found), workspace,

@@ -24,12 +24,12 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
         arguments = [places.status, places.number, x.size, places.array(x)]
         return [elementwise_launch(FINITE_SOURCE, x.size, arguments)]
 
-    told = {
+    messages = {
         has_nan | has_infinity: not_finite(i.attrs["message"], bool(has_nan), bool(has_infinity))
         for has_nan in (0, NAN)
         for has_infinity in (0, INFINITE)
     }
-    lowering.add(device_node(i, [x], [], build, told=told, fallible=True))
+    lowering.add(device_node(i, [x], [], build, messages=messages, fallible=True))
     lowering.define(i.outputs[0], x)
     lowering.hand_on(i)
     return True

@@ -17,7 +17,7 @@ from graphflow._core.codegen.gpu.indexing import INDEX_CHECK_SOURCE, gather_sour
 from graphflow._core.codegen.gpu.status import RANGE
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
-from graphflow._core.compiler.gpu.nodes import Places, Told, device_node
+from graphflow._core.compiler.gpu.nodes import Messages, Places, device_node
 from graphflow._core.compiler.gpu.strided import places_along, reduced
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.values import Value, whole
@@ -56,7 +56,7 @@ def take_rows(
     ids: Value,
     target: Value,
     along: int = 0,
-    told: Told | None = None,
+    messages: Messages | None = None,
 ) -> None:
     """Adds target = x by the numbers of places along an axis, all of them side by side."""
     size, columns = x.shape[along], math.prod(x.shape[along + 1 :])
@@ -67,7 +67,7 @@ def take_rows(
         arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
         return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
 
-    lowering.add(device_node(i, [x, ids], [target], build, told=told, fallible=True))
+    lowering.add(device_node(i, [x, ids], [target], build, messages=messages, fallible=True))
 
 
 def _rows(value: Value, count: int) -> Value:
@@ -90,8 +90,8 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
     if along != batch or indices.shape[:batch] != x.shape[:batch]:
         return False
     ids = _batch_numbers(lowering, i, indices, x.shape[: batch + 1])
-    rows, told = math.prod(x.shape[: batch + 1]), {RANGE: f"an index is not in [0, {x.shape[batch]})"}
-    take_rows(lowering, i, _rows(x, rows), ids, lowering.result(i), told=told)
+    rows, messages = math.prod(x.shape[: batch + 1]), {RANGE: f"an index is not in [0, {x.shape[batch]})"}
+    take_rows(lowering, i, _rows(x, rows), ids, lowering.result(i), messages=messages)
     return True
 
 
@@ -106,7 +106,7 @@ def _batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tu
     return target
 
 
-def outside(shape: tuple[int, ...]) -> Told:
+def outside(shape: tuple[int, ...]) -> Messages:
     """What it means where the numbers of index vectors are of nothing that there is."""
     return {RANGE: f"the indices do not index into shape {list(shape)}"}
 
@@ -135,7 +135,7 @@ def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
     x = lowering.compact(i, params)
     ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
-    take_rows(lowering, i, rows, ids, lowering.result(i), told=outside(x.shape))
+    take_rows(lowering, i, rows, ids, lowering.result(i), messages=outside(x.shape))
     return True
 
 
@@ -160,8 +160,8 @@ def _reverse_sequence(lowering: Lowering, i: Instruction) -> bool:
     ids = lowering.temporary(i.name, "int64", space)
     text = f"({total}) if {{0}} >= 0 and {{0}} <= {space[time]} else -1"
     lowering.elementwise(i, text, reads, ids)
-    told = {RANGE: f"a length is not in [0, {space[time]}]"}
-    take_rows(lowering, i, _rows(x, ids.size), ids, lowering.result(i), told=told)
+    messages = {RANGE: f"a length is not in [0, {space[time]}]"}
+    take_rows(lowering, i, _rows(x, ids.size), ids, lowering.result(i), messages=messages)
     return True
 
 
@@ -201,7 +201,7 @@ def change_rows(
     y: Value,
     variables: Sequence[str] = (),
     dropping: bool = False,
-    told: Told | None = None,
+    messages: Messages | None = None,
 ) -> None:
     """Adds x[ids[k]] op= y[k], all of them rows side by side; `dropping` leaves out numbers below zero.
 
@@ -220,7 +220,7 @@ def change_rows(
         return [*check, elementwise_launch(source, columns, [*head, columns, *arrays, rows, ids.size])]
 
     made = [] if variables else [x]
-    lowering.add(device_node(i, [x, ids, y], made, build, variables, told=told, fallible=True))
+    lowering.add(device_node(i, [x, ids, y], made, build, variables, messages=messages, fallible=True))
 
 
 def _check_launches(places: Places, ids: Value, rows: int) -> Sequence[Any]:
@@ -273,7 +273,7 @@ def _change_named(
     ids = row_numbers(lowering, i, indices, x.shape)
     rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
     variables = [x.root] if x.root in lowering.variables else []
-    change_rows(lowering, i, operation, rows, ids, y, variables, told=outside(x.shape))
+    change_rows(lowering, i, operation, rows, ids, y, variables, messages=outside(x.shape))
 
 
 def _scatter_variable(operation: str) -> Rule:

@@ -29,7 +29,7 @@ class Places:
 
 
 Build: TypeAlias = "Callable[[Places], Sequence[Work]]"
-Told: TypeAlias = "Mapping[int, str]"
+Messages: TypeAlias = "Mapping[int, str]"
 Before: TypeAlias = "Callable[[Any], Any]"
 """Given the run, the words (an int64 array of fixed size) that the node's kernels take this time."""
 
@@ -39,12 +39,12 @@ class DeviceNode(KernelNode):
     """What is no fused region: `build` gives its launches, in order.
 
     before: where it is given, a run first asks it for `words` words from the host, such as the counter of a random
-    state; they reach the device with the feeds. told: what codes in the status mean, but for
+    state; they reach the device with the feeds. messages: what codes in the status mean, but for
     what the plan says of itself.
     """
 
     build: Build | None = None
-    told: Told | None = None
+    messages: Messages | None = None
     before: Before | None = None
     words: int = 0
 
@@ -57,7 +57,7 @@ def device_node(
     variables: Sequence[str] = (),
     before: Before | None = None,
     words: int = 0,
-    told: Told | None = None,
+    messages: Messages | None = None,
     fallible: bool = False,
 ) -> DeviceNode:
     """A node that reads some values and fills others."""
@@ -67,7 +67,7 @@ def device_node(
         [t.root for t in targets],
         list(variables),
         build=build,
-        told=told,
+        messages=messages,
         fallible=fallible,
         before=before,
         words=words,

@@ -43,7 +43,7 @@ def _segments(kind: str, gathered: bool) -> Rule:
             return [elementwise_launch(segment_source(x.dtype, kind, gathered), count, arguments)]
 
         reads = [x, *indices, ids]
-        lowering.add(device_node(i, reads, [target], build, told={UNSORTED: _UNSORTED}, fallible=True))
+        lowering.add(device_node(i, reads, [target], build, messages={UNSORTED: _UNSORTED}, fallible=True))
         return True
 
     return rule

@@ -40,8 +40,10 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
         arguments = [places.status, places.number, count, pairs, row, numbers, matrix, down, across, sums]
         return [elementwise_launch(product_source(x.dtype), count, [*arguments, rows, inner, columns])]
 
-    told = outside(tuple(dense.tolist()))
-    lowering.add(device_node(i, [places_of, x, right, result], [result], build, told=told, fallible=True))
+    messages = outside(tuple(dense.tolist()))
+    lowering.add(
+        device_node(i, [places_of, x, right, result], [result], build, messages=messages, fallible=True)
+    )
     return True
 
 
@@ -68,17 +70,17 @@ def _to_dense(lowering: Lowering, i: Instruction) -> bool:
     if not validated:
         spread = Value(values.root, values.dtype, (count,), values.strides or (0,), values.offset)
         cells = Value(target.root, target.dtype, (target.size, 1), (1, 1), target.offset)
-        told = outside(lowering.shape(i.outputs[0]))
-        change_rows(lowering, i, "update", cells, ids, lowering.compact(i, spread), told=told)
+        messages = outside(lowering.shape(i.outputs[0]))
+        change_rows(lowering, i, "update", cells, ids, lowering.compact(i, spread), messages=messages)
         return True
     x = lowering.compact(i, values)
-    told = {**outside(lowering.shape(i.outputs[0])), TWICE: _REPEATED}
+    messages = {**outside(lowering.shape(i.outputs[0])), TWICE: _REPEATED}
 
     def build(places: Places) -> Sequence[Any]:
         arrays = [places.array(ids), places.array(x), each, places.array(target)]
         return [elementwise_launch(SCATTER_SOURCE, count, [places.status, places.number, count, *arrays])]
 
-    lowering.add(device_node(i, [ids, x, target], [target], build, told=told, fallible=True))
+    lowering.add(device_node(i, [ids, x, target], [target], build, messages=messages, fallible=True))
     return True
 
 

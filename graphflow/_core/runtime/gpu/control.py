@@ -19,7 +19,7 @@ from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.gpu.device_regions import DEVICE_REGION, LISTS, ROWS, STACKS, cut_device_regions
 from graphflow._core.compiler.reasons import StaysOnNumpy
-from graphflow._core.compiler.specialise import Known, complete, said, specialise
+from graphflow._core.compiler.specialise import Known, complete, specialise, static_type
 from graphflow._core.kernels.array.array import indexer
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, producers
@@ -190,7 +190,7 @@ class ControlledExecutable(Executable):
         }
         for i in plan.instructions:
             for position, name in enumerate(i.outputs):
-                found = said(i, position)
+                found = static_type(i, position)
                 if found is not None and i.dtypes[position].is_numpy_compatible:
                     known.setdefault(name, found)
         complete(plan, known, self._store)

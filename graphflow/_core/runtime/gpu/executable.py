@@ -34,8 +34,8 @@ from graphflow._core.compiler.specialise import (
     apart_from_feeds,
     complete,
     may_reshape,
-    said,
     specialise,
+    static_type,
 )
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
@@ -141,7 +141,7 @@ class DeviceExecutable(Executable):
                 return self._on_cpu(run, feeds)
             try:
                 if state.plan is None:
-                    self._lay_out(state, self._said(feeds), feeds, sizes)
+                    self._lay_out(state, self._static_types(feeds), feeds, sizes)
                 if state.plan is None:
                     observed, known = observed_run(
                         self._base, self._plan, self._store, self._kernels, run, [host(f) for f in feeds]
@@ -248,7 +248,7 @@ class DeviceExecutable(Executable):
         """The plans that were laid out, one for each combination of fed shapes that has one."""
         return [state.plan for state in list(self._states.values()) if state.plan is not None]
 
-    def _said(self, feeds: Sequence[Any]) -> Known | None:
+    def _static_types(self, feeds: Sequence[Any]) -> Known | None:
         """The shape and dtype of every value, if the graph and the feeds say them all."""
         known: Known = {
             name: (value.shape, value.dtype.name)
@@ -259,7 +259,7 @@ class DeviceExecutable(Executable):
             for position, (name, taken) in enumerate(zip(i.outputs, used, strict=True)):
                 if not taken and i.writes():
                     continue
-                found = said(i, position)
+                found = static_type(i, position)
                 if found is None or not i.dtypes[position].is_numpy_compatible or i.bodies:
                     return None
                 known.setdefault(name, found)

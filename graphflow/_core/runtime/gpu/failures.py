@@ -18,6 +18,6 @@ def raise_failure(words: Sequence[int], groups: Sequence[Group]) -> None:
     if not code:
         return
     node = groups[number - 1].fallible_node
-    told = node.told if isinstance(node, DeviceNode) and node.told is not None else {}
+    messages = node.messages if isinstance(node, DeviceNode) and node.messages is not None else {}
     usual = DIVISION_BY_ZERO if code == DIVISION else f"the index {index} is not in [0, {limit})"
-    raise failure(node.instruction, told.get(code, usual), errors.InvalidArgumentError)
+    raise failure(node.instruction, messages.get(code, usual), errors.InvalidArgumentError)
