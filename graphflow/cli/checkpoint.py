@@ -24,7 +24,7 @@ from graphflow._core.checkpoint.resource_state import STATE, unpack_state
 from graphflow._core.common.printable import printable
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, table, tell
-from graphflow.train.checkpoint_management import latest_checkpoint
+from graphflow.train.saving.checkpoint_management import latest_checkpoint
 
 _EPILOG: Final = """\
 examples:

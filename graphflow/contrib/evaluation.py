@@ -19,18 +19,18 @@ from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.state import assign_add
 from graphflow.config import ConfigProto
 from graphflow.summary.writer import FileWriterCache
-from graphflow.train.basic_hooks import FinalOpsHook
-from graphflow.train.checkpoint_management import latest_checkpoint
-from graphflow.train.monitored_session import MonitoredSession
-from graphflow.train.scaffold import Scaffold, default_summary_op
-from graphflow.train.session_creators import ChiefSessionCreator
-from graphflow.train.session_run_hook import SessionRunArgs, SessionRunHook
+from graphflow.train.hooks.basic_hooks import FinalOpsHook
+from graphflow.train.hooks.session_run_hook import SessionRunArgs, SessionRunHook
+from graphflow.train.saving.checkpoint_management import latest_checkpoint
+from graphflow.train.sessions.monitored_session import MonitoredSession
+from graphflow.train.sessions.scaffold import Scaffold, default_summary_op
+from graphflow.train.sessions.session_creators import ChiefSessionCreator
 from graphflow.train.steps import get_or_create_global_step, global_step
 
 if TYPE_CHECKING:
     from graphflow.summary.writer import FileWriter
     from graphflow.train.coordinator import Coordinator
-    from graphflow.train.session_run_hook import SessionRunContext
+    from graphflow.train.hooks.session_run_hook import SessionRunContext
 
 _log = logging.getLogger(__name__)
 

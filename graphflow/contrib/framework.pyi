@@ -27,10 +27,10 @@ from graphflow.contrib.variables import get_variables_to_restore as get_variable
 from graphflow.train.steps import global_step as global_step
 from graphflow.layers.model_variables import global_variable as global_variable
 from graphflow.layers.arg_scope import has_arg_scope as has_arg_scope
-from graphflow.train.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
-from graphflow.train.checkpoint_utils import list_variables as list_variables
-from graphflow.train.checkpoint_utils import load_checkpoint as load_checkpoint
-from graphflow.train.checkpoint_utils import load_variable as load_variable
+from graphflow.train.saving.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
+from graphflow.train.saving.checkpoint_utils import list_variables as list_variables
+from graphflow.train.saving.checkpoint_utils import load_checkpoint as load_checkpoint
+from graphflow.train.saving.checkpoint_utils import load_variable as load_variable
 from graphflow.layers.model_variables import local_variable as local_variable
 from graphflow.layers.model_variables import model_variable as model_variable
 from graphflow import nest as nest

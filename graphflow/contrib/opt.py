@@ -10,7 +10,7 @@ from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import sqrt, square
 from graphflow._core.ops.state.state import scatter_sub, scatter_update
-from graphflow.train.optimizers import AdamOptimizer
+from graphflow.train.optimizers.standard import AdamOptimizer
 
 
 class LazyAdamOptimizer(AdamOptimizer):

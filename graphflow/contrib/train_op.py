@@ -18,13 +18,13 @@ from graphflow._core.ops.io.summaries import histogram, scalar
 from graphflow._core.ops.math.clip import clip_by_norm, global_norm
 from graphflow._core.ops.state.variable_collections import trainable_variables
 from graphflow.layers.optimize_loss import scaled_gradient
-from graphflow.train.optimizer import Optimizer
+from graphflow.train.optimizers.optimizer import Optimizer
+from graphflow.train.sessions.training_session import MonitoredTrainingSession
 from graphflow.train.steps import get_or_create_global_step
-from graphflow.train.training_session import MonitoredTrainingSession
 
 if TYPE_CHECKING:
     from graphflow.config import ConfigProto
-    from graphflow.train.scaffold import Scaffold
+    from graphflow.train.sessions.scaffold import Scaffold
 
 _log = logging.getLogger(__name__)
 

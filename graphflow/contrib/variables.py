@@ -18,8 +18,8 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.array.shaping import placeholder
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.state.variable_scope import VariableScope
-from graphflow.train.checkpoint_utils import CheckpointReader
-from graphflow.train.saver import Saver
+from graphflow.train.saving.checkpoint_utils import CheckpointReader
+from graphflow.train.saving.saver import Saver
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable

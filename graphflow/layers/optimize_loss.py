@@ -22,8 +22,8 @@ from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant
 from graphflow._core.ops.state.variable_collections import trainable_variables
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.train import optimizers
-from graphflow.train.optimizer import Optimizer
+from graphflow.train.optimizers import standard as optimizers
+from graphflow.train.optimizers.optimizer import Optimizer
 from graphflow.train.steps import get_global_step
 
 if TYPE_CHECKING:

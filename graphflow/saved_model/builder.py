@@ -33,7 +33,7 @@ from graphflow.saved_model.foreign import drop_what_tensorflow_lacks
 if TYPE_CHECKING:
     from os import PathLike
 
-    from graphflow.train.saver import Saver
+    from graphflow.train.saving.saver import Saver
 
 
 class SavedModelBuilder:

@@ -11,7 +11,7 @@ from typing import Any
 
 from graphflow._core.interop.op_table import tensorflow_op
 from graphflow.saved_model import constants
-from graphflow.train.collections import message_of
+from graphflow.train.saving.collections import message_of
 
 
 def drop_what_tensorflow_lacks(meta_graph: Any, signatures: Mapping[str, Any]) -> None:

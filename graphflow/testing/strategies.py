@@ -28,7 +28,7 @@ from graphflow.distribute.context import get_cross_tower_context, get_distributi
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.errors import OutOfRangeError
 from graphflow.testing.strategy_model import Clients, Trained, train_alone
-from graphflow.train.optimizers import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
+from graphflow.train.optimizers.standard import AdamOptimizer, GradientDescentOptimizer, MomentumOptimizer
 from graphflow.train.steps import get_or_create_global_step
 
 OPTIMIZERS: Final[dict[str, Callable[[], Any]]] = {

@@ -33,8 +33,8 @@ from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.layers.core import dense
 from graphflow.layers.normalization import batch_normalization
 from graphflow.losses.functions import mean_squared_error
-from graphflow.train.checkpoint_utils import list_variables
-from graphflow.train.saver import Saver
+from graphflow.train.saving.checkpoint_utils import list_variables
+from graphflow.train.saving.saver import Saver
 from graphflow.train.steps import get_or_create_global_step
 
 _random = np.random.RandomState(7)

@@ -28,7 +28,7 @@ from graphflow._core.ops.state.variable_scope import get_variable_scope, variabl
 from graphflow.distribute.context import get_distribution_strategy, get_tower_context, one_of_several_towers
 from graphflow.distribute.values import DistributedValues, select
 from graphflow.distribute.variables import MirroredVariable
-from graphflow.train.slots import make_slot
+from graphflow.train.optimizers.slots import make_slot
 
 
 def assign_moving_average(

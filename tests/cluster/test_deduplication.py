@@ -21,7 +21,7 @@ from graphflow._core.plan.passes.repeated import changes, without
 from graphflow._core.plan.verify import verify
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.planner import ExecutionOptions
-from graphflow.train.step_functions import Calls
+from graphflow.train.sessions.step_functions import Calls
 from tests.cluster.serving import serve_all, spec_of
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.protos import event_pb2
-from graphflow.train.timers import ExpectedTimer, ReachedTimer
+from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer
 
 
 @pytest.fixture(autouse=True)
@@ -260,7 +260,7 @@ def test_logging_hook_writes_values_at_level_info(caplog: pytest.LogCaptureFixtu
     with gf.train.MonitoredSession(hooks=hooks) as session:
         for _ in range(4):
             session.run(a)
-    lines = [r.message for r in caplog.records if r.name == "graphflow.train.basic_hooks"]
+    lines = [r.message for r in caplog.records if r.name == "graphflow.train.hooks.basic_hooks"]
     assert lines[0] == "first = [1. 2.], second = 3"
     assert lines[1] == "b:0 = 3"
     assert lines[2].startswith("first = [1. 2.], second = 3 (0.")
@@ -320,7 +320,7 @@ def test_global_step_waiter_waits(monkeypatch: pytest.MonkeyPatch) -> None:
         slept.append(seconds)
         session_of[0].run(move)
 
-    monkeypatch.setattr("graphflow.train.basic_hooks.time.sleep", sleep)
+    monkeypatch.setattr("graphflow.train.hooks.basic_hooks.time.sleep", sleep)
     hook = gf.train.GlobalStepWaiterHook(wait_until_step=5)
     with gf.train.SingularMonitoredSession(hooks=[hook]) as session:
         session_of.append(session.raw_session())

@@ -13,7 +13,8 @@ import pytest
 import graphflow as gf
 from graphflow import errors
 from graphflow._core.common import status_line
-from graphflow.train import basic_hooks, session_keeper, session_manager
+from graphflow.train.hooks import basic_hooks
+from graphflow.train.sessions import session_keeper, session_manager
 from tests.common.clock import Clock
 
 WITHIN = 20.0

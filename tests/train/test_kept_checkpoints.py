@@ -48,7 +48,7 @@ def test_nothing_is_removed_with_max_to_keep_none(tmp_path: Path) -> None:
 
 def test_one_an_hour_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [1000.0]
-    monkeypatch.setattr("graphflow.train.saver.time.time", lambda: now[0])
+    monkeypatch.setattr("graphflow.train.saving.saver.time.time", lambda: now[0])
     gf.get_variable("w", initializer=1.0)
     saver = gf.train.Saver(max_to_keep=1, keep_checkpoint_every_n_hours=1.0)
     with gf.Session() as session:

@@ -288,7 +288,7 @@ def test_a_worker_goes_on_soon_after_the_chief(monkeypatch: pytest.MonkeyPatch) 
             missing.clear()
             return super().wait(0.001)
 
-    monkeypatch.setattr("graphflow.train.session_manager.threading.Event", Abandoned)
+    monkeypatch.setattr("graphflow.train.sessions.session_manager.threading.Event", Abandoned)
     hook, chiefs = Recorder(), Recorder()
     scaffold = gf.train.Scaffold(ready_op=ready)
     with gf.train.MonitoredTrainingSession(

@@ -17,7 +17,7 @@ from graphflow._core.ops.state.variable_collections import global_variables_init
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow._core.session import Session
 from graphflow.train.moving_averages import ExponentialMovingAverage
-from graphflow.train.slots import make_slot
+from graphflow.train.optimizers.slots import make_slot
 
 
 @pytest.fixture(autouse=True)

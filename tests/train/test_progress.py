@@ -12,7 +12,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.common.status_line import StatusLine, Waiting, seconds_text
-from graphflow.train.progress import TrainingProgress
+from graphflow.train.hooks.progress import TrainingProgress
 
 
 class Terminal(io.StringIO):
@@ -112,7 +112,7 @@ def test_elsewhere_every_text_is_a_line(monkeypatch: pytest.MonkeyPatch) -> None
 def test_what_the_line_says(monkeypatch: pytest.MonkeyPatch) -> None:
     terminal = on_terminal(monkeypatch)
     now = [100.0]
-    monkeypatch.setattr("graphflow.train.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphflow.train.hooks.progress.time.monotonic", lambda: now[0])
     x = gf.constant(1.0, name="x")
     with gf.name_scope("train"):
         total = gf.identity(x, name="total_loss")
@@ -139,7 +139,7 @@ def test_a_training_session_shows_it_on_a_terminal(
     monkeypatch: pytest.MonkeyPatch, first: float, end: str
 ) -> None:
     terminal = on_terminal(monkeypatch)
-    monkeypatch.setattr("graphflow.train.progress.REDRAW_SECONDS", first)
+    monkeypatch.setattr("graphflow.train.hooks.progress.REDRAW_SECONDS", first)
     step = gf.train.get_or_create_global_step()
     loss = gf.identity(2.0, name="loss")
     move = step.assign_add(1)
@@ -156,8 +156,8 @@ def test_it_is_silent_elsewhere_and_where_it_is_switched_off(
 ) -> None:
     stream = Terminal() if is_terminal else io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr("graphflow.train.progress.REDRAW_SECONDS", 0.0)
-    monkeypatch.setattr("graphflow.train.progress.PLAIN_PROGRESS_SECONDS", 0.0)
+    monkeypatch.setattr("graphflow.train.hooks.progress.REDRAW_SECONDS", 0.0)
+    monkeypatch.setattr("graphflow.train.hooks.progress.PLAIN_PROGRESS_SECONDS", 0.0)
     move = gf.train.get_or_create_global_step().assign_add(1)
     with gf.train.MonitoredTrainingSession(progress=False if is_terminal else None) as session:
         session.run(move)
@@ -176,7 +176,7 @@ def test_waiting_says_for_what(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     assert terminal.screen() == [""]
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     now = [0.0]
-    monkeypatch.setattr("graphflow.train.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphflow.train.hooks.progress.time.monotonic", lambda: now[0])
     waiting = Waiting(float("inf"))
     for now[0] in (1.0, 11.0, 12.0, 25.0):
         waiting.update("the chief")

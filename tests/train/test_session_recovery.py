@@ -13,7 +13,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.protos import event_pb2
-from graphflow.train.recovery import RecoveryBudget
+from graphflow.train.sessions.recovery import RecoveryBudget
 from tests.train.test_monitored_session import Recorder
 
 
@@ -100,7 +100,7 @@ def test_recoveries_are_bounded() -> None:
 
 def test_the_budget_of_recoveries_is_of_a_window(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("graphflow.train.recovery.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("graphflow.train.sessions.recovery.time.monotonic", lambda: now[0])
     budget = RecoveryBudget(3, 60.0)
     assert [budget.take() for _ in range(4)] == [0.0, 0.1, 0.2, None]
     now[0] = 61.0

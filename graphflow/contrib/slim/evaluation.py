@@ -10,8 +10,8 @@ from graphflow.config import ConfigProto
 from graphflow.contrib import evaluation
 from graphflow.contrib.evaluation import checkpoints_iterator as checkpoints_iterator
 from graphflow.contrib.evaluation import wait_for_new_checkpoint as wait_for_new_checkpoint
-from graphflow.train.saver import Saver
-from graphflow.train.scaffold import Scaffold, default_summary_op
+from graphflow.train.saving.saver import Saver
+from graphflow.train.sessions.scaffold import Scaffold, default_summary_op
 
 _USE_DEFAULT: Final = 0
 

@@ -29,13 +29,13 @@ from graphflow.config import ConfigProto, RunMetadata, RunOptions
 from graphflow.contrib import train_op as training
 from graphflow.contrib.train_op import Pairs, clip_gradient_norms, multiply_gradients
 from graphflow.errors import AbortedError, OutOfRangeError
-from graphflow.train.optimizer import Optimizer
-from graphflow.train.saver import Saver
-from graphflow.train.scaffold import Scaffold, default_summary_op
+from graphflow.train.optimizers.optimizer import Optimizer
+from graphflow.train.optimizers.sync_replicas import SyncReplicasOptimizer
+from graphflow.train.saving.saver import Saver
+from graphflow.train.sessions.scaffold import Scaffold, default_summary_op
+from graphflow.train.sessions.supervisor import Supervisor
 from graphflow.train.steps import get_or_create_global_step
 from graphflow.train.steps import global_step as value_of
-from graphflow.train.supervisor import Supervisor
-from graphflow.train.sync_replicas import SyncReplicasOptimizer
 
 _log = logging.getLogger(__name__)
 

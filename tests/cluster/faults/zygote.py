@@ -28,7 +28,7 @@ _MODULES = (
     "graphflow._core.cluster.server.server",
     "graphflow._core.cluster.server.service",
     "graphflow._core.cluster.client.remote",
-    "graphflow.train.saver",
+    "graphflow.train.saving.saver",
 )
 
 

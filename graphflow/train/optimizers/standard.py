@@ -12,7 +12,7 @@ from graphflow._core.graph.types import NumberLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import cast, sqrt
 from graphflow._core.ops.state.state import assign, scatter_add, scatter_sub
-from graphflow.train.optimizer import RuleOptimizer
+from graphflow.train.optimizers.optimizer import RuleOptimizer
 
 
 class GradientDescentOptimizer(RuleOptimizer):

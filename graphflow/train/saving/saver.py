@@ -41,14 +41,14 @@ from graphflow._core.ops.state.checkpoints import (
 )
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.distribute.context import cross_tower, one_of_several_towers
-from graphflow.train.checkpoint_management import (
+from graphflow.train.saving.checkpoint_management import (
     checkpoint_exists,
     get_checkpoint_mtimes,
     meta_graph_filename,
     remove_checkpoint,
     update_checkpoint_state,
 )
-from graphflow.train.saveables import SaveableObject, VariableSaveable, saveables_of
+from graphflow.train.saving.saveables import SaveableObject, VariableSaveable, saveables_of
 from graphflow.train.steps import global_step as value_of_step
 
 if TYPE_CHECKING:
@@ -445,7 +445,7 @@ class Saver:
     ) -> Any:
         """The default graph as a MetaGraphDef with this saver in it, written to a file if one is named."""
         # A meta graph holds savers, so its module stands above this one.
-        from graphflow.train.meta_graph import export_meta_graph
+        from graphflow.train.saving.meta_graph import export_meta_graph
 
         return export_meta_graph(
             filename=filename,

@@ -21,15 +21,10 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
-from graphflow.train.basic_hooks import step_to_stop_at, watched_losses
 from graphflow.train.coordinator import Coordinator
-from graphflow.train.progress import TrainingProgress
-from graphflow.train.queue_runner import start_queue_runners
-from graphflow.train.recovery import Recovery, RecoveryBudget
-from graphflow.train.scaffold import Scaffold
-from graphflow.train.session_creators import ChiefSessionCreator, SessionCreator
-from graphflow.train.session_keeper import LOST_PEER, Live, SessionKeeper
-from graphflow.train.session_run_hook import (
+from graphflow.train.hooks.basic_hooks import step_to_stop_at, watched_losses
+from graphflow.train.hooks.progress import TrainingProgress
+from graphflow.train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
@@ -39,7 +34,12 @@ from graphflow.train.session_run_hook import (
     joined_options,
     overrides,
 )
-from graphflow.train.step_functions import Attempts, Calling, Calls, StepContext, check_step_fn
+from graphflow.train.queue_runner import start_queue_runners
+from graphflow.train.sessions.recovery import Recovery, RecoveryBudget
+from graphflow.train.sessions.scaffold import Scaffold
+from graphflow.train.sessions.session_creators import ChiefSessionCreator, SessionCreator
+from graphflow.train.sessions.session_keeper import LOST_PEER, Live, SessionKeeper
+from graphflow.train.sessions.step_functions import Attempts, Calling, Calls, StepContext, check_step_fn
 from graphflow.train.steps import find_global_step
 
 _log = logging.getLogger(__name__)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
-from graphflow.train.optimizer import Optimizer
+from graphflow.train.optimizers.optimizer import Optimizer
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable

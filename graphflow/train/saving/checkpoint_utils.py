@@ -20,8 +20,8 @@ from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.distribute.context import one_of_several_towers
 from graphflow.distribute.values import select
-from graphflow.train.checkpoint_management import checkpoint_exists, latest_checkpoint
-from graphflow.train.saveables import VariableSaveable, saveables_of
+from graphflow.train.saving.checkpoint_management import checkpoint_exists, latest_checkpoint
+from graphflow.train.saving.saveables import VariableSaveable, saveables_of
 
 _log = logging.getLogger(__name__)
 

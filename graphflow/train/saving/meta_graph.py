@@ -21,8 +21,8 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.interop.import_graph import import_graph_def
 from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
-from graphflow.train.collections import add_collection_def, restore_collections
-from graphflow.train.saver import Saver
+from graphflow.train.saving.collections import add_collection_def, restore_collections
+from graphflow.train.saving.saver import Saver
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -19,11 +19,11 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
 from graphflow.summary.writer import FileWriter
-from graphflow.train import scaffold
 from graphflow.train.coordinator import Coordinator, LooperThread
-from graphflow.train.saving_hooks import events_can_be_written, log_rate, log_session
-from graphflow.train.session_manager import SessionManager
-from graphflow.train.session_run_hook import StepReader
+from graphflow.train.hooks.saving_hooks import events_can_be_written, log_rate, log_session
+from graphflow.train.hooks.session_run_hook import StepReader
+from graphflow.train.sessions import scaffold
+from graphflow.train.sessions.session_manager import SessionManager
 from graphflow.train.steps import find_global_step
 
 if TYPE_CHECKING:

@@ -27,10 +27,10 @@ from graphflow._core.ops.state.variable_collections import (
     report_uninitialized_variables,
     trainable_variables,
 )
-from graphflow.train.optimizer import Optimizer, present_gradients
+from graphflow.train.hooks.session_run_hook import SessionRunHook
+from graphflow.train.optimizers.optimizer import Optimizer, present_gradients
+from graphflow.train.optimizers.wrapping import WrappingOptimizer
 from graphflow.train.queue_runner import QueueRunner
-from graphflow.train.session_run_hook import SessionRunHook
-from graphflow.train.wrapping import WrappingOptimizer
 
 
 class SyncReplicasOptimizer(WrappingOptimizer):

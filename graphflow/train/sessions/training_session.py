@@ -9,16 +9,20 @@ from typing import Any, Final
 
 from graphflow._core.common.status_line import is_terminal
 from graphflow.config import ConfigProto
-from graphflow.train.monitored_session import MonitoredSession
-from graphflow.train.saving_hooks import (
+from graphflow.train.hooks.saving_hooks import (
     CheckpointSaverHook,
     StepCounterHook,
     SummarySaverHook,
     events_can_be_written,
 )
-from graphflow.train.scaffold import Scaffold
-from graphflow.train.session_creators import ChiefSessionCreator, SessionCreator, WorkerSessionCreator
-from graphflow.train.session_run_hook import SessionRunHook
+from graphflow.train.hooks.session_run_hook import SessionRunHook
+from graphflow.train.sessions.monitored_session import MonitoredSession
+from graphflow.train.sessions.scaffold import Scaffold
+from graphflow.train.sessions.session_creators import (
+    ChiefSessionCreator,
+    SessionCreator,
+    WorkerSessionCreator,
+)
 
 _log = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto
 from graphflow.train.balance import log_balance
-from graphflow.train.scaffold import Scaffold
-from graphflow.train.session_manager import SessionManager
+from graphflow.train.sessions.scaffold import Scaffold
+from graphflow.train.sessions.session_manager import SessionManager
 
 if TYPE_CHECKING:
     from graphflow._core.session import BaseSession

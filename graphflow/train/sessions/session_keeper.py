@@ -19,7 +19,7 @@ import graphflow.errors as errors
 from graphflow._core.common.timeouts import SESSION_ABANDON_SECONDS, SESSION_LOOK_SECONDS
 from graphflow._core.session import ClosedSessionError
 from graphflow.train.coordinator import Coordinator
-from graphflow.train.recovery import RecoveryBudget
+from graphflow.train.sessions.recovery import RecoveryBudget
 
 _log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.state.variable import Variable
 from graphflow.train.queue_runner import QueueRunner
-from graphflow.train.saver import Saver
+from graphflow.train.saving.saver import Saver
 
 _log = logging.getLogger(__name__)
 

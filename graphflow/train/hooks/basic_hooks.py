@@ -18,15 +18,15 @@ from graphflow._core.common.timeouts import STEP_LOG_SECONDS, STEP_POLL_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow.train.session_run_hook import (
+from graphflow.train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
     StepReader,
 )
+from graphflow.train.hooks.timers import ExpectedTimer, ThisRun
 from graphflow.train.steps import get_global_step
-from graphflow.train.timers import ExpectedTimer, ThisRun
 
 _log = logging.getLogger(__name__)
 

@@ -18,19 +18,19 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
 from graphflow.summary.writer import FileWriterCache
-from graphflow.train.checkpoint_management import checkpoint_exists
-from graphflow.train.session_run_hook import (
+from graphflow.train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
     StepReader,
 )
-from graphflow.train.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
+from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
+from graphflow.train.saving.checkpoint_management import checkpoint_exists
 
 if TYPE_CHECKING:
-    from graphflow.train.saver import Saver
-    from graphflow.train.scaffold import Scaffold
+    from graphflow.train.saving.saver import Saver
+    from graphflow.train.sessions.scaffold import Scaffold
 
 _log = logging.getLogger(__name__)
 

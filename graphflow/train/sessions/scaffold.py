@@ -21,7 +21,7 @@ from graphflow._core.ops.state.variable_collections import (
     local_variables_initializer,
     report_uninitialized_variables,
 )
-from graphflow.train.saver import Saver
+from graphflow.train.saving.saver import Saver
 
 _PARTS: Final = (
     "init_op", "init_feed_dict", "init_fn", "ready_op", "ready_for_local_init_op", "local_init_op", "summary_op",

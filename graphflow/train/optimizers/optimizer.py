@@ -28,7 +28,7 @@ from graphflow._core.ops.state.training import apply_update, sparse_apply_update
 from graphflow._core.ops.state.variable import Variable, VariableAggregation
 from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
 from graphflow.distribute.values import DistributedValues, select, whole
-from graphflow.train.slots import make_slot
+from graphflow.train.optimizers.slots import make_slot
 
 
 class Optimizer:
@@ -225,13 +225,13 @@ class Optimizer:
 
     def in_rounds(self, replicas: int) -> Any:
         """The optimizer that applies the mean of the gradients of so many programs: a SyncReplicasOptimizer."""
-        from graphflow.train.sync_replicas import SyncReplicasOptimizer
+        from graphflow.train.optimizers.sync_replicas import SyncReplicasOptimizer
 
         return SyncReplicasOptimizer(self, replicas)
 
     def bounded(self, max_staleness: int, mode: str) -> Any:
         """The optimizer that limits how stale gradients are: a BoundedStalenessOptimizer."""
-        from graphflow.train.bounded_staleness import BoundedStalenessOptimizer
+        from graphflow.train.optimizers.bounded_staleness import BoundedStalenessOptimizer
 
         return BoundedStalenessOptimizer(self, max_staleness, mode)
 

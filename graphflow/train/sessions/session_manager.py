@@ -24,13 +24,13 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.session import Session
 from graphflow.config import ConfigProto, RunOptions
 from graphflow.distribute.collective import SHARING
-from graphflow.train.checkpoint_management import get_checkpoint_state, latest_checkpoint
-from graphflow.train.checkpoint_utils import load_variable
-from graphflow.train.initialization_mark import InitializationMark
+from graphflow.train.saving.checkpoint_management import get_checkpoint_state, latest_checkpoint
+from graphflow.train.saving.checkpoint_utils import load_variable
+from graphflow.train.sessions.initialization_mark import InitializationMark
 from graphflow.train.steps import find_global_step
 
 if TYPE_CHECKING:
-    from graphflow.train.saver import Saver
+    from graphflow.train.saving.saver import Saver
 
 _log = logging.getLogger(__name__)
 

@@ -25,8 +25,8 @@ from graphflow._core.ops.math.arithmetic import minimum
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.state.state import assign_add, scatter_add
 from graphflow._core.ops.state.variable import Variable
-from graphflow.train.optimizer import Optimizer, present_gradients
-from graphflow.train.wrapping import WrappingOptimizer
+from graphflow.train.optimizers.optimizer import Optimizer, present_gradients
+from graphflow.train.optimizers.wrapping import WrappingOptimizer
 
 _BINS: Final = 64
 """Length of the histogram if there is no limit; its last bin has all that is larger."""

@@ -1,0 +1,1 @@
+"""What is called around each step of a monitored session."""

@@ -1,0 +1,1 @@
+"""Optimizers: the base class, the standard ones, and those that wrap another."""
