@@ -355,7 +355,7 @@ def test_without_the_extra_checkpoints_are_saved_and_no_summaries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "graphflow")
-    for module in ("saving_hooks", "training_session"):
+    for module in ("hooks.saving_hooks", "sessions.training_session"):
         monkeypatch.setattr(f"graphflow.train.{module}.events_can_be_written", lambda: False)
     move = gf.train.get_or_create_global_step().assign_add(1)
     with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
