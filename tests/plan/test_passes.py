@@ -21,7 +21,9 @@ DEVICES = tuple(f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in range
 
 
 def evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
-    result = registry._FACTORIES[instruction.type](instruction)(*inputs)
+    factory = registry.factory(instruction.type)
+    assert factory is not None
+    result = factory(instruction)(*inputs)
     return result if len(instruction.outputs) > 1 else (result,)
 
 

@@ -176,18 +176,14 @@ def test_promise_22_what_is_wrong_with_a_device_is_said(device: str, words: list
         assert word in str(caught.value)
 
 
-def test_promise_22_a_missing_kernel_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow._core.graph import op_def
-    from graphflow._core.ops.core import apply
-
-    monkeypatch.setattr(op_def, "_REGISTRY", dict(op_def.registry()))
-    definition = op_def.op_def(
+def test_promise_22_a_missing_kernel_is_said() -> None:
+    definition = gf.extend.define_op(
         "KernellessForATest",
         ("x: T",),
         infer=lambda op: [(op.inputs[0].dtype, ())],
-        gradient=op_def.NOT_DIFFERENTIABLE,
+        gradient=gf.extend.NOT_DIFFERENTIABLE,
     )
-    y = apply(definition, (gf.constant(1.0),)).outputs[0]
+    y = gf.extend.add_operation(definition, [gf.constant(1.0)]).outputs[0]
     with (
         gf.Session() as session,
         pytest.raises(gf.errors.InvalidArgumentError, match="no kernel for Kernelless"),

@@ -59,7 +59,7 @@ def test_replaying_a_file_writes_nothing(
         tape=SimpleNamespace(results={}),
         random={},
     )
-    monkeypatch.setattr(report, "_plain", lambda plan: plan)
+    monkeypatch.setattr(report, "plain_plan", lambda plan: plan)
     with open(tmp_path / "file.npz", "wb") as file:
         report.save(file, found, {})  # type: ignore[arg-type]
     try:

@@ -73,7 +73,7 @@ def save(file: Any, found: Replay, known: Known) -> None:
     objects = _Objects(writer.arrays)
     tree: dict[str, Any] = {
         "format": _FORMAT,
-        "plan": writer.plan(_plain(found.plan)),
+        "plan": writer.plan(plain_plan(found.plan)),
         "known": {name: [list(shape), dtype] for name, (shape, dtype) in known.items()},
         "feeds": [objects.tree(value) for value in found.feeds],
         "variables": {name: objects.tree(value) for name, value in found.variables.before.items()},
@@ -135,11 +135,11 @@ def _random_state(tree: Any, read: Callable[[Any], Any]) -> dict[str, Any]:
     return state
 
 
-def _plain(plan: Plan) -> Plan:
+def plain_plan(plan: Plan) -> Plan:
     """The plan without the attributes of instructions that are not run again, such as Python functions."""
 
     def plain(i: Instruction) -> Instruction:
-        i = replace(i, bodies=tuple(_plain(body) for body in i.bodies))
+        i = replace(i, bodies=tuple(plain_plan(body) for body in i.bodies))
         return i if is_repeatable(i) else replace(i, attrs={})
 
     return plan.with_instructions([plain(i) for i in plan.instructions])
