@@ -190,7 +190,7 @@ class _Combining:
     def _stacked(
         self, number: int, products: list[Product], made_by: list[int], target: Value
     ) -> ProductNode | None:
-        """One product over the depths of all, whose operands then lie side by side; None where they cannot."""
+        """One product over the depths of all, whose operands then lie side by side; None if they cannot."""
         first = products[0]
         shapes = {(p.first.shape, p.second.shape, p.flips) for p in products}
         if len(products) < _FEWEST_STACKED or len(shapes) != 1 or first.flips != (True, False):

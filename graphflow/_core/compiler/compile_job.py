@@ -39,7 +39,7 @@ def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set
 
 
 def _beyond_the_machine(group: Group) -> list[Statements]:
-    """The statements of a group of scalars that the scalar machine lacks; all of them where they are too many for it.
+    """The statements of a group of scalars that the scalar machine lacks; all of them if they are too many for it.
 
     Loops and branches were tried when they were lowered.
     """
@@ -107,14 +107,14 @@ class CompileJob:
         return own + sum(loop.job.missing() for loop in self.loops)
 
     def wait(self, timeout: float) -> None:
-        """Waits for the kernels; TimeoutError or KernelCompileError where they do not come."""
+        """Waits for the kernels; TimeoutError or KernelCompileError if they do not come."""
         for handle in self._handles.values():
             handle.result(timeout)
         for loop in self.loops:
             loop.job.wait(timeout)
 
     def kernels(self, number: int) -> list[int]:
-        """The addresses of a group's kernels; KernelCompileError where one could not be compiled."""
+        """The addresses of a group's kernels; KernelCompileError if one could not be compiled."""
         return [self._handles[source].result(0) for source in self._sources[number]]
 
 

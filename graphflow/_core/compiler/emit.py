@@ -147,7 +147,7 @@ def fused_region(group: Group, stored: set[str]) -> FusedRegion:
 
 
 def scalar_program(group: Group, stored: set[str], address: Address) -> ScalarProgram:
-    """The scalar program of a group of statements on scalars; ScalarTextError where the machine lacks something."""
+    """The scalar program of a group of statements on scalars; ScalarTextError if the machine lacks something."""
     program = ScalarProgram()
     registers: dict[str, Register] = {}
     loaded: dict[tuple[str, int], Register] = {}

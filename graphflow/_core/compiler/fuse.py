@@ -46,7 +46,7 @@ class Group:
 
     @property
     def fallible_node(self) -> Node:
-        """The node that has found an error, where one of the group has."""
+        """The node of the group that has found an error, if one has."""
         return next((node for node in self.nodes if node.fallible), self.nodes[0])
 
     @property

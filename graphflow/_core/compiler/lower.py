@@ -68,7 +68,7 @@ class Lowering:
     # ---- what rules use -------------------------------------------------------------------------------------------
 
     def value(self, name: str) -> Value | None:
-        """Where a value lies in native memory; None where it is an object of the NumPy tier."""
+        """Where a value lies in native memory; None if it is an object of the NumPy tier."""
         return self.values.get(name)
 
     def constant(self, name: str) -> Any:
@@ -216,7 +216,7 @@ class Lowering:
         return copy
 
     def apart(self, instruction: Instruction, value: Value, other: Value) -> Value:
-        """The value, or a copy where it lies in the memory of another one, which is about to change."""
+        """The value, or a copy if it lies in the memory of another one, which is about to change."""
         if value.root != other.root:
             return value
         copy = self.temporary(value.root, value.dtype, value.shape)
@@ -224,7 +224,7 @@ class Lowering:
         return copy
 
     def hand_on(self, instruction: Instruction) -> None:
-        """Has what takes a result of an instruction come after its node, also where the result lies in another's."""
+        """Has what takes a result of an instruction come after its node, also if the result lies in another's."""
         number = self._named[instruction.name]
         self._handed_on.update((name, {number}) for name in instruction.outputs)
 
@@ -368,7 +368,7 @@ class Lowering:
         if dtype not in NATIVE_DTYPES or 0 in shape:
             return False
         if i.type == kinds.IF and not all(body.fetches[position] for body in i.bodies):
-            return False  # There is nothing where the other branch is taken.
+            return False  # There is nothing if the other branch is taken.
         return has_fixed_shape(i, position, self.known, self.values, self.constants)
 
 

@@ -31,7 +31,7 @@ def assign(sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]]) -> tu
 def assign_clusters(
     sizes: Mapping[str, int], lives: Mapping[str, tuple[int, int]], clusters: Collection[tuple[str, ...]]
 ) -> tuple[dict[str, int], int]:
-    """The same, where the blocks of each cluster follow each other without a gap and live as long as any of them."""
+    """The same, but the blocks of each cluster follow each other without a gap and live as long as any of them."""
     inside = {root for cluster in clusters for root in cluster}
     all_sizes = {root: size for root, size in sizes.items() if root not in inside}
     all_lives = {root: lives[root] for root in all_sizes}

@@ -67,7 +67,7 @@ class Combining(Protocol):
     """A node of one result that may take a following one in."""
 
     def combined(self, following: Statements, position: int, target: Value) -> Node | None:
-        """The node that also does what `following` does to the result, its read `position`; None where there is none.
+        """The node that also does what `following` does to the result, its read `position`; None if there is none.
 
         target: where the result of `following` lies.
         """

@@ -84,7 +84,7 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
 
 
 def matrix_layout(value: Value) -> tuple[int, bool] | None:
-    """(elements from row to row as stored, stored transposed) of the last two axes; None where BLAS cannot read it."""
+    """(elements from row to row as stored, stored transposed) of the last two axes; None if BLAS cannot read it."""
     rows, columns = value.shape[-2:]
     down, across = value.strides[-2:]
     if (across == 1 or columns == 1) and (down >= columns or rows == 1):

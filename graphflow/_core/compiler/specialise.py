@@ -30,7 +30,7 @@ Known = dict[str, tuple[tuple[int, ...], str]]
 
 
 def static_type(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | None:
-    """The shape and dtype name that the graph says of a result; None where the shape is not known whole."""
+    """The shape and dtype name that the graph says of a result; None if the shape is not known whole."""
     dims = i.shapes[position]
     if dims is None or None in dims:
         return None

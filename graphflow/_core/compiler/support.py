@@ -32,7 +32,7 @@ class Support:
         between compiled stretches.
     gpu: whether a GPU runs it. gpu_reason: why not, "" if it does.
     tensorflow: whether TensorFlow 1.15 has an op of this name.
-    extension: the package that defines it where that is not graphflow itself, "" where it is.
+    extension: the package that defines it, "" if that is graphflow itself.
     """
 
     name: str

@@ -40,9 +40,9 @@ class Value:
         )
 
     def step_over(self, count: int) -> int | None:
-        """The stride with which its first `count` axes are walked as if they were one; None where they cannot be.
+        """The stride with which its first `count` axes are walked as if they were one; None if they cannot be.
 
-        The stride of an axis of one place says nothing: 0 where there are no others.
+        The stride of an axis of one place says nothing: 0 if there are no others.
         """
         walked = [(n, s) for n, s in zip(self.shape[:count], self.strides[:count], strict=True) if n != 1]
         if any(outer != n * inner for (_, outer), (n, inner) in pairwise(walked)):
@@ -87,7 +87,7 @@ def whole(root: str, dtype: str, shape: tuple[int, ...]) -> Value:
 def view_of(
     value: Value, kernel: Callable[..., Any], arguments: Sequence[Any], position: int
 ) -> list[Value] | None:
-    """The values that a kernel returns as views of `value`, its input at a position; None where it is no view."""
+    """The values that a kernel returns as views of `value`, its input at a position; None if it is no view."""
     item = np.dtype(value.dtype).itemsize
     # Its first element is not its last one in memory where it is walked backwards: nothing of it lies before the block.
     extent = (

@@ -56,7 +56,7 @@ def of_definition(
     attrs: Mapping[str, Any],
     near: Instruction,
 ) -> Instruction:
-    """What an op definition says, where no operation stands for it, on the device of another instruction."""
+    """What an op definition says, without an operation of the graph, on the device of another instruction."""
     return Instruction(
         name=name,
         type=definition.name,

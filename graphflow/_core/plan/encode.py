@@ -1,7 +1,7 @@
-"""A plan as data that can travel: a tree which JSON can express, and the arrays in it apart.
+"""A plan as data that can travel: a tree that JSON can express, and the arrays in it apart.
 
-Of an operation goes what errors tell: its name, type and line. Python functions (py_func, map functions of a dataset)
-are pickled, and are opened only where the reader says that it trusts the sender; everything else is plain data and
+An instruction's origin goes along, so that errors can name it. Python functions (py_func, map functions of a dataset)
+are pickled, and are opened only if the reader says that it trusts the sender. Everything else is plain data and is
 checked as it is read.
 """
 
@@ -113,7 +113,7 @@ class PlanWriter:
 
 
 class PlanReader:
-    """Turns trees back into plans; `unpickle` opens a Python function, None where the sender is not trusted so far."""
+    """Turns trees back into plans; `unpickle` opens a Python function, None if the sender is not trusted so far."""
 
     def __init__(
         self, arrays: Sequence[np.ndarray[Any, Any]], unpickle: Callable[[bytes], Any] | None = None
@@ -122,7 +122,7 @@ class PlanReader:
         self._unpickle = unpickle
 
     def plan(self, tree: Any) -> Plan:
-        """The plan of a tree; BadPlan where it is none."""
+        """The plan of a tree; BadPlan if it is none."""
         try:
             return self._plan(tree, 0)
         except BadPlan:

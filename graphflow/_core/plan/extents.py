@@ -1,8 +1,8 @@
 """Which extents of values are surely the same, though nobody knows them before the run.
 
-The gradient of a lookup gives the rows the shape that the ids say, which they have already; only the number of ids is
-not known. An extent is followed to the value that it comes from, through operations that keep it, and is called by that
-value and axis.
+The gradient of a lookup gives the rows the shape that the ids say. The rows have that shape already; only the number of
+ids is not known. An extent is followed through operations that keep it to the value that it comes from, and is named by
+that value and axis.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Makers(dict[str, Instruction]):
 
 
 def extents(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> list[Extent] | None:
-    """The extents of an input of an instruction; None where its rank is not known, or where it may change its shape."""
+    """The extents of an input of an instruction; None if its rank is not known, or if it may change its shape."""
     name = i.inputs[position]
     dims = _dims(i, position, makers)
     if dims is None:
@@ -41,7 +41,7 @@ def extents(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> l
 
 
 def elements(i: Instruction, position: int, makers: Makers, far: int = _FAR) -> list[Extent] | None:
-    """What the elements of an input are, which is a vector or scalar of extents; None where that is not known."""
+    """What the elements of an input are, which is a vector or scalar of extents; None if that is not known."""
     maker = makers.get(i.inputs[position])
     if maker is None or not far:
         return None
@@ -97,7 +97,7 @@ def _extent(name: str, maker: Instruction | None, axis: int, makers: Makers, far
 
 
 def _of_inputs(i: Instruction, inputs: Iterable[int], axis: int, makers: Makers, far: int) -> Extent | None:
-    """The extent that the inputs of an elementwise operation have in common, where they are not repeated along it."""
+    """The extent that the inputs of an elementwise operation have in common, if they are not repeated along it."""
     dims = i.shapes[0]
     assert dims is not None
     found: set[Extent] = set()

@@ -1,7 +1,7 @@
 """Infers dtypes and shapes again from a plan alone, as the graph inferred them when its operations were built.
 
-A shape rule gets an operation. Here it gets a `DescribedOperation`, made of an instruction and of what makes its
-inputs: the rule sees the dtypes, shapes, attributes and known integers that the plan says, and no graph.
+A shape rule gets an operation. Here it gets a `DescribedOperation`, made of an instruction and of the instructions that
+make its inputs. The rule sees the dtypes, shapes, attributes and known integers that the plan says, and no graph.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def described(i: Instruction) -> DescribedOperation:
 
 
 def definition_of(i: Instruction) -> OpDef | None:
-    """The definition that says what an instruction's results are; None where none does."""
+    """The definition that says what an instruction's results are; None if none does."""
     return None if i.type in NOT_FROM_DATA else i.definition or registry().get(i.type)
 
 
@@ -86,7 +86,7 @@ def inferred(op: DescribedOperation, inputs: Sequence[Tensor]) -> Signature:
 
 
 def wrong_dtype(op: DescribedOperation) -> str:
-    """Which input has a dtype that the definition does not allow, "" where none has."""
+    """Which input has a dtype that the definition does not allow, "" if none has."""
     specs = op.op_def.inputs
     if len(specs) != len(op.inputs) or op.op_def.takes_lists:
         return ""

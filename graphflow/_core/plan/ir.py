@@ -72,7 +72,7 @@ class Instruction:
     origin: Origin | None = None
     bodies: tuple[Plan, ...] = ()
     used: tuple[bool, ...] = ()
-    """Whether anything takes each output, () where all are taken; known once the plan is whole."""
+    """Whether anything takes each output, () if all are taken; known once the plan is whole."""
 
     @property
     def is_variable(self) -> bool:
@@ -147,7 +147,7 @@ class Plan:
     feeds: names of the values given from outside (for a loop's body: the loop variables).
     fetches: names of the values handed out; one may be a variable's.
     targets: names of instructions that run for their effect.
-    feed_types: dtype and shape of each feed; () where nobody says, as in the body of a loop.
+    feed_types: dtype and shape of each feed; () if nobody says, as in the body of a loop.
     """
 
     instructions: tuple[Instruction, ...]
@@ -232,7 +232,7 @@ def _lines(plan: Plan, indent: str) -> Iterator[str]:
 
 
 def _literal(value: Any) -> str:
-    """A constant as text; nothing where it is long."""
+    """A constant as text; nothing if it is long."""
     if value.size > _SHORT:
         return ""
     return np.array2string(value, separator=", ").replace("\n", "")

@@ -1,8 +1,10 @@
-"""The first pass: what a run needs of a graph, with branches and loops construct into nested plans.
+"""The first pass: what a run needs of a graph, with branches and loops as nested plans.
 
-Pruning walks back from the fetches and stops at what is fed. Lifting turns the flat Switch/Merge and
-Enter/Merge/Switch/Exit/NextIteration operations, which are kept in the graph for TensorFlow's sake, into "If" and
-"While" instructions: the contexts in which the operations were built say what belongs to which branch or loop.
+Pruning walks back from the fetches and stops at what is fed. The graph keeps TensorFlow's flat operations (Switch and
+Merge; Enter, Merge, Switch, Exit and NextIteration), because programs look at them. Lifting turns them into "If" and
+"While" instructions. The contexts in which the operations were built say what belongs to which branch or loop.
+
+Nothing in the plan leads back to the graph: operations are described by an origin, functions of datasets become plans.
 """
 
 from __future__ import annotations
@@ -100,7 +102,7 @@ def _device_of(construct: Any, results: Sequence[Operation], inner: Sequence[Ope
 
 
 def _construct_under(op: Operation, level: Any) -> Any:
-    """The branch pair or loop directly inside `level` that holds the operation, or None where none does."""
+    """The branch pair or loop directly inside `level` that holds the operation, or None if none does."""
     context, found = op._context, None
     while context is not level:
         if context is None:
@@ -141,7 +143,7 @@ class _Lowering:
                     todo += [t for t in user.outputs if t not in self._fed]
 
     def construct_of(self, op: Operation, level: Any) -> Any:
-        """The construct that an operation of, or inside, a level belongs to; None where it stands for itself."""
+        """The construct that an operation of, or inside, a level belongs to; None if it stands for itself."""
         if (
             op._context is level
             and op.op_def in (MERGE, EXIT)
@@ -151,7 +153,7 @@ class _Lowering:
         return _construct_under(op, level)
 
     def representative(self, op: Operation, level: Any) -> str | None:
-        """The name of the instruction of a level that an operation is, or is inside of; None where it is outside."""
+        """The name of the instruction of a level that an operation is, or is inside of; None if it is outside."""
         construct = self.construct_of(op, level)
         if construct is not None:
             return str(construct.name)

@@ -1,9 +1,9 @@
-"""Cuts a placed and ordered plan into one part a device, joined by Send and Recv.
+"""Cuts a placed and ordered plan into one part for each device, joined by Send and Recv.
 
-A value goes to another device once; what a variable holds goes once for each state of it that is read there, and is
-sent where its consumer stands in the order, so that all uses of a variable stay in order on its own device. A constant
-goes with the plan, not with every run. What only waits for others, and nobody for it, is left out: a run ends when all
-its parts have.
+A value goes to another device once. The value of a variable goes once for each state of it that is read there. It is
+sent at the place of its consumer in the order, so all uses of a variable stay in order on the variable's own device. A
+constant goes with the plan, not with every run. An instruction that only waits for others, and for which nobody waits,
+is left out: a run ends when all its parts have ended.
 """
 
 from __future__ import annotations

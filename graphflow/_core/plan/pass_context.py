@@ -16,9 +16,9 @@ class PassContext:
     devices: full names of the devices there are, the first being the default.
     soft_placement: whether an op whose device does not exist here may go to another one.
     has_kernel: whether a device type ("CPU") can run an op type.
-    evaluate: computes a stateless instruction from NumPy arrays, or None where folding is switched off.
+    evaluate: computes a stateless instruction from NumPy arrays, or None if folding is switched off.
     default_task: the task that a device name without a job means, as "/job:localhost/replica:0/task:0".
-    moved: told of an instruction that runs elsewhere than it was placed, and where; None where nobody asks.
+    moved: told of an instruction that runs elsewhere than it was placed, and where; None if nobody asks.
     """
 
     devices: Sequence[str]

@@ -1,4 +1,7 @@
-"""What a plan does beside taking elements, as from queues: whether those can go back where nobody gets its results."""
+"""What a plan does beside taking elements, as from queues.
+
+If it does nothing else and nobody gets its results, the elements can go back.
+"""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
     session.plan(fetches, feeds, watch=Verifier())
 
-A run pays for this with `ConfigProto(verify_plans=True)` alone, or where the environment variable
+A run pays for this with `ConfigProto(verify_plans=True)` alone, or if the environment variable
 GRAPHFLOW_VERIFY_PLANS is set, as the test suite sets it for all its processes.
 """
 
@@ -30,7 +30,7 @@ def asked_by_environment() -> bool:
 
 
 def verify(plan: Plan, after: str = "") -> None:
-    """Raises InternalError where a plan cannot be right; `after` is the name of the pass that made it.
+    """Raises InternalError if a plan cannot be right; `after` is the name of the pass that made it.
 
     Names of instructions are unique, those of values in their level; every input, fetch and target is there; an
     input that must be a variable is one; branches and loops hand out as many values as they take over, of the same

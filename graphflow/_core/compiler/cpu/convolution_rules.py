@@ -75,7 +75,7 @@ class ConvolutionNode(KernelNode):
     relu: bool = False
 
     def combined(self, following: Statements, position: int, target: Value) -> ConvolutionNode | None:
-        """The node that does what a following one does to its result as well; None where there is none."""
+        """The node that does what a following one does to its result as well; None if there is none."""
         i = following.instruction
         if self.described is None or self.relu:
             return None
@@ -238,7 +238,7 @@ class PoolGradientNode(KernelNode):
     largest: bool = False
 
     def combined(self, following: Statements, position: int, target: Value) -> PoolGradientNode | None:
-        """The node that does what a following one does to its result as well; None where there is none."""
+        """The node that does what a following one does to its result as well; None if there is none."""
         i = following.instruction
         if i.type != "ReluGrad" or not self.largest or self.described is None or position != 0:
             return None

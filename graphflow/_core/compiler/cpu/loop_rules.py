@@ -59,7 +59,7 @@ def _plan(program: ScalarProgram, plan: Plan, scope: dict[str, Register]) -> Non
 
 
 def _instruction(program: ScalarProgram, i: Instruction, scope: dict[str, Register]) -> None:
-    """Adds an instruction's code; ScalarTextError or KeyError where it is not one of scalars."""
+    """Adds an instruction's code; ScalarTextError or KeyError if it is not one of scalars."""
     if i.type == kinds.WHILE:
         _while(program, i, scope)
         return

@@ -35,7 +35,7 @@ def _beside_images(i: Instruction, reads: list[Value]) -> list[Value]:
 
 
 def _operands(lowering: Lowering, i: Instruction, count: int) -> list[Value] | None:
-    """The first inputs; None where they are not images and vectors of channels, of one dtype."""
+    """The first inputs; None if they are not images and vectors of channels, of one dtype."""
     found = [lowering.value(name) for name in i.inputs[:count]]
     values = [value for value in found if value is not None]
     if len(values) != count or i.attrs["data_format"] not in _CHANNELS:

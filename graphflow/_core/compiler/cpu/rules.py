@@ -171,7 +171,7 @@ def _one_hot(lowering: Lowering, i: Instruction) -> bool:
 
 
 def _checked_shapes(lowering: Lowering, i: Instruction) -> bool:
-    """What holds of the shapes of a plan is checked once; where it does not, the run says so."""
+    """What holds of the shapes of a plan is checked once; if it does not hold, the run says so."""
     shapes = [lowering.constant(name) for name in i.inputs]
     if any(shape is None for shape in shapes):
         return False

@@ -56,7 +56,7 @@ class FedSizes:
         }
 
     def _from_feeds(self, name: str) -> set[str] | None:
-        """The instructions that make a value of what is fed and of constants; None where there are others."""
+        """The instructions that make a value of what is fed and of constants; None if there are others."""
         if name in self._feeds:
             return set()
         maker = self._makers.get(name)

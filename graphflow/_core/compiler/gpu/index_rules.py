@@ -258,7 +258,7 @@ def _fits(operation: str, x: Value, indices: Value, updates: Value) -> bool:
 
 
 def _changing(lowering: Lowering, i: Instruction, operation: str) -> tuple[Value, Value, Value] | None:
-    """What is changed, the index vectors and the updates; None where a GPU cannot do it."""
+    """What is changed, the index vectors and the updates; None if a GPU cannot do it."""
     x, indices, updates = (lowering.value(n) for n in i.inputs)
     if x is None or indices is None or updates is None or not _fits(operation, x, indices, updates):
         return None

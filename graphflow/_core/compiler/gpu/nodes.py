@@ -18,7 +18,7 @@ class Places:
 
     device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
     status: where kernels say what went wrong, as codegen/gpu/status has it.
-    number: the node's, for the status. words: the words that `before` of the node returns, None where it has none.
+    number: the node's, for the status. words: the words that `before` of the node returns, None if it has none.
     """
 
     device: int

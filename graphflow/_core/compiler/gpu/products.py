@@ -61,7 +61,7 @@ class ProductNode(DeviceNode):
     product: Product | None = None
 
     def combined(self, following: Statements, position: int, target: Value) -> ProductNode | None:
-        """The node that does what a following one does to its result as well; None where there is none."""
+        """The node that does what a following one does to its result as well; None if there is none."""
         i, product = following.instruction, self.product
         # NVIDIA's library does more than a product for float32 alone.
         if product is None or product.accumulate or product.relu or target.dtype != "float32":

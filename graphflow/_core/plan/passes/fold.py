@@ -1,7 +1,8 @@
 """Computes beforehand what depends on constants alone.
 
-A folded value is kept unless it is larger than both 1 MiB and its inputs: a plan should not carry what is as quickly
-made anew. What raises while it is folded is left as it is, so that it raises when it runs, and only if it runs.
+A folded value is kept unless it is larger than both 1 MiB and its inputs: a plan should not carry a value that is as
+quickly made anew. An instruction that raises while it is folded is left as it is, so that it raises when it runs, and
+only if it runs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Lets initialisers run in the order of their dependencies.
+"""Orders the initialisers of variables by their dependencies.
 
-An initial value may be computed from another variable. Run together, as global_variables_initializer() runs them,
-the other variable's initialiser comes first; TensorFlow leaves the order open, and often fails.
+An initial value may be computed from another variable. If both are initialised in one run, as by
+global_variables_initializer(), the other variable's initialiser comes first. TensorFlow leaves the order open, and
+often fails.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from graphflow._core.plan.pass_context import PassContext
 def order_initializers(plan: Plan, ctx: PassContext) -> Plan:
     """The plan in which what reads a variable for an initial value waits for that variable's initialiser.
 
-    FailedPreconditionError where initial values depend on each other in a circle.
+    FailedPreconditionError if initial values depend on each other in a circle.
     """
     initialisers = {i.inputs[0]: i for i in plan.instructions if i.attrs.get("_initializer")}
     if len(initialisers) < 2:

@@ -1,8 +1,8 @@
 """Puts a plan in its one defined order.
 
-The order is topological; among what is ready, everything that writes no variable comes first, then the write whose
-operation was built earliest. A use of a variable is a read where its consumer stands, so `run([loss, train_op])` is
-always the loss before the step, whichever is listed first.
+The order is topological. Among the instructions that are ready, all that write no variable come first, then the write
+whose operation was built earliest. A use of a variable is a read at the place of its consumer. So `run([loss,
+train_op])` always gives the loss before the step, whichever is listed first.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from graphflow._core.plan.pass_context import PassContext
 
 
 def order(plan: Plan, ctx: PassContext) -> Plan:
-    """The plan with its instructions, and those of its bodies, in order; ValueError where it has a cycle."""
+    """The plan with its instructions, and those of its bodies, in order; ValueError if it has a cycle."""
     instructions = [
         replace(i, bodies=tuple(order(body, ctx) for body in i.bodies)) if i.bodies else i
         for i in plan.instructions

@@ -1,17 +1,17 @@
 """Gives every instruction a device.
 
-What the user asked for is completed from the first device that matches. What names no job runs in the session's own
-task; but a variable or a queue that names none lives in the first task by name, whatever the session, so that all
-clients of a cluster find the same one, as in TensorFlow. Local variables are each session's own.
+The pass completes what the user asked for from the first device that matches. An instruction that names no job runs in
+the session's own task. A variable or a queue that names none lives in the first task by name, whatever the session, so
+that all clients of a cluster find the same one, as in TensorFlow. Local variables are each session's own.
 
-A write of a variable goes where the variable is, and so does what is colocated with it. A handle, as of a queue or a
-dataset, means something only where it was made: what is joined by handles goes where the first of it that names a
-device asks to. A branch or a loop runs as a whole, on one device; in a cluster it runs in the task of the handles that
-it uses. The gradient of a loop runs where the loop does, which has left it what it needs. What is inside of one on a
-GPU and is not for a GPU runs on the CPU beside it.
+A write of a variable goes to the variable, and so does what is colocated with it. A handle, as of a queue or a dataset,
+means something only on the device that made it. So instructions that are joined by handles go to one device: the one
+that the first of them asks for. A branch or a loop runs as a whole, on one device; in a cluster it runs in the task of
+the handles that it uses. The gradient of a loop runs on the loop's device, because the loop has left there what the
+gradient needs. An instruction inside a branch or loop on a GPU that is not for a GPU runs on the CPU beside it.
 
-Without soft placement a request that cannot be met is an error that says which of job, device or kernel is missing;
-with it, another device of the same task is taken.
+Without soft placement a request that cannot be met is an error, which says whether the job, the device or the kernel is
+missing. With it, the pass takes another device of the same task.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def _place(plan: Plan, ctx: _Context, placed: dict[str, str], values: dict[str, 
 
 
 def _with_job(instruction: Instruction, ctx: _Context) -> str:
-    """What was asked for a variable or a queue; where it names no task, with that where all clients look for it."""
+    """What was asked for a variable or a queue, with the task in which all clients look for it if it names none."""
     wanted = instruction.device
     asked = devices.DeviceSpec.from_string(wanted)
     if asked.job is not None or asked.task is not None:
@@ -148,7 +148,7 @@ def _chooses(i: Instruction, group: list[Instruction], device: str, ctx: _Contex
 def _joined_by_handles(plan: Plan, ctx: _Context) -> list[list[Instruction]]:
     """The groups of instructions that hand each other handles, makers of resources first.
 
-    Among them are branches and loops where there are several tasks: within one, they may be on another device.
+    Branches and loops are among them if there are several tasks: within one task, they may be on another device.
     """
     several = len({_task_part(device) for device in ctx.devices}) > 1
     makers = {o: (i, d) for i in plan.instructions for o, d in zip(i.outputs, i.dtypes, strict=True)}
@@ -196,9 +196,7 @@ def _device_of(
     if held:
         return next(iter(held))
     for stack in _stacks(instruction, "StackPopV2") if stacks else ():
-        left = stacks.get(
-            stack, instruction
-        )  # The gradient of a loop takes what that has left, where it has.
+        left = stacks.get(stack, instruction)  # The gradient of a loop takes what the loop has left.
         if left is not instruction:
             if left.name not in placed:
                 placed[left.name] = _device_of(left, ctx, placed, values, around, stacks)
@@ -225,7 +223,7 @@ def _inside(around: str, device: str, ctx: _Context) -> str:
 
 
 def cpu_beside(device: str, ctx: PassContext) -> str:
-    """The first CPU of a device's task; the device itself where that is none."""
+    """The first CPU of a device's task; the device itself if that is none."""
     task = _task_part(device)
     cpus = (d for d in ctx.devices if _device_type(d) == "CPU" and matches(task, d, ctx.default_task))
     return next(cpus, device)

@@ -1,5 +1,6 @@
-"""Leaves out what the passes before have made needless: lowering takes only what is needed, folding and rewriting leave
-instructions behind that nothing uses any more.
+"""Leaves out instructions that the passes before have made needless.
+
+Lowering takes only what is needed. Folding and rewriting leave instructions behind that nothing uses any more.
 """
 
 from __future__ import annotations

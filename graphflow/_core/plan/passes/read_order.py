@@ -1,9 +1,9 @@
-"""Lets every variable be read after what must see the state that is read.
+"""Lets every variable be read after the state is seen to which the read must belong.
 
-A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only
-where what they were computed from was read after that; the graph does not say so, since the loss was built before the
-optimizer. So the instruction that reads the round comes before all that reads a variable in the same run. The same goes
-for a step whose staleness is counted.
+A step of synchronous training belongs to the round that it reads from the global step. Its gradients are right only if
+what they were computed from was read after that. The graph does not say so, since the loss was built before the
+optimizer. So the instruction that reads the round comes before all that reads a variable in the same run. The same
+holds for a step whose staleness is counted.
 """
 
 from __future__ import annotations

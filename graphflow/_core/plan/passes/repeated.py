@@ -20,7 +20,7 @@ from graphflow._core.plan.ir import Instruction, Plan, walk
 KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
 """Types that know themselves what was done before."""
 _OTHER_RESULTS: Final = frozenset({"CountUpTo"})
-"""Types whose result is not the new value of the variable: their kernels find it where an attribute "again" says so."""
+"""Types whose result is not the new value of the variable: their kernels find it if an attribute "again" says so."""
 
 
 def changes(plan: Plan) -> list[tuple[str, str]]:

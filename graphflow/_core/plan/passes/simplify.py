@@ -36,7 +36,7 @@ def _same_type(i: Instruction, name: str, makers: Mapping[str, Instruction]) -> 
 
 
 def _neutral(position: int, number: float) -> Rule:
-    """x op c is x, where c is a constant scalar at a position."""
+    """x op c is x, if c is the constant scalar at a position."""
 
     def rule(i: Instruction, makers: Mapping[str, Instruction]) -> str | None:
         value = _constant(i.inputs[position], makers)

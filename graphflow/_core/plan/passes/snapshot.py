@@ -1,7 +1,7 @@
 """Gives the fetch of a variable a place in the order.
 
-A fetched variable that the run also writes is read like every other use without control dependencies: before the
-write, so that fetching a variable, its value() or what is computed from it tell the same state.
+A run may fetch a variable that it also writes. The fetch is read like every other use without control dependencies:
+before the write. So a fetch of the variable, of its value() and of what is computed from it give the same state.
 """
 
 from __future__ import annotations
