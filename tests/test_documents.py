@@ -95,6 +95,15 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert not missing
 
 
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_files_that_a_page_names_are_there(page: Path) -> None:
+    """A module that was moved or renamed is so in the pages, too."""
+    named = set(re.findall(r"`((?:[\w-]+/)+\w+\.py)`", page.read_text(encoding="utf-8")))
+    engine = PROJECT / "graphflow" / "_core"
+    roots = [PROJECT, PROJECT / "graphflow", engine, engine / "cluster"]
+    assert [path for path in sorted(named) if not any((root / path).exists() for root in roots)] == []
+
+
 @pytest.mark.parametrize("picture", sorted(PROJECT.glob("docs/**/*.svg")), ids=name)
 def test_picture_is_well_formed(picture: Path) -> None:
     root = ElementTree.parse(picture).getroot()
