@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from graphflow import errors
-from graphflow._core.collectives.groups import Group, Joined, Left
+from graphflow._core.collectives.group_events import TellJoined, TellLeft
 from graphflow._core.collectives.rounds import LARGE, SEND, Round, share_of
-from tests.collectives.group_world import World, contribution, member, receiver
+from graphflow._core.common.machine import BrokenInvariant
+from tests.collectives.group_world import Told, World, contribution, member, receiver
 
 
 @pytest.mark.parametrize("tasks", [1, 2, 3, 5])
@@ -144,7 +145,9 @@ def test_a_task_that_is_gone_ends_a_round_that_another_one_has_completed_before_
     world = World(3)
     handles = [world.begin(task) for task in range(3)]
     while world.links[2, 1] or not world.complete(0, handles[0]):
-        ways = [w for w, link in world.links.items() if link and (w != (2, 1) or isinstance(link[0], Joined))]
+        ways = [
+            w for w, link in world.links.items() if link and (w != (2, 1) or isinstance(link[0], TellJoined))
+        ]
         if not ways:
             break
         world.take(ways[0][1], world.links[ways[0]].popleft())
@@ -153,9 +156,9 @@ def test_a_task_that_is_gone_ends_a_round_that_another_one_has_completed_before_
     world.take(1, world.links[0, 1].popleft())
     assert not world.complete(1, handles[1])
     world.links[2, 1].clear()
-    world.groups[1].lost("/job:worker/replica:0/task:0", errors.UnavailableError(None, None, "0 is gone"))
+    world.lose(1, "/job:worker/replica:0/task:0", errors.UnavailableError(None, None, "0 is gone"))
     assert not world.complete(1, handles[1])
-    world.groups[1].lost("/job:worker/replica:0/task:2", errors.UnavailableError(None, None, "2 is gone"))
+    world.lose(1, "/job:worker/replica:0/task:2", errors.UnavailableError(None, None, "2 is gone"))
     with pytest.raises(errors.UnavailableError, match="2 is gone"):
         world.complete(1, handles[1])
 
@@ -175,20 +178,20 @@ def test_who_broadcasts_and_leaves_has_been_heard_by_those_who_come_later() -> N
         for task in (1, 2):
             for _ in range(world.random.randrange(5)):
                 world.deliver()
-            handle, found = world.groups[task].begin(member(task), 3, 2, receiver())
+            handle, found = world.told[task].begin(member(task), 3, 2, receiver())
             world.tell(task, found)
             world.settle()
-            communicator_and_round = world.groups[task].round_of(member(task), handle)
+            communicator_and_round = world.told[task].round_of(member(task), handle)
             assert communicator_and_round is not None
             assert float(communicator_and_round[1].contributions[0].whole[0]) == 5.0
-            world.groups[task].end(member(task), handle)
+            world.told[task].end(member(task), handle)
 
 
 def test_what_is_said_on_leaving_waits_for_the_word_of_who_forms_the_group() -> None:
     world = World(3)
     sent = world.begin(0, 2, 5.0, SEND)
-    world.tell(1, world.groups[1].begin(member(1), 3, 2, receiver())[1])
-    handle, found = world.groups[2].begin(member(2), 3, 2, receiver())
+    world.tell(1, world.told[1].begin(member(1), 3, 2, receiver())[1])
+    handle, found = world.told[2].begin(member(2), 3, 2, receiver())
     world.tell(2, found)
     for way in [w for w in world.links if w != (1, 2)]:
         while world.links[way]:
@@ -198,9 +201,9 @@ def test_what_is_said_on_leaving_waits_for_the_word_of_who_forms_the_group() -> 
     world.take(2, world.links[0, 2].popleft())
     while world.links[0, 2]:
         world.take(2, world.links[0, 2].popleft())
-    assert world.groups[2].round_of(member(2), handle) is None
+    assert world.told[2].round_of(member(2), handle) is None
     world.settle()
-    communicator_and_round = world.groups[2].round_of(member(2), handle)
+    communicator_and_round = world.told[2].round_of(member(2), handle)
     assert communicator_and_round is not None and communicator_and_round[1].error is None
     assert float(communicator_and_round[1].contributions[0].whole[0]) == 5.0
 
@@ -210,10 +213,10 @@ def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> Non
     handles = [world.begin(task, value=task) for task in range(2)]
     world.settle()
     gone = errors.UnavailableError(None, None, "task 0 is gone")
-    world.tell(1, world.groups[1].lost("/job:worker/replica:0/task:0", gone))
-    found = world.groups[1].round_of(member(1), handles[1])
+    world.tell(1, world.lose(1, "/job:worker/replica:0/task:0", gone))
+    found = world.told[1].round_of(member(1), handles[1])
     assert found is not None and sorted(found[1].contributions) == [0, 1] and found[1].error is not None
-    world.groups[1].end(member(1), handles[1])
+    world.told[1].end(member(1), handles[1])
     with pytest.raises(errors.UnavailableError, match="task 0 is gone"):
         world.begin(1)
     world.begin(1)
@@ -221,9 +224,9 @@ def test_a_round_that_is_complete_stays_so_when_a_task_is_gone_after_it() -> Non
 
 def test_values_that_do_not_fit_are_an_error_that_names_both() -> None:
     world = World(2)
-    first, _ = world.groups[0].begin(member(0), 2, 1, contribution([1.0, 2.0])), None
+    first, _ = world.told[0].begin(member(0), 2, 1, contribution([1.0, 2.0])), None
     world.tell(0, first[1])
-    handle, found = world.groups[1].begin(member(1), 2, 1, contribution([1.0, 2.0, 3.0]))
+    handle, found = world.told[1].begin(member(1), 2, 1, contribution([1.0, 2.0, 3.0]))
     world.tell(1, found)
     world.settle()
     for task, own in ((0, first[0]), (1, handle)):
@@ -234,26 +237,26 @@ def test_values_that_do_not_fit_are_an_error_that_names_both() -> None:
 def test_a_group_of_another_size_is_an_error_that_names_both() -> None:
     world = World(3)
     handle = world.begin(0)
-    found = world.groups[0].joined(member(1), 99, 2)
-    assert [type(what) for what in found] == [Left]
+    found = world.told[0].joined(member(1), 99, 2)
+    assert [type(what) for what in found] == [TellLeft]
     with pytest.raises(errors.InvalidArgumentError, match=r"task:1.* one of 2 members.*task:0.* one of 3"):
         world.complete(0, handle)
 
 
 def test_a_key_that_nothing_uses_may_be_used_for_a_group_of_another_size() -> None:
-    group = Group(7, itertools.count(1).__next__)
+    group = Told(itertools.count(1))
     handle, _ = group.begin(member(0), 1, 1, contribution())
     group.end(member(0), handle)
     handle, found = group.begin(member(0), 2, 1, contribution())
-    assert [type(what) for what in found] == [Left, Joined] and group.size == 2
+    assert [type(what) for what in found] == [TellLeft, TellJoined] and group.group.size == 2
     assert group.round_of(member(0), handle) is None
 
 
 def test_more_members_than_the_group_has_are_named() -> None:
-    group = Group(7, itertools.count(1).__next__)
+    group = Told(itertools.count(1))
     group.begin(member(0), 2, 1, contribution())
     group.joined(member(1), 50, 2)
-    handle = next(iter(group.members[member(0)].open))
+    handle = next(iter(group.group.members[member(0)].open))
     group.joined(member(2), 51, 2)
     with pytest.raises(errors.InvalidArgumentError, match=r"has 2 members.*task:0.*task:1.*task:2"):
         found = group.round_of(member(0), handle)
@@ -294,3 +297,14 @@ def test_shares_are_all_of_a_value_and_apart(size: int) -> None:
     for length in lengths():
         places = [share_of(length, rank, size) for rank in range(size)]
         assert [n for place in places for n in range(length)[place]] == list(range(length))
+
+
+def test_states_that_contradict_themselves_are_found() -> None:
+    world = World(2)
+    for task in range(2):
+        world.begin(task)
+    world.settle()
+    group = world.groups[0]
+    group.members[member(0)].number += 1
+    with pytest.raises(BrokenInvariant, match="has joined with"):
+        group.check()

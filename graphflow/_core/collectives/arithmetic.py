@@ -16,7 +16,22 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.collectives.groups import Brought, Group, Instruction, Joined
+from graphflow._core.collectives.group_events import (
+    GiveHandle,
+    GroupEvent,
+    Instruction,
+    MemberLeaves,
+    OperationBegun,
+    OperationEnded,
+    RefuseOperation,
+    ResultAwaited,
+    SendContribution,
+    ShowRound,
+    TaskLost,
+    TellJoined,
+    TellLeft,
+)
+from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.progress_engine import Link, ProgressEngine
 from graphflow._core.collectives.rounds import (
     GATHER,
@@ -53,7 +68,7 @@ class Call:
     """An operation of a member, as its plan has it.
 
     kind: the type of the operation. fixed: whether all members bring the same number of rows. dtype and shape: of what
-    is received, where that is all that the member does.
+    is received, if that is all that the member does.
     """
 
     def __init__(
@@ -81,7 +96,7 @@ class Call:
         """The key of the run's `on_abort` between the two halves of the operation."""
 
     def contributed(self, round_: Round) -> Sequence[int]:
-        """The ranks that have brought what this member needs, or all where it needs none of them."""
+        """The ranks that have brought what this member needs, or all if it needs none of them."""
         if self.sends or (self.receives and any(o.terms == SEND for o in round_.contributions.values())):
             return range(self.size)
         return () if self.receives else tuple(round_.contributions)
@@ -103,6 +118,8 @@ class Collectives:
         self.condition = ProgressEngine()
         self._groups: dict[int, Group] = {}
         self._memory = memory
+        self._number = _drawn()
+        """What the next member joins with."""
 
     def connect(self, link: Link, memory: Any) -> None:
         """Reaches other tasks from now on; `memory` is what they may read."""
@@ -116,13 +133,13 @@ class Collectives:
     def _group(self, key: int) -> Group:
         group = self._groups.get(key)
         if group is None:
-            group = self._groups[key] = Group(key, lambda: secrets.randbits(62) + 1)
+            group = self._groups[key] = Group(key)
         return group
 
     # ---- a member -------------------------------------------------------------------------------------------------
 
     def begin(self, run: Any, call: Call, value: Any = None, extra: Any = None) -> Handle:
-        """Brings a member's value, None where it only receives, and returns without waiting.
+        """Brings a member's value, None if it only receives, and returns without waiting.
 
         extra: what has the rows that this member had gathered. Raises what ended the group since the member's last
         operation.
@@ -145,11 +162,11 @@ class Collectives:
             )  # fmt: skip
         with self.condition:
             run.check()  # Who was cancelled does not join again, its session being through with the group.
-            group = self._group(call.group)
-            handle, instructions = group.begin(call.member, call.size, call.instance, contribution)
-            self._carry_out(group, instructions)
+            begun = OperationBegun(call.member, call.size, call.instance, contribution, self._number)
+            found = self.heard(call.group, begun)
+            assert isinstance(found, GiveHandle)
         run.on_abort(call.abort_key, lambda: self._gave_up(call))
-        return handle
+        return found.handle
 
     def _gave_up(self, call: Call) -> None:
         text = f"A run of {call.member} ended before {call.name!r} ({call.terms}) did."
@@ -167,14 +184,13 @@ class Collectives:
 
     def _leave(self, call: Call, error: errors.OpError | None) -> None:
         with self.condition:
-            group = self._group(call.group)
-            self._carry_out(group, group.leave(call.member, error))
+            self.heard(call.group, MemberLeaves(call.member, error))
             self.condition.notify_all()
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
     def empty(self, length: int, dtype: Any) -> Array:
-        """Flat memory, which others may read where there are any and it is large."""
+        """Flat memory, which others may read, if there are any and it is large."""
         if self._memory is not None and self._memory.usable and length * dtype.itemsize >= LARGE:
             found: Array = self._memory.empty((length,), dtype)
             return found
@@ -187,31 +203,43 @@ class Collectives:
 
     # ---- what is heard of others ----------------------------------------------------------------------------------
 
-    def _carry_out(self, group: Group, instructions: Sequence[Instruction]) -> None:
-        link = self._link
-        if link is not None:
-            for what in instructions:
-                if isinstance(what, Brought):
-                    if what.contribution.whole is not None:
-                        link.contribute(group.key, what)
-                else:
-                    link.announce(group.key, what)
-        if instructions:
-            self.condition.notify_all()
+    def heard(self, key: int, event: GroupEvent) -> Instruction | None:
+        """Something has happened to a group: does what is to be done; what concerns one member alone, if anything.
 
-    def heard(self, key: int, event: Callable[[Group], list[Instruction] | None]) -> None:
-        """Something came in about a group; the lock is held where a member looks, and not by other threads."""
+        The lock is held if a member looks, and not by other threads. Raises the error of a member's operation.
+        """
         group = self._group(key)
-        self._carry_out(group, event(group) or ())
+        found = group.handle(event)
+        if not found:
+            return None
+        *others, last = found
+        if isinstance(last, ShowRound):
+            return last
+        link = self._link
+        for what in found:
+            if isinstance(what, TellJoined) and what.number == self._number:
+                self._number = _drawn()
+            if link is None:
+                continue
+            if isinstance(what, SendContribution):
+                if what.contribution.whole is not None:
+                    link.contribute(key, what)
+            elif isinstance(what, TellJoined | TellLeft):
+                link.announce(key, what)
+        if others or not isinstance(last, RefuseOperation):
+            self.condition.notify_all()
+        if isinstance(last, RefuseOperation):
+            raise last.error
+        return last
 
     def has_joined(self, key: int, member: str, number: int) -> bool:
         """Whether a member of another task is known to have joined with that number; the lock is held."""
         return self._group(key).has_joined(member, number)
 
-    def standing(self) -> list[tuple[int, Joined]]:
+    def standing(self) -> list[tuple[int, TellJoined]]:
         """The members of this process that have joined, for a task that has just come; the lock is held."""
         return [
-            (group.key, Joined(member, state.number, group.size))
+            (group.key, TellJoined(member, state.number, group.size))
             for group in self._groups.values()
             for member, state in group.members.items()
             if state.number
@@ -219,8 +247,8 @@ class Collectives:
 
     def lost(self, task: str, error: errors.OpError) -> None:
         """A task is gone; the lock is held."""
-        for group in self._groups.values():
-            self._carry_out(group, group.lost(task, error))
+        for key in self._groups:
+            self.heard(key, TaskLost(task, error))
         self.condition.notify_all()
 
     def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
@@ -230,12 +258,11 @@ class Collectives:
         """
         with self.condition:
             for key, member in sorted(members):
-                group = self._group(key)
                 text = (
                     f"The session of {member} was lost or given up: its next one begins where all meet again."
                 )
                 error = errors.AbortedError(None, None, text) if given_up else None
-                self._carry_out(group, group.leave(member, error))
+                self.heard(key, MemberLeaves(member, error))
 
 
 _ADVICE: Final = (
@@ -284,7 +311,7 @@ class _Second:
         if not call.reduces and any(o.nbytes >= LARGE for o in contributions):
             self._settle(communicator, round_, rank)
         with self._all.condition:
-            self._group.end(call.member, self._handle)
+            self._group.handle(OperationEnded(call.member, self._handle))
         if call.gathers and mine.shape:
             flat = flat.reshape(
                 (-1 if flat.size else sum(o.shape[0] for o in contributions), *mine.shape[1:])
@@ -336,12 +363,13 @@ class _Second:
         """Waits until all ranks have come, and everything is sent."""
 
         def attempt() -> tuple[Communicator, Round] | None:
-            found = self._group.round_of(self._call.member, self._handle)
-            if found is not None:
-                error = found[1].error
-                complete = len(came(found[1])) == self._call.size and not (link is not None and link.sending)
-                if complete and not found[1].unfit:
-                    return found  # Whatever came after does not matter any more.
+            found = self._all.heard(self._group.key, ResultAwaited(self._call.member, self._handle))
+            if isinstance(found, ShowRound):
+                round_ = found.round
+                error = round_.error
+                complete = len(came(round_)) == self._call.size and not (link is not None and link.sending)
+                if complete and not round_.unfit:
+                    return found.communicator, round_  # Whatever came after does not matter any more.
                 if error is not None:
                     raise type(error)(None, None, error.message)
             if time.monotonic() > limit:
@@ -363,6 +391,11 @@ class _Second:
         tasks = link.tasks() if link is not None else ()
         what = self._group.awaited(self._call.member, self._handle, came, tasks)
         return f"{self._call.name!r} ({self._call.terms}) waits for {what}"
+
+
+def _drawn() -> int:
+    """A number that no member has joined with before."""
+    return secrets.randbits(62) + 1
 
 
 def _reduced(round_: Round) -> Collection[int]:

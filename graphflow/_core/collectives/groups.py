@@ -1,8 +1,9 @@
 """What a task knows of one group of collectives: who its members are, and the rounds they are at. No socket, no clock.
 
-A member joins before its first operation and tells every task so; a group is formed where as many have joined as it has
-members, which each task sees for itself. The number that a member joins with is drawn anew each time, so the numbers
-of all members name the communicator, and what belongs to an earlier one is told from what is now.
+A member joins before its first operation and tells every task so. A group is formed when as many have joined as it has
+members, which each task sees for itself: they are a communicator then. The number that a member joins with is drawn
+anew each time, so the numbers of all members name the communicator, and what belongs to an earlier one is told from
+what is now.
 
 Whatever goes wrong with one member ends the communicator for all, since nobody can know what the others have done with
 the results: each member's next operation raises once, and joins again after that. A member that has nothing under way
@@ -17,10 +18,31 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import graphflow.errors as errors
+from graphflow._core.collectives.group_events import (
+    ContributionCame,
+    GiveHandle,
+    GroupEvent,
+    Instruction,
+    MemberJoined,
+    MemberLeaves,
+    MemberLeft,
+    MemoryRead,
+    OperationBegun,
+    OperationEnded,
+    RefuseOperation,
+    ResultAwaited,
+    SendContribution,
+    ShareReduced,
+    ShowRound,
+    TaskLost,
+    TellJoined,
+    TellLeft,
+)
 from graphflow._core.collectives.rounds import Communicator, Contribution, Counts, Handle, Round
+from graphflow._core.common.machine import Machine, hold
 from graphflow._core.graph.devices import DeviceSpec, task_of
 
 MOST_EARLY: Final = 4096
@@ -31,7 +53,7 @@ MOST_EARLY: Final = 4096
 class Member:
     """A member of this task.
 
-    number: what it joined with, 0 where it has not. counts: of the rounds of each instance. owed: the error that it has
+    number: what it joined with, 0 if it has not. counts: of the rounds of each instance. owed: the error that it has
     to raise next. past: number and counts in the communicator that another one has left quietly.
     """
 
@@ -62,47 +84,11 @@ class Member:
         return {instance: count for instance, count in found.items() if count}
 
 
-@dataclass(frozen=True)
-class Joined:
-    """Tell all tasks that a member has joined a group, which it takes for one of that size."""
+class Group(Machine):
+    """One group at one task. key: the group_key of its operations."""
 
-    member: str
-    number: int
-    size: int
-
-
-@dataclass(frozen=True)
-class Left:
-    """Tell all tasks that a member has left.
-
-    error: what its leaving means to the others, None for nothing. completed: which rounds they are to complete then.
-    """
-
-    member: str
-    number: int
-    error: errors.OpError | None
-    completed: Mapping[int, int] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, eq=False)
-class Brought:
-    """Tell the other tasks of the communicator what a member of this task brought."""
-
-    communicator: Communicator
-    rank: int
-    key: tuple[int, int]
-    contribution: Contribution
-
-
-Instruction = Joined | Left | Brought
-
-
-class Group:
-    """One group at one task. Not thread-safe. `draw` gives numbers that no member has joined with before."""
-
-    def __init__(self, key: int, draw: Callable[[], int]) -> None:
+    def __init__(self, key: int) -> None:
         self.key = key
-        self._draw = draw
         self.size = 0
         self.members: dict[str, Member] = {}
         """The members of this task."""
@@ -115,15 +101,26 @@ class Group:
         """Its members that have left since: all that they had to tell came before."""
         self._ended: Mapping[str, int] = {}
         """What the members of the last communicator that has ended had joined with."""
-        self._early: list[Callable[[], list[Instruction] | None]] = []
+        self._early: list[GroupEvent] = []
         """What came before the group was formed."""
         self.last_seen: dict[str, tuple[int, int]] = {}
         """The instance and count of what came last from each member."""
+        self.handlers = {
+            OperationBegun: self._begun, ResultAwaited: self._awaits, OperationEnded: self._ended_by,
+            MemberLeaves: self._leaves, MemberJoined: self._has_come, MemberLeft: self._left,
+            TaskLost: self._lost, ContributionCame: self._contribution_came,
+            ShareReduced: self._share_reduced, MemoryRead: self._memory_read,
+        }  # fmt: skip
+
+    def handle(self, event: GroupEvent) -> list[Instruction]:
+        """Takes an event; what is to be done about it, in that order."""
+        return self.handlers[type(event)](event)
 
     # ---- members --------------------------------------------------------------------------------------------------
 
-    def joined(self, member: str, number: int, size: int) -> list[Instruction]:
-        """A member of another task has joined; where it takes the group for another size the members here fail."""
+    def _has_come(self, event: MemberJoined) -> list[Instruction]:
+        """If it takes the group for another size the members here fail."""
+        member, number, size = event.member, event.number, event.size
         if number in (self._joined.get(member), self._ended.get(member)):
             return []  # Tasks that meet say again who has joined, and may not know yet that the communicator has ended.
         found: list[Instruction] = []
@@ -136,7 +133,7 @@ class Group:
             found += self._hear_early()
         except errors.InvalidArgumentError as error:
             for other, state in self.members.items():
-                found += self.leave(other, error)
+                found += self._leave(other, error)
                 state.reason = error
         return found
 
@@ -158,22 +155,20 @@ class Group:
         """The group as messages say it."""
         return f"with group_key {self.key}"
 
-    def left(
-        self, member: str, number: int, error: errors.OpError | None, completed: Mapping[int, int]
-    ) -> list[Instruction]:
-        """A member has left; `error` is what that means to the others, None where it had nothing under way."""
+    def _left(self, event: MemberLeft) -> list[Instruction]:
+        member, number, error = event.member, event.number, event.error
         if self._joined.get(member) == number:
             if error is None and self.communicator is None:
-                self._keep(lambda: self.left(member, number, None, completed))
+                self._keep(event)
                 return []  # It has seen the group formed, so what forms it is on its way here.
-            return self._out(member, error, completed)
+            return self._out(member, error, event.completed)
         past = self._past
         if past is not None and past.joined.get(member) == number:
             self._gone.add(member)
         return []
 
-    def lost(self, task: str, error: errors.OpError) -> list[Instruction]:
-        """A task is gone, with its members."""
+    def _lost(self, event: TaskLost) -> list[Instruction]:
+        task, error = event.task, event.error
         found: list[Instruction] = []
         for member in [m for m in self._joined if task_of(m) == task and m not in self.members]:
             found += self._out(member, error)
@@ -187,12 +182,10 @@ class Group:
             _fail(past, error)
         return found
 
-    def leave(self, member: str, error: errors.OpError | None) -> list[Instruction]:
-        """A member of this task leaves; `error` is what that means to the others.
+    def _leaves(self, event: MemberLeaves) -> list[Instruction]:
+        return self._leave(event.member, event.error)
 
-        Where it is None and an operation is under way all the same, those who wait for this member have to know. So who
-        leaves quietly has seen the group formed.
-        """
+    def _leave(self, member: str, error: errors.OpError | None) -> list[Instruction]:
         state = self.members.get(member)
         if state is None:
             return []
@@ -205,7 +198,7 @@ class Group:
         state.past = 0, {}
         if not state.number:
             return []
-        found: list[Instruction] = [Left(member, state.number, error, completed)]
+        found: list[Instruction] = [TellLeft(member, state.number, error, completed)]
         self._reset(state)
         return found + self._out(member, error, completed)
 
@@ -226,7 +219,7 @@ class Group:
             if error is not None and completed is not None and member not in self.members:
                 for other, state in self.members.items():
                     if state.number:
-                        found += self.leave(other, error)
+                        found += self._leave(other, error)
                         state.reason = error
         else:
             self._joined.clear()
@@ -242,7 +235,7 @@ class Group:
                 if other != member and state.number:
                     own = {} if completed is None else state.completed()
                     told = own | {i: max(own.get(i, 0), count) for i, count in communicator.final.items()}
-                    found.append(Left(other, state.number, error, told))
+                    found.append(TellLeft(other, state.number, error, told))
                     state.owed = None if member in self.members else error  # Its client has seen the error.
                     state.reason = reason
                     state.past = (state.number, state.counts) if error is None else (0, {})
@@ -274,38 +267,41 @@ class Group:
         return found
 
     def _hear_early(self) -> list[Instruction]:
-        """Takes what came before the group was formed, where it is."""
+        """Takes what came before the group was formed, once it is."""
         found: list[Instruction] = []
         if self.communicator is not None:
             early, self._early = self._early, []
             for event in early:
-                found += event() or ()
+                found += self.handle(event)
         return found
 
     # ---- rounds ---------------------------------------------------------------------------------------------------
 
-    def begin(
-        self, member: str, size: int, instance: int, contribution: Contribution
-    ) -> tuple[Handle, Sequence[Instruction]]:
-        """A member of this task begins an operation, with what it brings; raises the error that it owes from before."""
+    def _begun(self, event: OperationBegun) -> list[Instruction]:
+        """If the member owes an error from before, that is what it gets."""
+        member, size, instance, contribution = event.member, event.size, event.instance, event.contribution
         state = self.members.get(member) or self.members.setdefault(member, Member())
         if state.owed is not None:
             owed, state.owed = state.owed, None
-            raise type(owed)(None, None, owed.message)
+            return [_refusal(owed)]
         past, (number, counts) = self._past, state.past
         key = instance, counts.get(instance, 0)
         if past is not None and past.joined.get(member) == number and past.holds(key):
             counts[instance] = key[1] + 1
-            return (number, *key), self._bring(past, member, number, key, contribution)
+            brought = self._bring(past, member, number, key, contribution)
+            return [*brought, GiveHandle((number, *key))]
         found: list[Instruction] = []
         if state.number and size != self.size and not state.open and not state.waiting:
-            found += self.leave(member, None)  # The key is used anew.
-        self._check_size(member, size)
-        if not state.number:
-            state.past = 0, {}
-            state.number = self._joined[member] = self._draw()
-            found.append(Joined(member, state.number, size))
-            found += self._form()
+            found += self._leave(member, None)  # The key is used anew.
+        try:
+            self._check_size(member, size)
+            if not state.number:
+                state.past = 0, {}
+                state.number = self._joined[member] = event.number
+                joined: list[Instruction] = [TellJoined(member, state.number, size)]
+                found += joined + self._form()
+        except errors.InvalidArgumentError as error:
+            return [*found, RefuseOperation(error)]
         key = instance, state.counts.get(instance, 0)
         state.counts[instance] = key[1] + 1
         if self.communicator is None:
@@ -313,7 +309,7 @@ class Group:
         else:
             found += self._bring(self.communicator, member, state.number, key, contribution)
         handle = (state.number, *key)
-        return handle, found + self._hear_early()
+        return [*found, *self._hear_early(), GiveHandle(handle)]
 
     def _bring(
         self,
@@ -326,7 +322,7 @@ class Group:
         rank = communicator.ranks[member]
         self._add(communicator, rank, key, contribution)
         self.members[member].open[(number, *key)] = communicator, communicator.rounds[key]
-        return [Brought(communicator, rank, key, contribution)]
+        return [SendContribution(communicator, rank, key, contribution)]
 
     def _add(
         self, communicator: Communicator, rank: int, key: tuple[int, int], contribution: Contribution
@@ -346,39 +342,37 @@ class Group:
         round_.contributions[rank] = contribution
         self.last_seen[communicator.members[rank]] = key
 
-    def brought(self, communicator: int, rank: int, key: tuple[int, int], contribution: Contribution) -> None:
-        """A member of another task has brought its value."""
-        current = self._current(
-            communicator, rank, key, lambda: self.brought(communicator, rank, key, contribution)
-        )
+    def _contribution_came(self, event: ContributionCame) -> list[Instruction]:
+        current = self._current(event)
         if current is not None:
-            self._add(current, rank, key, contribution)
+            self._add(current, event.rank, event.key, event.contribution)
+        return []
 
-    def reduced(self, communicator: int, rank: int, key: tuple[int, int], share: Any) -> None:
-        """A member of another task has reduced its share of a value."""
-        current = self._current(communicator, rank, key, lambda: self.reduced(communicator, rank, key, share))
+    def _share_reduced(self, event: ShareReduced) -> list[Instruction]:
+        current = self._current(event)
         if current is not None:
-            self._round(current, key).reduced[rank] = share
+            self._round(current, event.key).reduced[event.rank] = event.share
+        return []
 
-    def taken(self, communicator: int, rank: int, key: tuple[int, int]) -> None:
-        """A member of another task needs the memory of a round no more."""
-        current = self._current(communicator, rank, key, lambda: self.taken(communicator, rank, key))
+    def _memory_read(self, event: MemoryRead) -> list[Instruction]:
+        current = self._current(event)
         if current is not None:
-            self._round(current, key).taken.add(rank)
+            self._round(current, event.key).taken.add(event.rank)
+        return []
 
-    def _current(
-        self, number: int, rank: int, key: tuple[int, int], event: Callable[[], None]
-    ) -> Communicator | None:
-        """The communicator of that number, where the round goes on; where there is none yet the event is kept."""
+    def _current(self, event: ContributionCame | ShareReduced | MemoryRead) -> Communicator | None:
+        """The communicator of an event, if the round goes on; if there is none yet the event is kept."""
         for known in (self.communicator, self._past):
-            if known is not None and known.number == number:
-                fits = rank < len(known.members) and (known is self.communicator or known.holds(key))
+            if known is not None and known.number == event.communicator:
+                fits = event.rank < len(known.members) and (
+                    known is self.communicator or known.holds(event.key)
+                )
                 return known if fits else None
         if self.communicator is None:
             self._keep(event)
         return None
 
-    def _keep(self, event: Callable[[], list[Instruction] | None]) -> None:
+    def _keep(self, event: GroupEvent) -> None:
         """Has something heard once the group is formed."""
         self._early = [*self._early[1 - MOST_EARLY :], event]
 
@@ -389,22 +383,40 @@ class Group:
             found = communicator.rounds[key] = Round(key)
         return found
 
-    def round_of(self, member: str, handle: Handle) -> tuple[Communicator, Round] | None:
-        """The round that a handle is for, which may have an error; None where the group is not formed yet."""
+    def _awaits(self, event: ResultAwaited) -> list[Instruction]:
+        member, handle = event.member, event.handle
         state = self.members[member]
         found = state.open.get(handle)
-        if found is None and state.number != handle[0]:
-            state.owed = None
-            text = f"{member} is in the group {self.group} no more: an operation of it failed. Run it again."
-            raise state.reason or errors.AbortedError(None, None, text)
-        return found
+        if found is not None:
+            return [ShowRound(*found)]
+        if state.number == handle[0]:  # The group is not formed yet.
+            return []
+        state.owed = None
+        text = f"{member} is in the group {self.group} no more: an operation of it failed. Run it again."
+        return [RefuseOperation(state.reason or errors.AbortedError(None, None, text))]
 
-    def end(self, member: str, handle: Handle) -> None:
-        """A member of this task has its result."""
-        communicator, round_ = self.members[member].open.pop(handle)
-        round_.ended.add(communicator.ranks[member])
+    def _ended_by(self, event: OperationEnded) -> list[Instruction]:
+        communicator, round_ = self.members[event.member].open.pop(event.handle)
+        round_.ended.add(communicator.ranks[event.member])
         if len(round_.ended) == sum(m in communicator.ranks for m in self.members):
             communicator.rounds.pop(round_.key, None)
+        return []
+
+    def check(self) -> None:
+        """The communicator has just those who have joined, nobody waits for one that is there, and limits are kept."""
+        present = self.communicator
+        if present is not None:
+            hold(
+                present.joined == self._joined, f"{present.joined} have met, and {self._joined} have joined."
+            )
+            hold(len(self._joined) == self.size, f"{len(self._joined)} of {self.size} members have met.")
+        for name, state in self.members.items():
+            joined = self._joined.get(name, 0)
+            hold(state.number == joined, f"{name} has joined with {state.number}, and is known by {joined}.")
+            hold(not state.waiting or present is None, f"{name} waits for members that are there.")
+            for handle, (_, round_) in state.open.items():
+                hold(handle[1:] == round_.key, f"{name} has the round {round_.key} for {handle}.")
+        hold(len(self._early) <= MOST_EARLY, "Too much is kept for a communicator that is not known.")
 
     # ---- in words -------------------------------------------------------------------------------------------------
 
@@ -435,6 +447,11 @@ class Group:
     def _last(self, member: str) -> str:
         key = self.last_seen.get(member)
         return "not heard of" if key is None else f"last heard of at {_step(key)}"
+
+
+def _refusal(error: errors.OpError) -> RefuseOperation:
+    """The same error once more, as another one."""
+    return RefuseOperation(type(error)(None, None, error.message))
 
 
 def _fail(communicator: Communicator, error: errors.OpError) -> None:

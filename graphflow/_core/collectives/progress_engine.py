@@ -1,6 +1,6 @@
 """How the collectives of a process reach those of others, and how their threads wait for what comes.
 
-Who waits reads what comes in himself where that is possible: of several threads that wait one does it for all. Handing
+A thread that waits reads what comes in itself if that is possible; of several threads, one does it for all. Handing
 it over from a thread of its own would take as long as the message itself.
 """
 
@@ -10,7 +10,7 @@ import threading
 from collections.abc import Sequence
 from typing import Any, Protocol
 
-from graphflow._core.collectives.groups import Brought, Joined, Left
+from graphflow._core.collectives.group_events import SendContribution, TellJoined, TellLeft
 from graphflow._core.collectives.rounds import Communicator
 from graphflow._core.common.timeouts import PROGRESS_SLICE_SECONDS
 
@@ -22,11 +22,11 @@ class Link(Protocol):
         """The tasks of the cluster."""
         ...
 
-    def announce(self, key: int, what: Joined | Left) -> None:
+    def announce(self, key: int, what: TellJoined | TellLeft) -> None:
         """Tells every task who has joined or left a group."""
         ...
 
-    def contribute(self, key: int, what: Brought) -> None:
+    def contribute(self, key: int, what: SendContribution) -> None:
         """Gives the other tasks of a communicator what a member brought: all, or shares of what a task cannot read."""
         ...
 

@@ -68,7 +68,7 @@ class Machine:
     handlers: Mapping[type[Any], Callable[[Any], list[Any]]]
 
     def check(self) -> None:
-        """BrokenInvariant where the state contradicts itself. Tests call it after each event."""
+        """BrokenInvariant if the state contradicts itself. Tests call it after each event."""
         raise NotImplementedError
 
 

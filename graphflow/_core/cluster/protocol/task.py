@@ -72,14 +72,14 @@ class TaskProtocol:
         return {**self._begun, "now": now, **self.journal.data(), "steps": self.master.data(now)}
 
     def check(self) -> None:
-        """BrokenInvariant where the state contradicts itself."""
+        """BrokenInvariant if the state contradicts itself."""
         self.sessions.check()
         self.queries.check()
         self.registrations.check()
         self.check_steps()
 
     def check_steps(self) -> None:
-        """BrokenInvariant where the state of a step contradicts itself."""
+        """BrokenInvariant if the state of a step contradicts itself."""
         self.master.check()
         self.worker.check()
 

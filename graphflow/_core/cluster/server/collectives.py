@@ -21,7 +21,16 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, from_details
 from graphflow._core.collectives.arithmetic import Collectives
-from graphflow._core.collectives.groups import Brought, Joined, Left
+from graphflow._core.collectives.group_events import (
+    ContributionCame,
+    MemberJoined,
+    MemberLeft,
+    MemoryRead,
+    SendContribution,
+    ShareReduced,
+    TellJoined,
+    TellLeft,
+)
 from graphflow._core.collectives.rounds import LARGE, Communicator, Contribution, share_of
 from graphflow._core.common.timeouts import (
     COLLECTIVE_TRIM_SECONDS,
@@ -84,14 +93,14 @@ class CollectiveLink:
         """The tasks of the cluster."""
         return [self._task, *self._tasks]
 
-    def announce(self, key: int, what: Joined | Left) -> None:
+    def announce(self, key: int, what: TellJoined | TellLeft) -> None:
         """Tells every task who has joined or left a group."""
         for task in self._tasks:
             self._announce(task, key, what)
 
-    def _announce(self, task: str, key: int, what: Joined | Left) -> None:
+    def _announce(self, task: str, key: int, what: TellJoined | TellLeft) -> None:
         details: dict[str, Any] = {"group": key, "member": what.member, "number": what.number}
-        if isinstance(what, Joined):
+        if isinstance(what, TellJoined):
             details |= self._memory_details() | {"lane": self._listener.name, "size": what.size}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
@@ -110,7 +119,7 @@ class CollectiveLink:
             )
         return found
 
-    def contribute(self, key: int, what: Brought) -> None:
+    def contribute(self, key: int, what: SendContribution) -> None:
         """Gives the other tasks of a communicator what a member brought: all, or shares of what a task cannot read."""
         contribution, communicator = what.contribution, what.communicator
         whole = contribution.whole
@@ -251,7 +260,7 @@ class CollectiveLink:
         )
 
     def received(self, task: str, message: Message) -> None:
-        """Another task has sent a message; ValueError and the like where it is wrong."""
+        """Another task has sent a message; ValueError and the like if it is wrong."""
         details = message.details
         if "lane" in details and "group" not in details:
             channel = self._listener.accept(details["lane"])
@@ -275,7 +284,7 @@ class CollectiveLink:
             left = details["left"]
             error = None if left is None else from_details(left, None)
             completed = {int(instance): int(count) for instance, count in details["completed"]}
-            self.collectives.heard(key, lambda group: group.left(member, number, error, completed))
+            self.collectives.heard(key, MemberLeft(member, number, error, completed))
             return
         size = details["size"]
         if not isinstance(size, int) or not 0 < size <= _MOST_RANK:
@@ -285,7 +294,7 @@ class CollectiveLink:
                 return  # It was said once more before the local channel ended: what follows will tell why.
             self._take_loss(task)
         self._approach(task, details)
-        self.collectives.heard(key, lambda group: group.joined(member, number, size))
+        self.collectives.heard(key, MemberJoined(member, number, size))
 
     def _take_loss(self, task: str) -> None:
         """A task whose local channel has ended is gone, and there again: frames that were under way may be lost."""
@@ -335,14 +344,12 @@ class CollectiveLink:
             contribution = Contribution(
                 frame.terms, frame.name, frame.dtype, frame.shape, whole, parts, rows, fixed
             )
-            self.collectives.heard(
-                frame.group, lambda group: group.brought(communicator, rank, key, contribution)
-            )
+            self.collectives.heard(frame.group, ContributionCame(communicator, rank, key, contribution))
         elif frame.what is What.REDUCED:
             share = values[0] if frame.where is Where.BESIDE else None
-            self.collectives.heard(frame.group, lambda group: group.reduced(communicator, rank, key, share))
+            self.collectives.heard(frame.group, ShareReduced(communicator, rank, key, share))
         else:
-            self.collectives.heard(frame.group, lambda group: group.taken(communicator, rank, key))
+            self.collectives.heard(frame.group, MemoryRead(communicator, rank, key))
 
     def _value(self, task: str, frame: Frame, values: Sequence[Any]) -> tuple[Any, Mapping[int, Any] | None]:
         """The value that a frame tells of, flat, or the shares of it by rank."""
