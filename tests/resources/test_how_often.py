@@ -10,11 +10,17 @@ from typing import Any
 import pytest
 
 from graphflow import errors
-from graphflow._core.resources import sync_rounds
 from graphflow._core.resources.datasets import base
 from graphflow._core.resources.datasets.iterators import IteratorResource
+from graphflow._core.resources.round_machine import (
+    ChoiceAwaited,
+    GiveTicket,
+    GradientsBrought,
+    ReplicaBegan,
+    RoundMachine,
+    SayAwaited,
+)
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.resources.sync_rounds import SyncRounds
 from graphflow._core.runtime.context import RunContext
 from tests.common.clock import Clock
 
@@ -39,19 +45,18 @@ def test_who_waits_looks_though_nobody_notifies_it() -> None:
     assert found == [True]
 
 
-def test_a_run_is_told_for_whom_it_waits_about_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock()
-    monkeypatch.setattr(sync_rounds, "time", clock)
-    rounds = SyncRounds("sync", 2, 2)
-    told: list[str] = []
-    absent = SimpleNamespace(since=lambda also_unmet: {})
-    run: Any = SimpleNamespace(
-        say_awaited=told.append, replica_seconds=0.0, store=SimpleNamespace(absent=absent)
-    )
-    mine: Any = SimpleNamespace(said=0.0, since=0.0, round=3)
-    for _ in range(600):
-        clock.now += 0.1
-        rounds._say(mine, run)
+def test_a_run_is_told_for_whom_it_waits_about_once_a_second() -> None:
+    rounds = RoundMachine("sync", 2, 2, 7, 5.0)
+    (ticket,) = [
+        i.ticket for i in rounds.handle(ReplicaBegan(0.0, "", None, 3, 1)) if isinstance(i, GiveTicket)
+    ]
+    rounds.handle(GradientsBrought(0.0, None, ticket))
+    told = [
+        instruction.text
+        for tenth in range(600)
+        for instruction in rounds.handle(ChoiceAwaited(tenth / 10, ticket.attempt, {}, 0.0))
+        if isinstance(instruction, SayAwaited)
+    ]
     assert 20 <= len(told) <= 200 and "step 3 of 'sync'" in told[0]
 
 
