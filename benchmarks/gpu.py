@@ -231,7 +231,7 @@ def cublas_product(arrays: Any, size: int) -> Any:
 
 def products(device: Any) -> None:
     """Square products: the plan's, Numba's tiles, and cuBLAS alone."""
-    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
 
     print(f"\n{'float32 product':<20}{'plan':>14}{'tiles':>14}{'cuBLAS':>14}{'plan/cuBLAS':>13}")
     for size in (512, 1024, 2048, 4096, 8192):

@@ -53,7 +53,6 @@ MOST_FILES: Final = 20
 
 CROWDED: Final[Mapping[str, int]] = {
     "graphflow/_core/codegen/cpu": 25,
-    "graphflow/_core/codegen/gpu": 27,
 }
 """The folders that have more, and how many."""
 

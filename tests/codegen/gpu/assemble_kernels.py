@@ -159,7 +159,8 @@ def recorded(libraries: Path) -> list[Job]:
 
 def tiles() -> list[Job]:
     """All tiles of matrix products, with the types of their arguments."""
-    from graphflow._core.codegen.gpu import division, matmul
+    from graphflow._core.codegen.gpu import division
+    from graphflow._core.codegen.gpu.kernels import matmul
 
     def names(source: str) -> list[str]:
         return source.partition("(")[2].partition(")")[0].split(", ")

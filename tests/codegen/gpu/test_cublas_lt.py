@@ -99,7 +99,7 @@ class Library:
 
 @pytest.fixture
 def library(monkeypatch: pytest.MonkeyPatch) -> Library:
-    from graphflow._core.codegen.gpu import cublas_lt
+    from graphflow._core.codegen.gpu.kernels import cublas_lt
 
     stand_in = Library()
     monkeypatch.setattr(cublas_lt, "library", lambda: stand_in)
@@ -115,7 +115,7 @@ def operands(
     sizes: tuple[int, int, int], turned: tuple[bool, bool], batch: int
 ) -> tuple[list[Any], list[Any], np.ndarray]:
     """The operands of a product as they lie in memory, and as they are described; and the product."""
-    from graphflow._core.codegen.gpu.matmul import Matrix
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix
 
     rows, columns, depth = sizes
     rng = np.random.default_rng(0)
@@ -137,7 +137,7 @@ def operands(
 def test_products_are_those_of_numpy(
     library: Library, turned: tuple[bool, bool], sizes: tuple[int, int, int], accumulate: bool, batch: int
 ) -> None:
-    from graphflow._core.codegen.gpu.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
 
     stored, described, product = operands(sizes, turned, batch)
     c = np.random.default_rng(1).random((batch, *sizes[:2]), np.float32)
@@ -156,7 +156,7 @@ def test_products_are_those_of_numpy(
 @pytest.mark.parametrize("relu", [False, True])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_bias_and_relu(library: Library, biased: bool, relu: bool, batch: int) -> None:
-    from graphflow._core.codegen.gpu.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
 
     stored, described, expected = operands((4, 3, 2), (False, False), batch)
     bias = np.array([0.5, -1, 2], np.float32)
@@ -171,7 +171,7 @@ def test_bias_and_relu(library: Library, biased: bool, relu: bool, batch: int) -
 
 
 def test_what_the_library_is_told_is_given_back(library: Library) -> None:
-    from graphflow._core.codegen.gpu.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
 
     stored, described, _ = operands((2, 3, 4), (False, False), 1)
     c = np.empty((2, 3), np.float32)
@@ -185,7 +185,7 @@ def test_what_the_library_is_told_is_given_back(library: Library) -> None:
 
 
 def test_what_the_library_cannot_do_is_left_to_numba(library: Library) -> None:
-    from graphflow._core.codegen.gpu.cublas_lt import layout, product_call
+    from graphflow._core.codegen.gpu.kernels.cublas_lt import layout, product_call
 
     assert layout(4, 1, 3, 4) == (False, 4)
     assert layout(1, 3, 3, 4) == (True, 3)
@@ -205,8 +205,8 @@ def test_what_the_library_cannot_do_is_left_to_numba(library: Library) -> None:
 def test_the_library_on_a_gpu(
     turned: tuple[bool, bool], sizes: tuple[int, int, int], biased: bool, relu: bool
 ) -> None:
-    from graphflow._core.codegen.gpu import cublas_lt
-    from graphflow._core.codegen.gpu.matmul import Matrix
+    from graphflow._core.codegen.gpu.kernels import cublas_lt
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix
     from graphflow._core.codegen.gpu.toolkit import device
 
     if cublas_lt.library() is None:

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.device
 
 
 def test_any_number_of_matrices_is_one_launch() -> None:
-    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
     from graphflow._core.codegen.gpu.toolkit import device
 
     with device(0).current():
@@ -27,7 +27,7 @@ def test_any_number_of_matrices_is_one_launch() -> None:
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (17, 9, 6)])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_each_block_finds_its_matrix_and_its_tile(sizes: tuple[int, int, int], batch: int) -> None:
-    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
     from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes
@@ -51,7 +51,7 @@ def product(
     sizes: tuple[int, int, int], batch: int, turned: tuple[bool, bool], dtype: str, **more: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the GPU makes of a product, with its depth cut where it is to be, and what NumPy does."""
-    from graphflow._core.codegen.gpu.matmul import Matrix, product_launches, product_layout
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches, product_layout
     from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes

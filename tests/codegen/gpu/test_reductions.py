@@ -18,7 +18,7 @@ BUSY = 8 * 132
 
 
 def layout(shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
-    from graphflow._core.codegen.gpu.reductions import reduction_layout
+    from graphflow._core.codegen.gpu.kernels.reductions import reduction_layout
 
     rank = len(shape)
     region = Region(

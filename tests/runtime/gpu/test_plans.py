@@ -103,7 +103,8 @@ def test_reductions_by_larger_blocks(
     shape: tuple[int, ...], axes: tuple[int, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of the simulator's small blocks no two threads share a cell of what is kept along the last axis."""
-    from graphflow._core.codegen.gpu import reductions, regions
+    from graphflow._core.codegen.gpu import regions
+    from graphflow._core.codegen.gpu.kernels import reductions
 
     monkeypatch.setattr(reductions, "BLOCK", 64)
     monkeypatch.setattr(regions, "elementwise_launch", None)  # Nothing but the reductions is to be launched.
@@ -138,7 +139,7 @@ def test_products_of_odd_sizes(rows: int, depth: int, columns: int) -> None:
     "name, turned", [("MEDIUM", False), ("MEDIUM", True), ("LARGE", False), ("LARGE", True)]
 )
 def test_products_by_the_tiles_of_a_gpu(name: str, turned: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    from graphflow._core.codegen.gpu import matmul
+    from graphflow._core.codegen.gpu.kernels import matmul
 
     monkeypatch.setattr(matmul, "SMALL", getattr(matmul, name))
 

@@ -19,7 +19,8 @@ from functools import cache
 from typing import Any
 
 from graphflow._core.codegen.cpu.region import Region, Statement
-from graphflow._core.codegen.gpu.reductions import reduction_launches
+from graphflow._core.codegen.gpu.kernels.reductions import reduction_launches
+from graphflow._core.codegen.gpu.kernels.transposed import transposed_launch
 from graphflow._core.codegen.gpu.region_text import (
     Operand,
     Writer,
@@ -29,7 +30,6 @@ from graphflow._core.codegen.gpu.region_text import (
     operand_arguments,
 )
 from graphflow._core.codegen.gpu.toolkit import Launch, elementwise_launch
-from graphflow._core.codegen.gpu.transposed import transposed_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu.checks import FINITE_SOURCE, INFINITE, NAN
+from graphflow._core.codegen.gpu.kernels.checks import FINITE_SOURCE, INFINITE, NAN
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.strided import unwritten

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.gpu import indexing
-from graphflow._core.codegen.gpu.indexing import INDEX_CHECK_SOURCE, gather_source, row_update_source
+from graphflow._core.codegen.gpu.kernels import indexing
+from graphflow._core.codegen.gpu.kernels.indexing import INDEX_CHECK_SOURCE, gather_source, row_update_source
 from graphflow._core.codegen.gpu.status import RANGE
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled

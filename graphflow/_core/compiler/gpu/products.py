@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu.cublas_lt import library, product_call
-from graphflow._core.codegen.gpu.matmul import Matrix, product_launches, product_layout
+from graphflow._core.codegen.gpu.kernels.cublas_lt import library, product_call
+from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches, product_layout
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.gpu import philox
-from graphflow._core.codegen.gpu.philox import WORDS, normal_tables, words_of
+from graphflow._core.codegen.gpu.kernels import philox
+from graphflow._core.codegen.gpu.kernels.philox import WORDS, normal_tables, words_of
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT
 from graphflow._core.compiler.gpu.nodes import Places, device_node

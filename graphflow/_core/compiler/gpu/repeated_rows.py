@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.gpu.indexing import first_of_equal_sources
+from graphflow._core.codegen.gpu.kernels.indexing import first_of_equal_sources
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule

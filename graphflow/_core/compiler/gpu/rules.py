@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.gpu import indexing, rows
-from graphflow._core.codegen.gpu import rows as kernels
-from graphflow._core.codegen.gpu.rows import rows_launch, softmax_source, top_k_source
+from graphflow._core.codegen.gpu.kernels import indexing, rows
+from graphflow._core.codegen.gpu.kernels import rows as kernels
+from graphflow._core.codegen.gpu.kernels.rows import rows_launch, softmax_source, top_k_source
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES

@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu import scans
-from graphflow._core.codegen.gpu.rows import rows_launch
+from graphflow._core.codegen.gpu.kernels import scans
+from graphflow._core.codegen.gpu.kernels.rows import rows_launch
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu.segments import UNSORTED, segment_source
+from graphflow._core.codegen.gpu.kernels.segments import UNSORTED, segment_source
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.fed_sizes import SEGMENTS
 from graphflow._core.compiler.gpu.nodes import Places, device_node

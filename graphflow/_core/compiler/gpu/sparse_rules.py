@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu.sparse import SCATTER_SOURCE, TWICE, product_source
+from graphflow._core.codegen.gpu.kernels.sparse import SCATTER_SOURCE, TWICE, product_source
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.index_rules import change_rows, outside, row_numbers

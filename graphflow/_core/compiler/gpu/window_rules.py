@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from graphflow._core.codegen.gpu import windows
+from graphflow._core.codegen.gpu.kernels import windows
+from graphflow._core.codegen.gpu.kernels.windows import pool_places_source, size_arguments
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
-from graphflow._core.codegen.gpu.windows import pool_places_source, size_arguments
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.products import add_product, turned
 from graphflow._core.compiler.lower import Lowering, Rule

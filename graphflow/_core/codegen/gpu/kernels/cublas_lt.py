@@ -20,7 +20,7 @@ from graphflow._core.codegen.gpu.toolkit import device as device_of
 from graphflow._core.codegen.gpu.vectors import address
 
 if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.matmul import Matrix
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix
 
 _NAMES: Final = ("libcublasLt.so.13", "libcublasLt.so.12")
 _LARGEST: Final = 2**31 - 1

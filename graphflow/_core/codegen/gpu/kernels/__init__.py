@@ -1,0 +1,1 @@
+"""The texts of kernels, by what they compute: products, reductions, windows, rows, indices, random numbers."""
