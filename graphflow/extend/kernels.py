@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
+import numpy as np
+
+from graphflow import errors
 from graphflow._core.graph.claims import calling_module
-from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.dtypes import DType, string
 from graphflow._core.graph.op_def import is_extension
+from graphflow._core.graph.shapes import compatible
+from graphflow._core.graph.shapes import text as shape_text
 from graphflow._core.kernels.registry import add_kernel
 
 
@@ -45,8 +50,9 @@ def kernel(*op_types: str, view: bool = False) -> Callable[[Factory], Factory]:
     can. What it returns is called at each run, by several threads at once, with the values of the inputs: NumPy arrays
     or NumPy scalars of the declared dtypes, strings as arrays of bytes objects; a list of inputs comes as so many
     arguments. It returns the result as an array or NumPy scalar of exactly the dtype that the shape rule says, a tuple
-    if there are several. It must not write to what it is given. To refuse a value it raises
-    gf.errors.InvalidArgumentError(None, None, text): the operation's name and the user's line are added.
+    if there are several; anything else is an InternalError that says so. It must not write to what it is given. To
+    refuse a value it raises gf.errors.InvalidArgumentError(None, None, text): the operation's name and the user's line
+    are added.
 
     Args:
         op_types: Names of op types that an extension has defined.
@@ -65,7 +71,53 @@ def kernel(*op_types: str, view: bool = False) -> Callable[[Factory], Factory]:
             raise ValueError(f"{op_type} is an op of graphflow's own: its kernel is not to be changed.")
 
     def register(factory: Factory) -> Factory:
-        add_kernel(op_types, factory, False, view, module)
+        add_kernel(op_types, lambda node: _checked(factory, node), False, view, module)
         return factory
 
     return register
+
+
+def _checked(factory: Factory, node: Any) -> Callable[..., Any]:
+    """The kernel of an operation, whose results have to be what the shape rule has said, or it is an InternalError."""
+    try:
+        run = factory(node)
+    except Exception as error:
+        text = f"{node.type} {node.name!r}: its kernel cannot be made: {type(error).__name__}: {error}"
+        raise errors.InternalError(None, None, text) from error
+    wanted = [None if d is string else np.dtype(d.as_numpy_dtype) for d in node.dtypes]
+    seen = False
+
+    def wrong(position: int, what: str) -> errors.InternalError:
+        return errors.InternalError(None, None, f"Its kernel has returned {what} as output {position}.")
+
+    def look(results: Sequence[Any]) -> None:
+        """Looks at dtypes in each run, and at shapes, which are seldom wrong but for some, in the first."""
+        nonlocal seen
+        for position, (result, dtype) in enumerate(zip(results, wanted, strict=True)):
+            found = getattr(result, "dtype", None)
+            if dtype is not None and found != dtype:
+                kind = type(result).__name__ if found is None else found
+                raise wrong(position, f"{kind}, and the op's definition says {dtype}")
+        if not seen:
+            seen = True
+            for position, (result, dims) in enumerate(zip(results, node.shapes, strict=True)):
+                shape = np.shape(result)
+                if not compatible(shape, dims):
+                    raise wrong(
+                        position, f"the shape {shape}, and the op's definition says {shape_text(dims)}"
+                    )
+
+    def single(*inputs: Any) -> Any:
+        result = run(*inputs)
+        look((result,))
+        return result
+
+    def several(*inputs: Any) -> Any:
+        results = run(*inputs)
+        if not isinstance(results, tuple | list) or len(results) != len(wanted):
+            told = f"must return {len(wanted)} results as a tuple, got {type(results).__name__}"
+            raise errors.InternalError(None, None, f"Its kernel {told}.")
+        look(results)
+        return results
+
+    return single if len(wanted) == 1 else several

@@ -7,6 +7,7 @@ threads, and the code for processors and GPUs are graphflow's.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Literal, Protocol, TypeAlias
 
 from graphflow._core.compiler.added_rules import TARGETS, add_rule
@@ -147,10 +148,30 @@ def lowers(*op_types: str, target: Target | None = None) -> Callable[[LoweringRu
         raise ValueError(f"A target is one of {', '.join(TARGETS)}, not {target!r}.")
 
     def register(rule: LoweringRule) -> LoweringRule:
-        add_rule(op_types, rule, TARGETS if target is None else (target,))
+        add_rule(op_types, partial(_checked, rule), TARGETS if target is None else (target,))
         return rule
 
     return register
+
+
+def _checked(rule: LoweringRule, lowering: Any, instruction: Instruction) -> bool:
+    """What a rule returns; RuntimeError if it has not done what that says."""
+    before = len(lowering.nodes)
+    done = rule(lowering, instruction)
+    name = getattr(rule, "__name__", repr(rule))
+    if not done:
+        if len(lowering.nodes) != before:
+            raise RuntimeError(
+                f"{name} has added statements for {instruction.describe()}, and returned {done!r}."
+            )
+        return False
+    used = instruction.used or (True,) * len(instruction.outputs)
+    for position, output in enumerate(instruction.outputs):
+        if used[position] and lowering.value(output) is None and lowering.constant(output) is None:
+            raise RuntimeError(
+                f"{name} has returned True, and not made result {position} of {instruction.describe()}."
+            )
+    return True
 
 
 __all__ = ["Lowering", "NativeValue", "lowers"]

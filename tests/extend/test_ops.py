@@ -10,6 +10,7 @@ import pytest
 import graphflow as gf
 from graphflow import extend
 from graphflow._core.compiler.support import Support, support
+from graphflow._core.graph.op_def import lookup, registry
 from graphflow.cli.main import main
 from tests.extend import acme
 
@@ -207,3 +208,87 @@ def test_each_is_registered_once() -> None:
         extend.lowers("AcmeRowNorm")(lambda lowering, i: False)
     with pytest.raises(ValueError, match="A target is one of cpu, gpu"):
         extend.lowers("AcmeTicks", target="tpu")  # type: ignore[arg-type]
+
+
+# ---- mistakes of kernels and rules --------------------------------------------------------------------------------
+
+
+def run_twice(op_type: str, compiled: str, **attrs: Any) -> Any:
+    """What an op of this type gives for ones, with 1 added."""
+    with gf.Graph().as_default():
+        x = gf.placeholder(gf.float32, [4], name="x")
+        y = extend.add_operation(lookup(op_type), [x], attrs, name="y").outputs[0] + 1.0
+        with gf.Session(config=gf.ConfigProto(compiled=compiled)) as session:
+            return [session.run(y, {x: np.ones(4)}) for _ in range(2)][-1]
+
+
+WRONG_KERNELS: dict[str, tuple[Any, str]] = {
+    "AcmeWrongDtype": (lambda x: x * np.float64(2), "float64 as output 0, and the op's|says float32"),
+    "AcmeWrongKind": (lambda x: [1.0] * 4, "returned list, and the op's definition says float32"),
+    "AcmeWrongExtents": (lambda x: x[:1], r"the shape \(1,\) as output 0|says \(4,\)"),
+}
+
+
+@pytest.mark.parametrize("compiled", ["never", "always"])
+@pytest.mark.parametrize("name", WRONG_KERNELS)
+def test_a_kernel_that_returns_something_else_than_was_declared_is_an_error(name: str, compiled: str) -> None:
+    kernel, message = WRONG_KERNELS[name]
+    if name not in registry():
+        define(name)
+        extend.kernel(name)(lambda node: kernel)
+    with pytest.raises(gf.errors.InternalError, match=f"{name} 'y'.*({message})"):
+        run_twice(name, compiled)
+
+
+def test_a_kernel_of_several_results_returns_as_many() -> None:
+    define("AcmeTooFew", infer=lambda op: unused(op) * 2, outputs=("a", "b"))
+    extend.kernel("AcmeTooFew")(lambda node: lambda x: x)
+    with pytest.raises(gf.errors.InternalError, match="must return 2 results as a tuple, got ndarray"):
+        run_twice("AcmeTooFew", "never")
+
+
+def test_a_kernel_that_cannot_be_made_names_the_operation() -> None:
+    define("AcmeNoFactory")
+    extend.kernel("AcmeNoFactory")(lambda node: node.attrs["nowhere"])
+    with pytest.raises(
+        gf.errors.InternalError, match="AcmeNoFactory 'y': its kernel cannot be made: KeyError"
+    ):
+        run_twice("AcmeNoFactory", "never")
+
+
+def forgets(lowering: extend.Lowering, i: extend.Instruction) -> bool:
+    return True
+
+
+def leaves_some(lowering: extend.Lowering, i: extend.Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    assert value is not None
+    lowering.elementwise(i, "{0}", [value], lowering.temporary("t", value.dtype, value.shape))
+    return False
+
+
+def is_wrong(lowering: extend.Lowering, i: extend.Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    assert value is not None
+    lowering.elementwise(i, "{0} * 3.0", [value], lowering.result(i))
+    return True
+
+
+@pytest.mark.faulty_compiler
+@pytest.mark.parametrize(
+    ("rule", "message"),
+    [
+        (forgets, "forgets has returned True, and not made result 0 of AcmeRule_forgets 'y'"),
+        (leaves_some, "leaves_some has added statements for AcmeRule_leaves_some 'y', and returned False"),
+        (is_wrong, "disagrees with NumPy"),
+    ],
+)
+def test_a_wrong_rule_is_named_and_its_plan_stays_on_numpy(
+    rule: Any, message: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    name = f"AcmeRule_{rule.__name__}"
+    define(name)
+    extend.kernel(name)(lambda node: lambda x: x * 2)
+    extend.lowers(name)(rule)
+    np.testing.assert_array_equal(run_twice(name, "always"), np.full(4, 3, np.float32))
+    assert message in caplog.text and "stays on NumPy" in caplog.text
