@@ -94,6 +94,7 @@ class Node:
         self.service.protocol.step_record = CheckedRecord(self.service.protocol)
         self._handle = self.service.protocol.handle
         self.service.protocol.handle = self._checked  # type: ignore[method-assign]
+        self.service.serves_at(task)
 
     def _checked(self, event: Event) -> list[Instruction]:
         found = self._handle(event)
@@ -107,9 +108,16 @@ class Node:
         assert again.sessions.sockets == protocol.sessions.sockets
         assert again.sessions.sessions.keys() == protocol.sessions.sessions.keys()
         assert again.queries.open == protocol.queries.open
+        assert again.welcomes.waiting == protocol.welcomes.waiting
+        states = [
+            (m.task, m.state, m.incarnation, m.greeted, m.asked) for m in again.membership.members.values()
+        ]
+        assert states == [
+            (m.task, m.state, m.incarnation, m.greeted, m.asked) for m in protocol.membership.members.values()
+        ]
         assert again.registrations.open == protocol.registrations.open
         assert protocol.step_record is not None
-        again = TaskProtocol(self.task, "1", TASKS, 0.0, begin=Progress)
+        again = TaskProtocol(self.task, "1", {}, 0.0, begin=Progress)
         replay_steps(protocol.step_record, again)
         assert again.master.steps.keys() == protocol.master.steps.keys()
         assert again.master.executables == protocol.master.executables

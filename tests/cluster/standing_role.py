@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import graphflow as gf
-from graphflow._core.cluster.server import handshake
+from graphflow._core.cluster.protocol import membership
 from graphflow._core.resources import sync_rounds
 from graphflow._core.transport import zeromq
 
@@ -32,7 +32,7 @@ def run(folder: str, name: str, role: str, **arguments: Any) -> None:
     if arguments.pop("quick", False):  # What takes seconds takes tenths of that.
         zeromq.HEARTBEAT_MS, zeromq.HEARTBEAT_TIMEOUT_MS = 200, 1000  # type: ignore[misc]
         sync_rounds.ROUND_GRACE_SECONDS = 0.3  # type: ignore[misc]
-        handshake.GREET_GONE_SECONDS = 0.5  # type: ignore[misc]
+        membership.GREET_GONE_SECONDS = 0.5  # type: ignore[misc]
     (serve if role == "ps" else work)(Path(folder), name, **arguments)
 
 

@@ -268,6 +268,8 @@ def _tables(service: Any) -> dict[str, int]:
             service.protocol.queries,
             service.protocol.sessions,
             service.protocol.registrations,
+            service.protocol.membership,
+            service.protocol.welcomes,
         )
         for name, found in vars(owner).items()
         if isinstance(found, dict | list | set)

@@ -116,7 +116,7 @@ def test_the_users_token_is_not_sent_to_another_machine() -> None:
         for _ in range(2):
             with gf.Graph().as_default(), pytest.raises(gf.errors.OpError, match="beyond this machine"):
                 gf.Session(server.target)
-        assert not server._service.handshake.waiting
+        assert not server._service.protocol.welcomes.waiting
     finally:
         server.stop()
 

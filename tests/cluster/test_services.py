@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from graphflow._core.cluster.protocol.membership import MemberState, SayHello
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.shared import SharedMemoryError
-from tests.cluster.service_world import TASKS, Client, Plan, World, plans, shown
+from tests.cluster.service_world import TASKS, Client, Node, Plan, World, plans, shown
 
 PS, MASTER, OTHER = TASKS
 BOTH_COUNT = [MASTER, OTHER, PS]
@@ -34,7 +35,7 @@ def _leftovers(world: World) -> dict[str, Any]:
             "parts": s.protocol.worker.parts, "partners": s.protocol.worker.partners,
             "active": s.protocol.worker.active,
             "contexts": s.steps.contexts, "kept": s.subgraphs.kept, "tasks of": s.registrar.tasks_of,
-            "greeting": s.handshake.waiting,
+            "greeting": s.protocol.welcomes.waiting,
             "sessions": s.protocol.sessions.sessions, "sockets": s.protocol.sessions.sockets,
             "queries": s.protocol.queries.open, "answers": s.admin.gathered,
         }  # fmt: skip
@@ -134,6 +135,11 @@ def _counting(world: World, planned: Mapping[str, Plan], runs: int = 3) -> Clien
     return client
 
 
+def _say_hello(node: Node, to: str, asks: int = 0) -> None:
+    """A task says hello, whatever it knows."""
+    node.service.links.carry_out[SayHello](SayHello(to, asks, 0, False, (), ()), None)
+
+
 def _until(world: World, kind: Kind, sender: str, to: str) -> None:
     """Goes on until a message of that kind is next on a way."""
     link = world.link((world.nodes[sender].identity, to))
@@ -195,7 +201,8 @@ def test_who_says_goodbye_does_not_see_its_local_channel_end(
     world.settle()
     for task in (PS, MASTER):
         node = world.nodes[task]
-        assert node.service.links.peers[OTHER].left and not node.channels_closed
+        departed = node.service.protocol.membership.members[OTHER].state is MemberState.DEPARTED
+        assert departed and not node.channels_closed
 
 
 def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_its_place(
@@ -203,7 +210,7 @@ def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_it
 ) -> None:
     client = _counting(world, planned)
     old = world.nodes[OTHER]
-    old.service.links.greet(old.service.links.peers[PS], True)
+    _say_hello(old, PS, asks=1)
     late = (old.identity, PS)
     hello = world.link(late).queue.pop()
     world.kill(OTHER)
@@ -218,15 +225,15 @@ def test_the_hello_of_a_task_that_has_ended_may_come_after_that_of_the_one_in_it
 
 def test_a_hello_that_was_said_before_the_other_was_forgotten_counts_for_nothing(world: World) -> None:
     one, other = (world.nodes[task].service for task in (PS, OTHER))
-    one.links.greet(one.links.peers[OTHER], True)
+    one.links.want(OTHER)
     world.settle()
-    assert one.links.peers[OTHER].incarnation and other.links.peers[PS].incarnation
-    other.links.greet(other.links.peers[PS], False)
+    assert one.links.is_there(OTHER) and other.links.is_there(PS)
+    _say_hello(world.nodes[OTHER], PS)
     one.lost(OTHER)
     world._deliver((world.nodes[OTHER].identity, PS))
-    assert not one.links.peers[OTHER].incarnation
+    assert not one.links.is_there(OTHER)
     world.settle()
-    assert one.links.peers[OTHER].incarnation and other.links.peers[PS].incarnation
+    assert one.links.is_there(OTHER) and other.links.is_there(PS)
 
 
 def _ask(world: World, master: str, kind: Kind, session: str) -> list[str]:
@@ -331,7 +338,7 @@ def test_a_step_that_comes_twice_or_without_its_plan_leaves_nothing(
     client = _counting(world, planned, 1)
     world.settle(client)
     ps, master = world.nodes[PS].service, world.nodes[MASTER]
-    peer = ps.links.senders[master.identity]
+    peer = ps.protocol.membership.sockets[master.identity]
     incarnation = int.from_bytes(master.identity, "little")
     step = 1 << 20
     ps.from_peer(

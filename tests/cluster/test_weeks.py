@@ -36,6 +36,8 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
         "service": service, "master": service.protocol.master, "worker": service.protocol.worker,
         "queries": service.protocol.queries,
         "sessions": service.protocol.sessions, "registrations": service.protocol.registrations,
+        "membership": service.protocol.membership, "welcomes": service.protocol.welcomes,
+        "strangers": service.protocol.strangers,
          "admin": service.admin, "registrar": service.registrar, "handshake": service.handshake,
          "steps": service.steps, "subgraphs": service.subgraphs, "reports": service.reports, "to": service.links,
         "sockets": service.sockets, "links": service.sockets._peers, "sharing": service.sharing,

@@ -6,7 +6,7 @@ import re
 import struct
 from pathlib import Path
 
-from graphflow._core.cluster.protocol import master_steps, sessions, task_steps
+from graphflow._core.cluster.protocol import master_steps, sessions, task_steps, welcomes
 from graphflow._core.cluster.server import admin, fields, handshake, registrar
 from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
@@ -112,7 +112,7 @@ def test_the_limits_are_those_of_the_page() -> None:
         fields._MOST_NAME,
         sessions.MOST_SOCKETS,
         sessions.MOST_SESSIONS,
-        handshake.MOST_GREETINGS,
+        welcomes.MOST_WAITING,
         registrar.MOST_PLANS,
         master_steps.MOST_STEPS,
         task_steps.MOST_EARLY_STEPS,

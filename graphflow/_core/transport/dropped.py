@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
 from typing import Final
 
 from graphflow._core.common.timeouts import DROPPED_LOG_SECONDS
@@ -34,26 +33,3 @@ class Dropped:
             self._next = now + DROPPED_LOG_SECONDS
             new, self._logged = self.count - self._logged, self.count
             _LOG.warning("%s: %d %s (%d so far): %.300s", self._name, new, self._what, self.count, reason)
-
-
-class Rate:
-    """Allows so many events a second, and at most as many at once. For one thread.
-
-    clock: seconds that never go back.
-    """
-
-    def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._most = most
-        self._left = float(most)
-        self._clock = clock
-        self._then = clock()
-
-    def allows(self) -> bool:
-        """Whether one more event may happen now."""
-        now = self._clock()
-        self._left = min(self._most, self._left + (now - self._then) * self._most)
-        self._then = now
-        if self._left < 1:
-            return False
-        self._left -= 1
-        return True

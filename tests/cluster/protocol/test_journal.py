@@ -36,7 +36,7 @@ DAY: list[Event] = [
 
 
 def _protocol(journal: Journal | None = None) -> TaskProtocol:
-    return TaskProtocol(TASK, "a1", [PS], 0.0, journal)
+    return TaskProtocol(TASK, "a1", {PS: "ps:1"}, 0.0, journal)
 
 
 def _lived(journal: Journal | None = None) -> TaskProtocol:

@@ -80,7 +80,7 @@ class World:
         self.register()
 
     def _node(self, name: str) -> TaskProtocol:
-        found = self.nodes[name] = TaskProtocol(name, "1", [], 0.0, begin=Progress)
+        found = self.nodes[name] = TaskProtocol(name, "1", {}, 0.0, begin=Progress)
         found.step_record = StepRecord()
         return found
 
@@ -196,7 +196,7 @@ def test_each_run_is_answered_once_and_nothing_is_left_and_a_replay_does_the_sam
         world.tell(task, MasterGone(world.now, MASTER))
         assert not worker.active and not worker.parts
     for name, node in world.nodes.items():
-        again = TaskProtocol(name, "1", [], 0.0, begin=Progress)
+        again = TaskProtocol(name, "1", {}, 0.0, begin=Progress)
         assert node.step_record is not None
         replay_steps(node.step_record, again)
         assert again.master.begun == node.master.begun and again.worker.begun == node.worker.begun
@@ -212,4 +212,4 @@ def test_a_replay_says_at_which_event_something_else_happens() -> None:
     place = next(n for n, (event, _) in enumerate(record.entries) if isinstance(event, StepBegun))
     del record.entries[place]
     with pytest.raises(AssertionError, match=r"^Event \d+ of steps, Stage.* was not to be"):
-        replay_steps(record, TaskProtocol("ps", "1", [], 0.0, begin=Progress))
+        replay_steps(record, TaskProtocol("ps", "1", {}, 0.0, begin=Progress))

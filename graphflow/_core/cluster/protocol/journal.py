@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields
 from itertools import islice
 from typing import Any, Final
 
-from graphflow._core.cluster.protocol import queries, registrations, sessions
+from graphflow._core.cluster.protocol import membership, queries, registrations, sessions, strangers, welcomes
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.common.machine import Event, Instruction, Tick
 
@@ -82,7 +82,7 @@ def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
     }
 
 
-_CLASSES: Final = _classes((queries, registrations, sessions))
+_CLASSES: Final = _classes((membership, queries, registrations, sessions, strangers, welcomes))
 
 
 def to_data(value: Any) -> Any:

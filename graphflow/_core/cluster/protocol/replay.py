@@ -49,6 +49,6 @@ def replay(
 
 def replay_data(data: Mapping[str, Any]) -> TaskProtocol:
     """Plays again what `graphflow status --journal --json` says of a task: its "journal". As `replay`."""
-    others = [str(task) for task in data["others"]]
+    others = {str(task): str(address) for task, address in data["others"].items()}
     protocol = TaskProtocol(str(data["task"]), str(data["incarnation"]), others, float(data["begun"]))
     return replay(read(data), protocol)

@@ -5,40 +5,46 @@ What the server may read of the state between two events it reads from the machi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphflow._core.cluster.protocol.journal import Journal
 from graphflow._core.cluster.protocol.master_steps import MasterSteps
+from graphflow._core.cluster.protocol.membership import Membership
 from graphflow._core.cluster.protocol.queries import Queries
 from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.protocol.step_record import StepRecord
+from graphflow._core.cluster.protocol.strangers import Strangers
 from graphflow._core.cluster.protocol.task_steps import BeginProgress, TaskSteps
+from graphflow._core.cluster.protocol.welcomes import Welcomes
 from graphflow._core.common.machine import Event, Instruction, StepEvent
 
 
 class TaskProtocol:
     """What a task does at each event. For one thread, but for what says otherwise.
 
-    task: its name. incarnation: of this life of it, in hexadecimal. others: the other tasks of its cluster. now: when
-    it begins, as in events. journal: where events are kept. begin: what makes the progress of a step; without it no
-    step can begin here.
+    task: its name. incarnation: of this life of it, in hexadecimal. others: the other tasks of its cluster, and their
+    addresses. now: when it begins, as in events. journal: where events are kept. begin: what makes the progress of a
+    step; without it no step can begin here.
     """
 
     def __init__(
         self,
         task: str,
         incarnation: str,
-        others: Collection[str],
+        others: Mapping[str, str],
         now: float,
         journal: Journal | None = None,
         begin: BeginProgress | None = None,
     ) -> None:
         self._begun: dict[str, Any] = {
-            "task": task, "incarnation": incarnation, "others": list(others), "begun": now,
+            "task": task, "incarnation": incarnation, "others": dict(others), "begun": now,
         }  # fmt: skip
         self.sessions = Sessions(task, incarnation, now)
+        self.strangers = Strangers(task, now)
+        self.membership = Membership(task, incarnation, others, self.sessions)
+        self.welcomes = Welcomes(self.membership)
         self.queries = Queries(others)
         self.registrations = Registrations()
         self.master = MasterSteps()
@@ -47,7 +53,10 @@ class TaskProtocol:
         self.step_record: StepRecord | None = None
         """Where a test has the events of steps kept."""
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
-        for machine in (self.sessions, self.queries, self.registrations):
+        self._machines = (
+            self.strangers, self.membership, self.welcomes, self.sessions, self.queries, self.registrations,
+        )  # fmt: skip
+        for machine in self._machines:
             for kind, handler in machine.handlers.items():
                 self._handlers.setdefault(kind, []).append(handler)
         self._step_handlers = {**self.master.handlers, **self.worker.handlers}
@@ -73,9 +82,8 @@ class TaskProtocol:
 
     def check(self) -> None:
         """BrokenInvariant if the state contradicts itself."""
-        self.sessions.check()
-        self.queries.check()
-        self.registrations.check()
+        for machine in self._machines:
+            machine.check()
         self.check_steps()
 
     def check_steps(self) -> None:

@@ -1,14 +1,24 @@
-"""What a task sends, to the other tasks and to its clients: to a task after a hello, if its connection is a new one."""
+"""What a task sends, to the other tasks and to its clients: to a task after a hello, if its connection is a new one.
+
+Which tasks are connected, and when a hello is due, is in graphflow/_core/cluster/protocol/membership.py.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from itertools import count
 from typing import Any, Final
 
 import graphflow.errors as errors
-from graphflow._core.cluster.peers import Peer
+from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.protocol.membership import (
+    Disconnect,
+    HelloFailed,
+    OpenChannel,
+    SayHello,
+    TaskWanted,
+)
 from graphflow._core.cluster.protocol.task import TaskProtocol
+from graphflow._core.cluster.server.admin import CarryOut, Tell
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
@@ -19,68 +29,90 @@ _MOST_LINES: Final = 32
 
 
 class Links:
-    """What one task knows of the other tasks and sends to them and to clients. For the thread of the sockets.
+    """The ways from one task to the others and to its clients. For the thread of the sockets.
 
-    addresses: those of all tasks of the cluster. clock: seconds that never go back.
+    tell: gives an event to the task's protocol, and carries out what comes of it. clock: seconds that never go back.
     """
 
     def __init__(
         self,
-        task: str,
-        addresses: Mapping[str, str],
         devices: Sequence[str],
         incarnation: int,
         protocol: TaskProtocol,
         sockets: Sockets,
         sharing: Sharing,
         access: Access,
+        tell: Tell,
         clock: Callable[[], float],
     ) -> None:
-        self.task = task
-        self.address = addresses[task]
+        self.task = protocol.membership.task
         self.devices = list(devices)
         self.incarnation = incarnation
-        self.peers = {t: Peer(t, address) for t, address in addresses.items() if t != task}
-        self.by_address = {peer.address: peer for peer in self.peers.values()}
-        self.senders: dict[bytes, Peer] = {}
-        """The tasks whose sockets have said hello."""
-        self.tasks_by_incarnation: dict[int, str] = {}
-        """The other tasks that are there."""
+        self.members = protocol.membership.members
+        """The other tasks."""
+        self.tasks_by_incarnation = protocol.membership.tasks_by_incarnation
+        """Those that are connected."""
         self.sockets = sockets
+        self.listeners: dict[str, str] = {}
+        """Where tasks of this machine accept local channels, as their hellos say."""
+        self._unsent: dict[str, OSError] = {}
+        """Why a hello could not be sent, by task."""
         self._protocol = protocol
         self._sharing = sharing
         self._access = access
+        self._tell = tell
         self._clock = clock
-        self._hellos = count(1)
+        self.carry_out: CarryOut = {
+            SayHello: self._say_hello, OpenChannel: self._open_channel, Disconnect: self._disconnect,
+        }  # fmt: skip
 
-    def greet(self, peer: Peer, asks: bool, answers: int = 0) -> None:
-        """Says hello. asks: whether it wants an answer; nothing that a task has said before that is heard any more."""
-        if asks or not peer.greeted:
-            peer.asked = next(self._hellos) if asks else 0
-        others = self.peers.values()
-        details = {"token": self._access.shown_at(peer.address), "task": self.task, "devices": self.devices,
-                   "to": peer.task, "at": self.address,
-                   "answer": peer.asked if asks else 0, "answers": answers,
-                   "incarnation": f"{self.incarnation:x}", "in_use": bool(self._protocol.sessions.users),
-                   "left": [p.task for p in others if p.left],
-                   "users": [p.task for p in others if p.incarnation and p.in_use],
-                   "memory": self._sharing.memory.address, "lane": self.sockets.listener_name}  # fmt: skip
-        peer.greeted, peer.greeted_at = True, self._clock()
-        self.sockets.send_to_peer(peer.address, Message(Kind.HELLO, details=details).frames())
-        self.sockets.open_local_channel(peer.address, peer.listener)
+    @property
+    def address(self) -> str:
+        """Where this task listens."""
+        return self._protocol.membership.address
+
+    def _say_hello(self, i: SayHello, message: Message | None) -> None:
+        address = self.members[i.task].address
+        details = {"token": self._access.shown_at(address), "task": self.task, "devices": self.devices,
+                   "to": i.task, "at": self.address, "answer": i.asks, "answers": i.answers,
+                   "incarnation": f"{self.incarnation:x}", "in_use": i.in_use, "left": list(i.absent),
+                   "users": list(i.users), "memory": self._sharing.memory.address,
+                   "lane": self.sockets.listener_name}  # fmt: skip
+        self._unsent.pop(i.task, None)
+        try:
+            self.sockets.send_to_peer(address, Message(Kind.HELLO, details=details).frames())
+        except OSError as error:  # It is on another machine, and there are no keys.
+            self._unsent[i.task] = error
+            self._tell(HelloFailed(self._clock(), i.task, as_details(error)))
+            return
+        self.sockets.open_local_channel(address, self.listeners.get(i.task, ""))
+
+    def _open_channel(self, i: OpenChannel, message: Message | None) -> None:
+        self.sockets.open_local_channel(self.members[i.task].address, self.listeners.get(i.task, ""))
+
+    def _disconnect(self, i: Disconnect, message: Message | None) -> None:
+        self.sockets.disconnect(self.members[i.task].address)
+
+    def want(self, task: str) -> None:
+        """Says hello to a task, unless the connection to it has begun with one. OSError if that cannot be sent."""
+        if not self.members[task].greeted:
+            self._tell(TaskWanted(self._clock(), task))
+            error = self._unsent.get(task)
+            if error is not None:
+                raise error
 
     def to_peer(self, task: str, message: Message) -> None:
         """Sends to another task, after a hello if the connection has not begun with one."""
-        peer = self.peers[task]
-        if not peer.greeted:
-            self.greet(peer, not peer.incarnation)
+        member = self.members[task]
+        if not member.greeted:
+            self.want(task)
         share = self._sharing.share(task) if message.tensors else None
-        self.sockets.send_to_peer(peer.address, message.frames(share))
+        self.sockets.send_to_peer(member.address, message.frames(share))
 
     def is_there(self, task: str) -> bool:
-        """Whether another task has said hello, and not ended since."""
-        peer = self.peers.get(task)
-        return peer is not None and bool(peer.incarnation)
+        """Whether another task of the cluster is connected."""
+        member = self.members.get(task)
+        return member is not None and bool(member.incarnation)
 
     def to_master(self, incarnation: int, message: Message) -> None:
         """Sends to the master of that incarnation, if it is still there."""
@@ -99,13 +131,13 @@ class Links:
             details = {**details, "journal": lines}
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
 
-    def where(self, peer: Peer) -> str:
+    def where(self, task: str) -> str:
         """A task and its address, and why it does not answer, as far as that is known."""
-        why = self.sockets.trouble(peer.address)
-        return f"{peer.task} at {peer.address}" + (f" ({why.rstrip('.')})" if why else "")
+        address = self.members[task].address
+        why = self.sockets.trouble(address)
+        return f"{task} at {address}" + (f" ({why.rstrip('.')})" if why else "")
 
     def say_goodbye(self) -> None:
-        """Tells the tasks that are there that this one ends."""
-        for peer in self.peers.values():
-            if peer.incarnation:
-                self.to_peer(peer.task, Message(Kind.BYE))
+        """Tells the tasks that are connected that this one ends."""
+        for member in self._protocol.membership.connected():
+            self.to_peer(member.task, Message(Kind.BYE))

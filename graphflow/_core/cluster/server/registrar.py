@@ -81,7 +81,7 @@ class Registrar:
             raise errors.ResourceExhaustedError(
                 None, None, f"This session has registered {MOST_PLANS} plans, which is the most."
             )
-        own, peers = self._links.task, self._links.peers
+        own, members = self._links.task, self._links.members
         tasks: Mapping[str, Any] = message.details["tasks"]
         executable = master_steps.executable(session, tasks, message.details["fetches"])
         arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
@@ -91,16 +91,15 @@ class Registrar:
         self.plans[number] = executable
         now = self._clock()
         self._tell(RegistrationAsked(now, client, message.a, number, tuple(tasks)), message)
-        absent = [peers[t] for t in tasks if t != own and not peers[t].incarnation]
+        absent = [t for t in tasks if t != own and not members[t].incarnation]
         if absent:
-            for peer in absent:
-                if not peer.greeted:
-                    self._links.greet(peer, True)
+            for task in absent:
+                self._links.want(task)
             names = ", ".join(map(self._links.where, absent))
             error = errors.UnavailableError(None, None, f"These tasks are gone: {names}.")
             self._tell(RegistrationFailed(now, number, as_details(error)), message)
             return
-        lives = {task: peers[task].incarnation for task in tasks if task != own}
+        lives = {task: members[task].incarnation for task in tasks if task != own}
         self._tell(PlanNeeds(now, client, number, lives), message)
         if number not in self.plans:  # It was refused.
             return
@@ -157,7 +156,7 @@ class Registrar:
         incarnation = self._links.incarnation
         self._subgraphs.forget_session(incarnation, session, given_up)
         for task in self.tasks_of.pop(session, ()):
-            if self._links.peers[task].incarnation:
+            if self._links.is_there(task):
                 details = {"session": session, "given_up": given_up}
                 self._links.to_peer(task, Message(Kind.RELEASE, incarnation, details=details))
 

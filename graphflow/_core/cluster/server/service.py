@@ -16,8 +16,14 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.log import LOG
-from graphflow._core.cluster.peers import Peer
 from graphflow._core.cluster.protocol.master_steps import PartFailed, RunAsked, RunCancelled, RunSettled
+from graphflow._core.cluster.protocol.membership import (
+    ConnectionLost,
+    EndTask,
+    Listening,
+    Member,
+    TaskLeft,
+)
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
 from graphflow._core.cluster.protocol.sessions import (
@@ -55,8 +61,6 @@ from graphflow._core.transport.sockets import Sockets
 from graphflow._core.transport.tensors import Buffer
 
 _OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
-ENDED: Final = "has ended"
-"""What a task is said to have done that has said goodbye."""
 _LOG = logging.getLogger("graphflow")
 
 
@@ -89,7 +93,8 @@ class Service:
         self._ending = False
         """Whether the cluster is being stopped, so that it is no news that tasks go."""
         others = {t: address for t, address in addresses.items() if t != task}
-        self.protocol = TaskProtocol(task, f"{incarnation:x}", list(others), self._ticked, begin=Progress)
+        self._tasks_by_address = {address: t for t, address in others.items()}
+        self.protocol = TaskProtocol(task, f"{incarnation:x}", others, self._ticked, begin=Progress)
         self.sharing = Sharing(not tcp_only)
         self.store = store
         store.memory = self.sharing.memory
@@ -98,7 +103,7 @@ class Service:
         own = incarnation.to_bytes(8, "little")
         self.sockets: Sockets = sockets or Sockets(self, own, task, access, not tcp_only)
         self.links = Links(
-            task, addresses, devices, incarnation, self.protocol, self.sockets, self.sharing, access, clock
+            devices, incarnation, self.protocol, self.sockets, self.sharing, access, self.tell, clock
         )
         self.groups = CollectiveLink(
             task, list(addresses), self.sharing.memory, self._tell_of_group, not tcp_only
@@ -111,35 +116,36 @@ class Service:
         self.subgraphs = Subgraphs(self.links, self.protocol, self.reports, self.groups, store, make, clock)
         self.registrar = Registrar(self.links, self.protocol, self.steps, self.subgraphs, self.tell, clock)
         self.handshake = Handshake(
-            self.links, self.protocol, self.sharing, access, self.subgraphs, self.groups, store.absent,
-            self.tell, self, clock,
+            self.links, self.protocol, self.sharing, access, self.groups, store.absent, self.tell, self, clock,
         )  # fmt: skip
         self.knows: Callable[[bytes], bool] = self.handshake.knows
         self.received: Callable[[bytes, Sequence[Buffer]], None] = self.handshake.received
-        self.lost: Callable[[str], None] = self.handshake.lost
         self.admin = Admin(
             task, others, self.tell, self.links.to_peer, self.links.reply,
             {Question.STATUS: self._tell_status, Question.RESET: self.reset, Question.STOP: self._stopping},
             clock,
         )  # fmt: skip
         self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock)
-        self._of_steps: Mapping[Kind, Callable[[Peer, Message], None]] = {
+        self._of_steps: Mapping[Kind, Callable[[Member, Message], None]] = {
             Kind.STEP: self._begin_step, Kind.TENSOR: self.steps.values_came, Kind.DONE: self.steps.peer_done,
         }  # fmt: skip
         """What is done with the messages of every step that other tasks send."""
         self._carry_out: CarryOut = {
             **self.admin.carry_out,
+            **self.links.carry_out,
             **self.handshake.carry_out,
+            **self.subgraphs.carry_out,
             **self.registrar.carry_out,
             NoteSession: self._note_session,
             EndSession: self._end_session,
             EndSocket: self._end_socket,
+            EndTask: self._end_task,
         }
         """How the instructions of the protocol are carried out."""
 
     def serves_at(self, address: str) -> None:
         """The task listens at this address, host:port; before its thread begins."""
-        self.links.address = address
+        self.tell(Listening(self._clock(), address))
 
     def tell(self, event: Event, message: Message | None = None) -> bool:
         """Tells the protocol of an event, and does what it says; whether that was anything.
@@ -157,7 +163,6 @@ class Service:
         if now - self._ticked > DEAF_SECONDS:  # This thread was busy: nobody could be heard of.
             self.tell(WasDeaf(now, now - self._ticked))
         self._ticked = now
-        self.handshake.tick(now)
         self.tell(Tick(now))
         self.status.tick(now)
         if self.store.absent.lost:  # Who waits looks whether it waits for one that was lost for too long.
@@ -231,13 +236,12 @@ class Service:
 
     def _client_gone(self, client: bytes, error: Mapping[str, Any]) -> None:
         self.tell(RegistrantGone(self._clock(), client, None, error))
-        self.handshake.forget_client(client)
         self.sharing.gone(client)
         self.registrar.client_gone(client, error)
 
     # ---- other tasks ----------------------------------------------------------------------------------------------
 
-    def from_peer(self, peer: Peer, message: Message) -> None:
+    def from_peer(self, peer: Member, message: Message) -> None:
         """Another task has sent a message; what it garbled raises what reading it leads to."""
         of_steps = self._of_steps.get(message.kind)
         if of_steps is not None:
@@ -248,7 +252,7 @@ class Service:
         mine = message.a == self.links.incarnation
         match message.kind:
             case Kind.BYE:
-                self.task_ended(peer, ENDED)
+                self.tell(TaskLeft(self._clock(), peer.task))
             case Kind.COLLECTIVE:
                 with self.groups.collectives.condition:
                     self.groups.received(peer.task, message)
@@ -276,11 +280,11 @@ class Service:
             case _:
                 pass
 
-    def _check_master(self, peer: Peer, message: Message) -> None:
+    def _check_master(self, peer: Member, message: Message) -> None:
         if self.links.tasks_by_incarnation.get(message.a) != peer.task:
             raise ValueError("only the master of a step may send this.")
 
-    def _begin_step(self, peer: Peer, message: Message) -> None:
+    def _begin_step(self, peer: Member, message: Message) -> None:
         self._check_master(peer, message)
         self.steps.begin(peer, message)
 
@@ -288,43 +292,41 @@ class Service:
         """Sends a message to a task, from any thread; if it is not there yet, it hears of it when it is."""
 
         def send() -> None:
-            peer = self.links.peers[task]
-            if peer.incarnation:
+            if self.links.is_there(task):
                 self.links.to_peer(task, message)
-            elif not peer.greeted:
+            else:
                 with suppress(OSError):  # It is on another machine, and there are no keys.
-                    self.links.greet(peer, True)
+                    self.links.want(task)
 
         self.sockets.call(send)
 
-    def task_ended(self, peer: Peer, what: str) -> None:
-        """Ends what a task took part in; it is greeted again before the next message to it."""
-        links = self.links
-        self.sockets.disconnect(peer.address)
-        self.sharing.gone(peer.task)
-        peer.parted()
-        peer.left = True
-        incarnation, peer.incarnation = int(peer.incarnation, 16), ""
-        del links.tasks_by_incarnation[incarnation]
-        for sender in [s for s, p in links.senders.items() if p is peer]:
-            del links.senders[sender]
-            if what != ENDED:  # Else it was its last word, and it need not take its end for a loss.
+    def lost(self, address: str) -> None:
+        """The connection to the task at that address has ended."""
+        self.tell(ConnectionLost(self._clock(), self._tasks_by_address[address]))
+
+    def _end_task(self, i: EndTask, message: Message | None) -> None:
+        address, incarnation = self.links.members[i.task].address, int(i.incarnation, 16)
+        self.sockets.disconnect(address)
+        self.sharing.gone(i.task)
+        if not i.departed:  # Else it was its last word, and it need not take its end for a loss.
+            for socket in i.sockets:
                 self.sockets.close_local_channel(
-                    sender
+                    socket
                 )  # What is in it was said before the hello that may follow.
-        error = errors.UnavailableError(None, None, f"The task {peer.task} at {peer.address} {what}.")
-        expected = self._ending or what == ENDED
+        error = errors.UnavailableError(None, None, f"The task {i.task} at {address} {i.why}.")
+        expected = self._ending or i.departed
         _LOG.log(logging.DEBUG if expected else logging.WARNING, "%s: %s", self._task, error)
-        self.store.absent.leaves(peer.task, self._clock())
+        now = self._clock()
+        self.store.absent.leaves(i.task, now)
         self.status.tasks_lost += not expected
         with self.groups.collectives.condition:
-            self.groups.lost(peer.task, error)
+            self.groups.lost(i.task, error)
         self.steps.master_ended(incarnation)
         self.subgraphs.forget_session(incarnation)
-        self.subgraphs.separate(peer, what)
+        self.subgraphs.separate(i.task, i.why)
         self.steps.drop_contexts()
-        self.registrar.task_ended(peer.task, as_details(error))
-        self.tell(PartnerLost(self._clock(), peer.task, as_details(error)))
+        self.registrar.task_ended(i.task, as_details(error))
+        self.tell(PartnerLost(now, i.task, as_details(error)))
 
     # ---- what clients ask of all tasks ----------------------------------------------------------------------------
 
@@ -342,7 +344,7 @@ class Service:
     def reset(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         """Session.reset() ends what is going on, and clears containers, all of them if none are named."""
         ended = errors.AbortedError(None, None, "Session.reset() ended this step.")
-        for task in (self._task, *self.links.peers):
+        for task in (self._task, *self.links.members):
             self.registrar.task_ended(task, as_details(ended))
         self.tell(SessionsReset(self._clock()))
         self.steps.reset(ended, [self.links.incarnation, *self.links.tasks_by_incarnation])

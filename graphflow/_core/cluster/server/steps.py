@@ -13,7 +13,6 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
-from graphflow._core.cluster.peers import Peer
 from graphflow._core.cluster.protocol import master_steps, task_steps
 from graphflow._core.cluster.protocol.master_steps import (
     AbortStep,
@@ -24,6 +23,7 @@ from graphflow._core.cluster.protocol.master_steps import (
     ReleasePart,
     SettleStep,
 )
+from graphflow._core.cluster.protocol.membership import Member
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import (
     MasterGone,
@@ -100,11 +100,11 @@ class Steps:
 
     # ---- what other tasks send ------------------------------------------------------------------------------------
 
-    def values_came(self, peer: Peer, message: Message) -> None:
+    def values_came(self, peer: Member, message: Message) -> None:
         """Values along edges of a step."""
         self._arrived((message.a, message.b), message.take())
 
-    def peer_done(self, peer: Peer, message: Message) -> None:
+    def peer_done(self, peer: Member, message: Message) -> None:
         """Another task has done its part of a step of this master."""
         if message.a != self._incarnation:
             return
@@ -137,7 +137,7 @@ class Steps:
         del tensors, values  # Who sent them may be about to change them, once nobody reads them.
         self.work(found)
 
-    def begin(self, peer: Peer, message: Message) -> None:
+    def begin(self, peer: Member, message: Message) -> None:
         """A master begins a step; it was checked that it is one."""
         key = (message.a, message.b)
         if self.reports.traced:

@@ -8,9 +8,10 @@ from typing import Any
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.parts import read_parts
-from graphflow._core.cluster.peers import Peer
+from graphflow._core.cluster.protocol.membership import Member, SeparateTask
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import PartnerSeparated, PlanRegistered
+from graphflow._core.cluster.server.admin import CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import TaskStageRunner
 from graphflow._core.cluster.server.deduplicator import Changes
@@ -53,8 +54,9 @@ class Subgraphs:
         """What operations keep on this task, by master and session, until the session ends."""
         self._members: dict[tuple[int, str], Owner] = {}
         """The members of groups that sessions have here, by group and device, with the master and the session."""
+        self.carry_out: CarryOut = {SeparateTask: self._separate_task}
 
-    def received(self, peer: Peer, message: Message) -> None:
+    def received(self, peer: Member, message: Message) -> None:
         """Another task registers a subgraph for its client; it is told whether that is possible."""
         if self._protocol.worker.had((message.a, message.b)):
             return
@@ -86,26 +88,30 @@ class Subgraphs:
                 make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
             )
 
-        peers = self._links.peers
-        parts = read_parts(message, self._links.task, peers, runner)
+        others = self._links.members
+        parts = read_parts(message, self._links.task, others, runner)
         if found:
             self._take_members(owner, found)
-        partners = peers.keys() & set(message.details.get("partners") or ())
-        for peer in [peers[task] for task in partners]:
-            if peer.left and not peer.greeted:  # It may be there again.
-                self._links.greet(peer, True)
+        partners = others.keys() & set(message.details.get("partners") or ())
+        for task in partners:
+            if others[task].was_there:  # It may be there again.
+                self._links.want(task)
         parts.check()
         _ = parts.program  # Now, and not while the first step waits for it.
         self._protocol.handle_step(PlanRegistered(self._clock(), (message.a, message.b), parts, partners))
 
-    def separate(self, peer: Peer, what: str) -> None:
+    def _separate_task(self, i: SeparateTask, message: Message | None) -> None:
+        self.separate(i.task, "is gone")
+
+    def separate(self, partner: str, why: str) -> None:
         """Drops the plans whose values go to or come from a task that is out of reach: the master may reach it still.
 
         What was on its way is lost, of steps too that have not begun here.
         """
-        text = f"The task {peer.task} at {peer.address} {what}, as {self._links.task} sees it."
+        address = self._links.members[partner].address
+        text = f"The task {partner} at {address} {why}, as {self._links.task} sees it."
         details = as_details(errors.UnavailableError(None, None, text)) | {"registration": True}
-        for i in self._protocol.handle_step(PartnerSeparated(self._clock(), peer.task, details)):
+        for i in self._protocol.handle_step(PartnerSeparated(self._clock(), partner, details)):
             master, number = i.executable
             self._links.to_master(master, Message(Kind.FAILED, master, 0, number, details=i.error))
 
