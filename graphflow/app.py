@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
-import graphflow.flags as flags
-from graphflow._core.common.namespaces import missing
+from graphflow import flags as flags
+from graphflow._core.common.namespaces import missing as _missing
 
 _HELP = {
     "help": "shows the flags of the program",
@@ -58,4 +58,5 @@ def _show_help(program: str, documentation: str | None) -> None:
     sys.exit(1)
 
 
-__getattr__ = missing("gf.app", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.app", globals())

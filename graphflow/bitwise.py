@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.ops.math.numeric import (
     bitwise_and,
     bitwise_or,
@@ -12,7 +14,8 @@ from graphflow._core.ops.math.numeric import (
     right_shift,
 )
 
-__getattr__ = missing("gf.bitwise", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.bitwise", globals())
 
 __all__ = [
     "bitwise_and",

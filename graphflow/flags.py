@@ -9,11 +9,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from absl import flags as _absl
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 
 # A flag belongs to the module that defines it, for the help; this module only hands it on.
 _absl.disclaim_key_flags()
@@ -87,4 +87,5 @@ for _name in ("DEFINE_string", "DEFINE_boolean", "DEFINE_bool", "DEFINE_float", 
 FLAGS = ProgramFlags(_absl.FLAGS)
 """The values of all flags of the program."""
 
-__getattr__ = missing("gf.flags", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.flags", globals())

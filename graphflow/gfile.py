@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import graphflow.errors as errors
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -306,4 +306,5 @@ def Walk(
         yield folder, list(folders), sorted(files)
 
 
-__getattr__ = missing("gf.gfile", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.gfile", globals())

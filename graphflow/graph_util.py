@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.attributes import tensor_to_proto
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import SessionLike
 
-__getattr__ = missing("gf.graph_util", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.graph_util", globals())
 
 _VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 _WRITERS = (

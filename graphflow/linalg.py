@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.ops.array.array import eye
 from graphflow._core.ops.array.array import matrix_transpose as transpose
 from graphflow._core.ops.math.clip import global_norm
@@ -31,7 +33,8 @@ from graphflow._core.ops.math.linalg import matrix_set_diag as set_diag
 from graphflow._core.ops.math.norms import norm
 from graphflow.nn.moments import l2_normalize
 
-__getattr__ = missing("gf.linalg", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.linalg", globals())
 
 __all__ = [
     "adjoint",

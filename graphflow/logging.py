@@ -11,9 +11,9 @@ import logging as _python
 import sys
 import threading
 from collections import defaultdict
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.common.standard_error import PROGRAM_LINE, StandardError
 
 DEBUG: Final = _python.DEBUG
@@ -122,4 +122,5 @@ def flush() -> None:
         handler.flush()
 
 
-__getattr__ = missing("gf.logging", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.logging", globals())

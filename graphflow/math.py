@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.ops.array.transposing import invert_permutation
 from graphflow._core.ops.math.arithmetic import (
     add,
@@ -129,7 +131,8 @@ from graphflow._core.ops.nn.nn import softsign
 from graphflow._core.ops.nn.softmax import log_softmax, softmax
 from graphflow.nn.moments import l2_normalize, zero_fraction
 
-__getattr__ = missing("gf.math", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.math", globals())
 
 __all__ = [
     "abs",

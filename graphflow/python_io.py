@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import graphflow.errors as errors
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
 from graphflow._core.resources.records import read_records, write_record
 
@@ -119,4 +119,5 @@ def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | Non
             ) from error
 
 
-__getattr__ = missing("gf.python_io", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.python_io", globals())

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import user_line
 
 
@@ -24,4 +25,5 @@ def load_resource(path: str) -> bytes:
         return file.read()
 
 
-__getattr__ = missing("gf.resource_loader", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.resource_loader", globals())

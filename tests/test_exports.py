@@ -46,6 +46,9 @@ gf.train.AdamOptimiser
 gf.layers.densee
 gf.random.unifrom
 gf.contrib.slim.l2_regulariser
+gf.nn.reluu
+gf.math.reduce_sun
+gf.losses.log_los
 """
 PLAIN_PARAMETERS: Final[Mapping[str, float]] = {"functions": 0.035, "methods": 0.135}
 """The share of parameters that are of no type, or Any, of public functions and of public classes' methods.
@@ -53,7 +56,10 @@ PLAIN_PARAMETERS: Final[Mapping[str, float]] = {"functions": 0.035, "methods": 0
 What it has reached, and may only shrink. Any is right for what may be anything: fetches, structures, messages."""
 DOCUMENTED: Final = 101
 """Functions and classes whose arguments have a section of their own in what is said of them; may only grow."""
-RIGHT, WRONG = 8, ("reduce_meen", "AdamOptimiser", "densee", "unifrom", "l2_regulariser")
+RIGHT, WRONG = (
+    8,
+    ("reduce_meen", "AdamOptimiser", "densee", "unifrom", "l2_regulariser", "reluu", "reduce_sun", "log_los"),
+)
 STAR = """
 import sys
 sys.modules.update(dict.fromkeys(["google", "google.protobuf", "tensorboard"]))  # They cannot be imported.
@@ -256,6 +262,37 @@ def test_a_section_of_arguments_names_each_of_them() -> None:
             taken = [p for p in signature.parameters if p not in ("self", "cls")]
             assert said == taken, name
     assert found >= DOCUMENTED
+
+
+def public_names() -> Iterator[str]:
+    """Each name of each public namespace, as a program writes it."""
+    modules: list[ModuleType] = [gf]
+    while modules:
+        module = modules.pop()
+        place = module.__name__.replace("graphflow", "gf", 1)
+        for name in getattr(module, "__all__", dir(module)):
+            value = None if name.startswith("_") else getattr(module, name)
+            if isinstance(value, ModuleType):
+                if value.__name__ == f"{module.__name__}.{name}" and value.__name__ not in NOT_READ:
+                    modules.append(value)
+                    yield f"{place}.{name}"
+            elif hasattr(module, "__all__") or getattr(value, "__module__", None) == module.__name__:
+                yield f"{place}.{name}"
+
+
+@pytest.mark.timeout(400)
+def test_a_type_checker_sees_every_public_name(tmp_path: Path) -> None:
+    names = sorted(public_names())
+    assert len(names) > 1500 and {"gf.contrib.metrics.streaming_auc", "gf.nn.relu", "gf.app.run"} <= set(
+        names
+    )
+    program = tmp_path / "program.py"
+    program.write_text("\n".join(["import graphflow as gf", *names, ""]))
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--no-error-summary", str(program)],
+        cwd=PROJECT, capture_output=True, text=True, timeout=380,
+    )  # fmt: skip
+    assert not done.stdout, done.stdout
 
 
 @pytest.mark.timeout(400)  # It looks at the whole package where the linter has not before.

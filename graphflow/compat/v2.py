@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.ops.array.indexing import where_v2 as where
 
 __all__ = ["where"]
 
-__getattr__ = missing("gf.compat.v2", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.compat.v2", globals())

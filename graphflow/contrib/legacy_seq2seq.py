@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import op_scope
@@ -98,4 +98,5 @@ def rnn_decoder(
         return outputs, state
 
 
-__getattr__ = missing("gf.contrib.legacy_seq2seq", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.legacy_seq2seq", globals())

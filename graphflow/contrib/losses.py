@@ -5,10 +5,10 @@ Weights may have fewer axes than the losses, whose first axes they then are; in 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.losses as by_label
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
@@ -207,4 +207,5 @@ __all__ = [
     "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
 ]  # fmt: skip
 
-__getattr__ = missing("gf.contrib.losses", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.losses", globals())

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import graphflow.metrics as metrics
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import CollectionNames, TensorLike
@@ -38,19 +38,29 @@ def _streaming(name: str, measure: str) -> Callable[..., Measure]:
     return streaming
 
 
-_NAMES = (
-    "accuracy", "auc", "false_negatives", "false_positives", "mean", "mean_absolute_error", "mean_cosine_distance",
-    "mean_iou", "mean_relative_error", "mean_squared_error", "mean_tensor", "precision", "precision_at_thresholds",
-    "recall", "recall_at_thresholds", "root_mean_squared_error", "sensitivity_at_specificity",
-    "specificity_at_sensitivity", "true_negatives", "true_positives",
-)  # fmt: skip
-_RENAMED = {
-    "percentage_less": "percentage_below",
-    "sparse_precision_at_k": "precision_at_k",
-    "sparse_recall_at_k": "recall_at_k",
-}
-for _name in (*_NAMES, *_RENAMED):
-    globals()[f"streaming_{_name}"] = _streaming(_name, _RENAMED.get(_name, _name))
+streaming_accuracy = _streaming("accuracy", "accuracy")
+streaming_auc = _streaming("auc", "auc")
+streaming_false_negatives = _streaming("false_negatives", "false_negatives")
+streaming_false_positives = _streaming("false_positives", "false_positives")
+streaming_mean = _streaming("mean", "mean")
+streaming_mean_absolute_error = _streaming("mean_absolute_error", "mean_absolute_error")
+streaming_mean_cosine_distance = _streaming("mean_cosine_distance", "mean_cosine_distance")
+streaming_mean_iou = _streaming("mean_iou", "mean_iou")
+streaming_mean_relative_error = _streaming("mean_relative_error", "mean_relative_error")
+streaming_mean_squared_error = _streaming("mean_squared_error", "mean_squared_error")
+streaming_mean_tensor = _streaming("mean_tensor", "mean_tensor")
+streaming_precision = _streaming("precision", "precision")
+streaming_precision_at_thresholds = _streaming("precision_at_thresholds", "precision_at_thresholds")
+streaming_recall = _streaming("recall", "recall")
+streaming_recall_at_thresholds = _streaming("recall_at_thresholds", "recall_at_thresholds")
+streaming_root_mean_squared_error = _streaming("root_mean_squared_error", "root_mean_squared_error")
+streaming_sensitivity_at_specificity = _streaming("sensitivity_at_specificity", "sensitivity_at_specificity")
+streaming_specificity_at_sensitivity = _streaming("specificity_at_sensitivity", "specificity_at_sensitivity")
+streaming_true_negatives = _streaming("true_negatives", "true_negatives")
+streaming_true_positives = _streaming("true_positives", "true_positives")
+streaming_percentage_less = _streaming("percentage_less", "percentage_below")
+streaming_sparse_precision_at_k = _streaming("sparse_precision_at_k", "precision_at_k")
+streaming_sparse_recall_at_k = _streaming("sparse_recall_at_k", "recall_at_k")
 
 
 def streaming_recall_at_k(
@@ -109,4 +119,5 @@ def aggregate_metric_map(names_to_tuples: Mapping[str, Measure]) -> tuple[dict[s
     return values, {name: update for name, (_, update) in names_to_tuples.items()}
 
 
-__getattr__ = missing("gf.contrib.metrics", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.metrics", globals())

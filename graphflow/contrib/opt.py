@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -30,4 +30,5 @@ class LazyAdamOptimizer(AdamOptimizer):
         )
 
 
-__getattr__ = missing("gf.contrib.opt", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.opt", globals())

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow.contrib.recurrent import (
     InputProjectionWrapper,
     LayerNormBasicLSTMCell,
@@ -14,7 +16,8 @@ from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWra
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn
 
-__getattr__ = missing("gf.contrib.rnn", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.rnn", globals())
 
 __all__ = [
     "BasicLSTMCell",

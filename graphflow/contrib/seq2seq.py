@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
@@ -68,4 +68,5 @@ def sequence_loss(
         return by_step
 
 
-__getattr__ = missing("gf.contrib.seq2seq", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.contrib.seq2seq", globals())

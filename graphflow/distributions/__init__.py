@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow.distributions.bernoulli import Bernoulli
 from graphflow.distributions.beta import Beta
 from graphflow.distributions.categorical import Categorical
@@ -41,4 +43,5 @@ __all__ = [
     "kl_divergence",
 ]
 
-__getattr__ = missing("gf.distributions", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.distributions", globals())

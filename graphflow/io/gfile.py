@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import graphflow.errors as errors
-from graphflow._core.common.namespaces import missing
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow.gfile import Copy as copy
 from graphflow.gfile import DeleteRecursively as rmtree
 from graphflow.gfile import Exists as exists
@@ -45,4 +45,5 @@ __all__ = [
     "GFile", "copy", "exists", "glob", "isdir", "listdir", "makedirs", "mkdir", "remove", "rename", "rmtree", "stat",
     "walk",
 ]  # fmt: skip
-__getattr__ = missing("gf.io.gfile", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.io.gfile", globals())

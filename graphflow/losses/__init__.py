@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow.losses.functions import (
     absolute_difference,
     cosine_distance,
@@ -45,4 +47,5 @@ __all__ = [
     "sparse_softmax_cross_entropy",
 ]
 
-__getattr__ = missing("gf.losses", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.losses", globals())

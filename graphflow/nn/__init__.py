@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from graphflow._core.common.namespaces import missing
+from typing import TYPE_CHECKING
+
+from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.ops.math.math import log_sigmoid, sigmoid, tanh
 from graphflow._core.ops.math.sorting import in_top_k, top_k
 from graphflow._core.ops.math.transcendental import softplus
@@ -145,4 +147,5 @@ __all__ = [
     "zero_fraction",
 ]
 
-__getattr__ = missing("gf.nn", globals())
+if not TYPE_CHECKING:  # Type checkers know the names that there are.
+    __getattr__ = _missing("gf.nn", globals())

@@ -135,6 +135,12 @@ class SparseTensor:
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]
     _known_shape: ClassVar[Callable[[Tensor], Dims]]
 
+    if TYPE_CHECKING:  # Installed by the ops package, see install_operator.
+
+        def __mul__(self, other: TensorLike) -> SparseTensor: ...
+        def __rmul__(self, other: TensorLike) -> SparseTensor: ...
+        def __truediv__(self, other: TensorLike) -> SparseTensor: ...
+
     def __init__(self, indices: IntTensorLike, values: TensorLike, dense_shape: IntTensorLike) -> None:
         self._indices, self._values, self._dense_shape = type(self)._convert(indices, values, dense_shape)
         places, elements, shape = self._indices.dims, self._values.dims, self._dense_shape.dims

@@ -107,7 +107,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     return state
 
 
-def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | None:
+def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | Any:
     """The newest checkpoint of a folder that is whole (tf.train.latest_checkpoint).
 
     All its checksums are compared. One that is damaged or gone is passed over, with a warning that says what is
