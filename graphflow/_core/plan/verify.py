@@ -57,7 +57,7 @@ class Verifier:
     def __call__(self, after: str, plan: Plan) -> None:
         """Checks the plan after the pass of that name; InternalError if it is wrong."""
         level, check = self._outermost, _Check(self._first, plan, after)
-        if plan is not self._last:
+        if self._last is None or not _is_the_same(plan, self._last):
             if self._last is None:
                 typed = dict(zip(plan.feeds, plan.feed_types, strict=False))
                 level.feeds = {n: inference.given(n, *typed[n]) if n in typed else None for n in plan.feeds}
@@ -68,6 +68,17 @@ class Verifier:
             check.names(level)
         if after == "order":
             check.order(level)
+
+
+def _is_the_same(a: Plan, b: Plan) -> bool:
+    """Whether two plans have the same instructions, as objects and in the same order, and all else alike."""
+    return a is b or (
+        a.instructions == b.instructions
+        and a.fetches == b.fetches
+        and a.targets == b.targets
+        and a.feeds == b.feeds
+        and a.feed_types == b.feed_types
+    )
 
 
 def _says_the_same(a: Instruction, b: Instruction) -> bool:
