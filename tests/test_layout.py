@@ -235,6 +235,17 @@ def test_an_exception_is_needed(folder: str) -> None:
     assert count > MOST_FILES, f"{folder} has {count} files: take it out of CROWDED"
 
 
+OP_TYPES_COMPARED: Final = 52
+"""Comparisons of a `type` with a name written on the spot, as of an op. A property of the op's definition, a rule or a
+kernel that is registered under the name, or the definition itself says what is meant without it."""
+
+
+def test_few_op_types_are_compared_with_names() -> None:
+    compared = re.compile(r"\.type (?:==|!=|in|not in) [\"'({]")
+    found = {m: len(compared.findall(path.read_text("utf-8"))) for m, path in modules().items()}
+    assert sum(found.values()) <= OP_TYPES_COMPARED, {m: n for m, n in found.items() if n}
+
+
 OWN_PRIVATES: Final = 14
 """Private names of modules and classes of another room that a test takes: those of the wire, of a cluster's data path,
 of the compiler's process and of the GPU's driver."""
