@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.cluster.protocol.journal import Journal, from_data, read, to_data
+from graphflow._core.cluster.protocol.journal import MOST_REQUESTS, Journal, from_data, read, to_data
 from graphflow._core.cluster.protocol.queries import QueryAnswered, QueryAsked, Question
 from graphflow._core.cluster.protocol.replay import Differs, Incomplete, replay, replay_data
 from graphflow._core.cluster.protocol.sessions import (
@@ -67,19 +67,37 @@ def test_a_journal_through_json_is_the_same_and_a_replay_of_it_comes_to_the_same
 
 def test_a_replay_says_at_which_event_something_else_happens() -> None:
     protocol = _lived()
-    journal = read(protocol.journal.data())
-    place = next(n for n, e in enumerate(journal.entries) if isinstance(e.event, RequestCame))
-    del journal.entries[place]  # The repetition is now the first of its number.
-    journal.handled -= 1
+    data = protocol.journal.data()
+    place = next(n for n, e in enumerate(protocol.journal.entries) if isinstance(e.event, RequestCame))
+    del data["entries"][place]  # The repetition is now the first of its number.
+    journal = read(data)
     with pytest.raises(Differs, match=rf"^Event {place}, RequestCame.*expected RefuseRequest.*got nothing"):
         replay(journal, _protocol())
 
 
 def test_a_journal_that_has_forgotten_its_beginning_says_so_and_is_not_replayed() -> None:
-    protocol = _lived(Journal(3))
-    assert len(protocol.journal.entries) == 3 and protocol.journal.forgotten == protocol.journal.handled - 3
+    protocol = _lived(Journal(1))
+    assert 0 < protocol.journal.forgotten == protocol.journal.handled - len(protocol.journal.entries)
     with pytest.raises(Incomplete, match="first"):
         replay_data(protocol.journal_data(50.0))
+
+
+def test_a_busy_session_does_not_push_out_what_came_before() -> None:
+    protocol = _lived()
+    protocol.handle(_hello(50.0, b"3", "busy"))
+    for n in range(2, 20_000):
+        protocol.handle(RequestCame(50.0 + n, b"3", n))
+        if n % 10 == 0:
+            alive = SessionGreeted(50.0 + n, b"3", "busy", False, n, True, {}, 10.0, (PS,), None)
+            protocol.handle(alive)
+    kept = [entry.event for entry in protocol.journal.entries]
+    assert [e for e in DAY if type(e) in (QueryAsked, QueryAnswered, SessionLeft)] == [
+        e for e in kept if type(e) in (QueryAsked, QueryAnswered, SessionLeft)
+    ]
+    assert _hello(1.0) in kept and _hello(50.0, b"3", "busy") in kept
+    assert sum(type(e) is RequestCame for e in kept) == MOST_REQUESTS and len(kept) < 3 * MOST_REQUESTS
+    assert [e.number for e in protocol.journal.entries] == sorted(e.number for e in protocol.journal.entries)
+    assert kept[-1] == RequestCame(20_049.0, b"3", 19_999)
 
 
 def test_lines_have_the_time_before_now_and_are_not_too_long() -> None:

@@ -6,36 +6,61 @@ played again (graphflow/_core/cluster/protocol/replay.py).
 
 from __future__ import annotations
 
+import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from itertools import islice
+from operator import itemgetter
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import membership, queries, registrations, sessions, strangers, welcomes
 from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.common.machine import Event, Instruction, Tick
 
-MOST_ENTRIES: Final = 512
+MOST_ENTRIES: Final = 256
+"""Entries of each kind that are kept."""
+MOST_REQUESTS: Final = 64
+"""Entries of what comes all the time: requests, and hellos that only say that a client is alive."""
 _MOST_TEXT: Final = 300
 """Characters of an event or instruction as a line has it."""
 
 
+_Ring = deque[tuple[int, Event, tuple[Instruction, ...]]]
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An event that was handled, and what came of it."""
+    """An event that was handled, and what came of it. number: how many events there were with it."""
 
+    number: int
     event: Event
     instructions: tuple[Instruction, ...]
 
 
 class Journal:
-    """The last entries of a task. For one thread. most: how many are kept; None for all, as a test may want."""
+    """The last entries of a task. For one thread.
+
+    Each kind of entry has a ring of its own, so that requests, thousands a second, do not push out how a session began
+    or a task was lost. A kind is what one machine decides about; requests and signs of life are kinds of their own.
+
+    most: how many of each kind are kept; None for all, as a test may want.
+    """
 
     def __init__(self, most: int | None = MOST_ENTRIES) -> None:
-        self.entries: deque[Entry] = deque(maxlen=most)
         self.handled = 0
         """How many events there were, without the ticks at which nothing happened."""
+        self._most = most
+        few = None if most is None else min(most, MOST_REQUESTS)
+        self._alive: _Ring = deque(maxlen=few)
+        self._rings: dict[type[Event], _Ring] = {sessions.RequestCame: deque(maxlen=few)}
+        """By the classes of events; those of one module have one."""
+        self._modules: dict[str, _Ring] = {}
+
+    @property
+    def entries(self) -> list[Entry]:
+        """The entries that are kept, in the order of the events."""
+        rings = [self._alive, self._rings[sessions.RequestCame], *self._modules.values()]
+        return [Entry(*found) for found in heapq.merge(*rings, key=itemgetter(0))]
 
     @property
     def forgotten(self) -> int:
@@ -44,9 +69,22 @@ class Journal:
 
     def add(self, event: Event, instructions: Sequence[Instruction]) -> None:
         """Keeps an event; not a tick at which nothing happened, which changes nothing."""
-        if instructions or type(event) is not Tick:
+        kind = type(event)
+        if instructions or kind is not Tick:
             self.handled += 1
-            self.entries.append(Entry(event, tuple(instructions)))
+            ring = self._rings.get(kind)
+            if ring is None:
+                ring = self._ring_of(event)
+            ring.append((self.handled, event, tuple(instructions)))
+
+    def _ring_of(self, event: Event) -> _Ring:
+        kind = type(event)
+        if isinstance(event, sessions.SessionGreeted) and event.alive:
+            return self._alive
+        ring = self._modules.setdefault(kind.__module__, deque(maxlen=self._most))
+        if kind is not sessions.SessionGreeted:
+            self._rings[kind] = ring
+        return ring
 
     def lines(self, now: float, most: int | None = None) -> list[str]:
         """The entries as text, a line for each event and instruction; times are seconds before `now`.
@@ -54,8 +92,9 @@ class Journal:
         most: with how many lines it may end; None for all.
         """
         found: list[str] = []
-        begin = 0 if most is None else max(0, len(self.entries) - most)  # Each entry has a line or more.
-        for entry in islice(self.entries, begin, None):
+        entries = self.entries
+        begin = 0 if most is None else max(0, len(entries) - most)  # Each entry has a line or more.
+        for entry in entries[begin:]:
             found.append(f"{entry.event.now - now:.3f} s: {line_of(entry.event)}")
             found += [f"    -> {line_of(instruction)}" for instruction in entry.instructions]
         return found if most is None else found[-most:]
