@@ -61,7 +61,7 @@ class Task:
 def _meet(pair: tuple[Task, Task]) -> None:
     """Both have joined, opened a local channel, and done a first sum."""
     first, second = pair
-    if not first.link._listener.name:
+    if not first.link.listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     handles = [first.begin(np.float32(1))]
     second.hears(first, 1)
@@ -69,7 +69,7 @@ def _meet(pair: tuple[Task, Task]) -> None:
     first.hears(second, 2)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(Task.end, pair, handles)) == [3.0, 3.0]
-    assert first.link._channels and second.link._channels
+    assert first.link.channels and second.link.channels
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_value_in_memory_is_read_though_it_comes_before_the_word_that_its_task
     pair: tuple[Task, Task],
 ) -> None:
     first, second = pair
-    if not first.link._listener.name:
+    if not first.link.listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     values = [np.random.default_rng(index).normal(size=LENGTH).astype(np.float32) for index in range(2)]
     handles = [first.begin(values[0])]
@@ -106,7 +106,7 @@ def test_who_only_sends_learns_that_nobody_receives(
     monkeypatch.setattr(collectives, "MEMBER_GOODBYE_SECONDS", -1.0)
     first.call = Call("CollectiveBcastSend", "send", f"{first.name}/device:CPU:0", 2, 1, 2, 20.0)
     with second.link.collectives.condition:
-        second.link._close_channel(first.name)
+        second.link.close_channel(first.name)
     assert first.end(first.begin(np.float32(5))) == 5.0
     with first.link.collectives.condition:
         first.link.trim()
@@ -118,12 +118,12 @@ def test_what_was_sent_last_is_taken_though_nothing_can_be_sent_any_more(pair: t
     _meet(pair)
     first, second = pair
     handle = first.begin(np.float32(1))
-    channel = first.link._channels[second.name]
+    channel = first.link.channels[second.name]
     while channel.send([bytes(1 << 20)]):
         pass
     second.begin(np.float32(2))
     with second.link.collectives.condition:
-        second.link._close_channel(first.name)
+        second.link.close_channel(first.name)
     assert first.end(handle) == 3.0
 
 
@@ -157,7 +157,7 @@ def test_a_local_channel_that_has_ended_is_a_loss_once_its_task_joins_anew(
     _meet(pair)
     first, second = pair
     with second.link.collectives.condition:
-        second.link._close_channel(first.name)
+        second.link.close_channel(first.name)
         first_member, second_member = (f"{task.name}/device:CPU:0" for task in pair)
         if again:
             second.link.met(first.name)
@@ -169,13 +169,13 @@ def test_a_local_channel_that_has_ended_is_a_loss_once_its_task_joins_anew(
             second.begin(np.float32(1))
         second.begin(np.float32(1))
     first.looks()
-    assert second.name in first.link._broken
+    assert second.name in first.link.broken
     handle = first.begin(np.float32(1))
     first.hears(second, len(second.said))
-    group = first.link.collectives._groups[1]
+    group = first.link.collectives.group(1)
     assert (group.communicator is not None) is again
-    assert (second.name in first.link._broken) is again and second_member in group._joined
+    assert (second.name in first.link.broken) is again and second_member in group.joined
     if not again:
         with pytest.raises(errors.UnavailableError):
             first.end(handle)
-        assert first_member not in group._joined
+        assert first_member not in group.joined

@@ -20,9 +20,12 @@ from graphflow._core.common.request_ids import MOST_RUNS, RequestId, RunId
 from graphflow._core.plan.passes.repeated import changes, without
 from graphflow._core.plan.verify import verify
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.planner import ExecutionOptions
+from graphflow._core.runtime.devices import device_names
+from graphflow._core.runtime.planner import ExecutionOptions, Planner
 from graphflow.train.sessions.step_functions import Calls
 from tests.cluster.serving import serve_all, spec_of
+
+LOCAL = "/job:localhost/replica:0/task:0"
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +35,12 @@ def graph() -> Iterator[Any]:
 
 
 # ---- plans ----------------------------------------------------------------------------------------------------------
+
+
+def _executable(plan: Any, store: Any) -> Any:
+    config = gf.ConfigProto()
+    planner = Planner(config, device_names(LOCAL, config), LOCAL)
+    return planner.executable(plan, store, ExecutionOptions())
 
 
 def _plan(session: Any, fetches: Any) -> Any:
@@ -67,7 +76,7 @@ def test_what_is_left_out_gives_the_value_that_is_there() -> None:
         ):
             left = without(plan, names)
             verify(left)
-            executable = session._planner.executable(left, session.store, ExecutionOptions())
+            executable = _executable(left, session.store)
             results = executable.run(RunContext(session.store), ())
             assert (results[0], results[1][0], results[2]) == expected
 
@@ -97,7 +106,7 @@ class Task:
         plan = _plan(self.session, [add])
 
         def make(plan: Any) -> Any:
-            return self.session._planner.executable(plan, self.store, ExecutionOptions())
+            return _executable(plan, self.store)
 
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)

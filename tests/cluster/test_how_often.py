@@ -7,13 +7,15 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from graphflow._core.cluster.server.once import Attempt, Changes, Once
 
 import graphflow as gf
 from graphflow import errors
 from graphflow._core.cluster import status
+from graphflow._core.cluster.protocol.deduplication import ChangeAsked, MakeChange
 from graphflow._core.cluster.server import collectives
 from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.deduplicator import Deduplicator
+from graphflow._core.common.request_ids import RequestId
 from graphflow._core.transport.shared import SharedMemory
 from tests.common.clock import Clock
 
@@ -32,7 +34,7 @@ def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst(monkeypatch: p
         gate=SimpleNamespace(count=0, refused=SimpleNamespace(count=0, latest="")),
     )  # fmt: skip
     store: Any = SimpleNamespace(variables=lambda: [], others=lambda: {})
-    found = status.Status("here", [], 1, store, master, worker, sockets, Once())
+    found = status.Status("here", [], 1, store, master, worker, sockets, Deduplicator())
     nobody: Any = SimpleNamespace(sockets={}, sessions={})
     rates = []
     for quarter in range(480):
@@ -63,8 +65,8 @@ def test_a_round_may_be_asked_to_wait_for_months_and_not_for_centuries() -> None
 class _Ends:
     """A run that is told to end when it has looked a few times."""
 
-    def __init__(self, attempt: Attempt) -> None:
-        self.once = attempt
+    def __init__(self, request: RequestId) -> None:
+        self.request_id = request
         self.looks = 0
 
     def check(self) -> None:
@@ -74,25 +76,25 @@ class _Ends:
 
 
 def test_who_waits_for_an_earlier_attempt_notices_its_own_end() -> None:
-    once, attempt = Once(), Attempt("trainer", 1, 0, 0)
-    once.begin(attempt, "step")
-    assert attempt.record is not None
+    deduplicator, request = Deduplicator(), RequestId("trainer", 1, 0, 0)
+    deduplicator.begin(request, "step")
+    begun = deduplicator.machine.handlers[ChangeAsked](ChangeAsked(0.0, request, (), {}))
+    assert begun == [MakeChange(())]  # And it does not come to its end.
     found: list[BaseException] = []
 
     def wait() -> None:
         try:
             executable: Any = None
-            changes: Any = Changes.__new__(Changes)
-            run: Any = _Ends(attempt)
-            once.carry_out(executable, changes, run, ())
+            changes: Any = SimpleNamespace(names=tuple)
+            run: Any = _Ends(request)
+            deduplicator.carry_out(executable, changes, run, ())
         except errors.CancelledError as error:
             found.append(error)
 
-    with attempt.record.lock:
-        thread = threading.Thread(target=wait, daemon=True)
-        thread.start()
-        thread.join(WITHIN)
-        assert [str(error) for error in found] == ["enough"]
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(WITHIN)
+    assert [str(error) for error in found] == ["enough"]
 
 
 def test_memory_of_collectives_is_looked_through_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -101,7 +103,7 @@ def test_memory_of_collectives_is_looked_through_every_few_seconds(monkeypatch: 
     tasks = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
     link = CollectiveLink(tasks[0], tasks, SharedMemory(), lambda task, message: None, True)
     trims: list[float] = []
-    monkeypatch.setattr(link._listener, "trim", lambda: trims.append(clock.now))
+    monkeypatch.setattr(link.listener, "trim", lambda: trims.append(clock.now))
     for _ in range(240):
         clock.now += 0.25
         link.trim()

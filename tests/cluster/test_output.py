@@ -9,8 +9,8 @@ from contextlib import ExitStack
 import pytest
 
 import graphflow as gf
+from graphflow._core.cluster.client.step_events import StepEvents
 from graphflow._core.cluster.server.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
-from graphflow._core.cluster.server.told import Told
 from graphflow._core.transport.message import Kind, Message
 from tests.cluster.serving import serve_all, spec_of
 
@@ -100,10 +100,10 @@ def test_promise_32_each_client_sees_the_output_of_its_own_steps(
 ) -> None:
     seen: dict[str, list[str]] = {}
 
-    def show(self: Told, message: Message) -> None:
+    def show(self: StepEvents, message: Message) -> None:
         seen.setdefault(threading.current_thread().name, []).extend(t for _, t in message.details["lines"])
 
-    monkeypatch.setattr(Told, "__call__", show)
+    monkeypatch.setattr(StepEvents, "__call__", show)
 
     def client(name: str) -> None:
         with gf.Graph().as_default(), gf.device("/job:ps/task:0"):
@@ -178,11 +178,11 @@ def test_what_a_step_prints_is_taken_at_a_rate_and_up_to_a_sum() -> None:
 
 
 def test_lines_of_several_tasks_do_not_run_into_each_other(capsys: pytest.CaptureFixture[str]) -> None:
-    told = Told()
+    events = StepEvents()
 
     def tell(task: str, *texts: str, dropped: int = 0) -> None:
         lines = [("stdout", text) for text in texts]
-        told(
+        events(
             Message(
                 Kind.OUTPUT,
                 1,
@@ -193,7 +193,7 @@ def test_lines_of_several_tasks_do_not_run_into_each_other(capsys: pytest.Captur
     tell("a", "begins ")
     tell("a", "ends\n", "again")
     tell("b", "x\n", dropped=2)
-    told(Message(Kind.OUTPUT, 1, details={"garbled": True}))
+    events(Message(Kind.OUTPUT, 1, details={"garbled": True}))
     out, err = capsys.readouterr()
     assert out == "/job:a/task:0: begins ends\n/job:a/task:0: again\n/job:b/task:0: x\n"
     assert err == "/job:b/task:0: (2 lines not shown: more was printed than is sent)\n"
@@ -202,17 +202,17 @@ def test_lines_of_several_tasks_do_not_run_into_each_other(capsys: pytest.Captur
 def test_for_whom_a_run_waits_is_one_line_that_goes_with_the_run(
     caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    told = Told()
+    events = StepEvents()
     for seconds in (4, 5):
         lines = [["awaited", f"step 3: task 1 (gone for {seconds} s)"]]
-        told(
+        events(
             Message(
                 Kind.OUTPUT, 1, details={"task": "/job:ps/replica:0/task:0", "lines": lines, "dropped": 0}
             )
         )
     (record,) = caplog.records
     assert record.getMessage() == "Still waiting for step 3: task 1 (gone for 4 s) (0:00)."
-    assert capsys.readouterr().err == "" and len(told.waits) == 1
-    told.over()
-    told.over()
-    assert not told.waits
+    assert capsys.readouterr().err == "" and len(events.waits) == 1
+    events.over()
+    events.over()
+    assert not events.waits

@@ -303,14 +303,14 @@ def test_gradients_are_kept_only_while_they_can_be_chosen() -> None:
     one = (np.ones(2, np.float32),)
     for attempt in range(1, 9):  # A run that is repeated again and again in one round.
         gradients.push(WORKERS[0], Ticket(0, 7, attempt, 0), one)
-    assert list(gradients._waiting) == [8]
+    assert list(gradients.waiting) == [8]
     gradients.push(WORKERS[1], Ticket(0, 7, 9, 0), one)
     choice = Choice(0, (7, 1), 10, True, (8, 9))
     assert len(gradients.chosen(choice)) == 2
     assert gradients.claim(run, choice)
     gradients.done(run, choice)
-    assert not gradients._waiting
+    assert not gradients.waiting
     gradients.push(WORKERS[2], Ticket(0, 7, 5, 0), one)  # It comes too late.
-    assert not gradients._waiting
+    assert not gradients.waiting
     with pytest.raises(gf.errors.AbortedError, match="started again"):
         gradients.chosen(choice)

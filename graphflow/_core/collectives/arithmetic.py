@@ -130,7 +130,8 @@ class Collectives:
     def _link(self) -> Link | None:
         return self.condition.link
 
-    def _group(self, key: int) -> Group:
+    def group(self, key: int) -> Group:
+        """The group of a key, which begins when it is first asked for; the lock is held."""
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key)
@@ -208,7 +209,7 @@ class Collectives:
 
         The lock is held if a member looks, and not by other threads. Raises the error of a member's operation.
         """
-        group = self._group(key)
+        group = self.group(key)
         found = group.handle(event)
         if not found:
             return None
@@ -234,7 +235,7 @@ class Collectives:
 
     def has_joined(self, key: int, member: str, number: int) -> bool:
         """Whether a member of another task is known to have joined with that number; the lock is held."""
-        return self._group(key).has_joined(member, number)
+        return self.group(key).has_joined(member, number)
 
     def standing(self) -> list[tuple[int, TellJoined]]:
         """The members of this process that have joined, for a task that has just come; the lock is held."""

@@ -92,7 +92,7 @@ class Group(Machine):
         self.size = 0
         self.members: dict[str, Member] = {}
         """The members of this task."""
-        self._joined: dict[str, int] = {}
+        self.joined: dict[str, int] = {}
         """The number that each member, here or elsewhere, has joined with."""
         self.communicator: Communicator | None = None
         self._past: Communicator | None = None
@@ -121,14 +121,14 @@ class Group(Machine):
     def _has_come(self, event: MemberJoined) -> list[Instruction]:
         """If it takes the group for another size the members here fail."""
         member, number, size = event.member, event.number, event.size
-        if number in (self._joined.get(member), self._ended.get(member)):
+        if number in (self.joined.get(member), self._ended.get(member)):
             return []  # Tasks that meet say again who has joined, and may not know yet that the communicator has ended.
         found: list[Instruction] = []
         try:
             self._check_size(member, size)
-            found += self._out(member, None) if member in self._joined else []
+            found += self._out(member, None) if member in self.joined else []
             self.size = size
-            self._joined[member] = number
+            self.joined[member] = number
             found += self._form()
             found += self._hear_early()
         except errors.InvalidArgumentError as error:
@@ -139,14 +139,14 @@ class Group(Machine):
 
     def has_joined(self, member: str, number: int) -> bool:
         """Whether a member has joined with that number, and has not left."""
-        return self._joined.get(member) == number
+        return self.joined.get(member) == number
 
     def _check_size(self, member: str, size: int) -> None:
         if self.size and size != self.size:
             raise errors.InvalidArgumentError(
                 None, None,
                 f"{member} takes the group {self.group} for one of {size} members, and "
-                f"{', '.join(sorted(self._joined))} for one of {self.size}: group_size must be the same.",
+                f"{', '.join(sorted(self.joined))} for one of {self.size}: group_size must be the same.",
             )  # fmt: skip
         self.size = size
 
@@ -157,7 +157,7 @@ class Group(Machine):
 
     def _left(self, event: MemberLeft) -> list[Instruction]:
         member, number, error = event.member, event.number, event.error
-        if self._joined.get(member) == number:
+        if self.joined.get(member) == number:
             if error is None and self.communicator is None:
                 self._keep(event)
                 return []  # It has seen the group formed, so what forms it is on its way here.
@@ -170,7 +170,7 @@ class Group(Machine):
     def _lost(self, event: TaskLost) -> list[Instruction]:
         task, error = event.task, event.error
         found: list[Instruction] = []
-        for member in [m for m in self._joined if task_of(m) == task and m not in self.members]:
+        for member in [m for m in self.joined if task_of(m) == task and m not in self.members]:
             found += self._out(member, error)
         # It has lost this task, too: who has joined by its word when they meet again is in no ended communicator.
         self._ended = {m: number for m, number in self._ended.items() if task_of(m) != task}
@@ -215,14 +215,14 @@ class Group(Machine):
         communicator, self.communicator = self.communicator, None
         found: list[Instruction] = []
         if communicator is None:
-            self._joined.pop(member, None)
+            self.joined.pop(member, None)
             if error is not None and completed is not None and member not in self.members:
                 for other, state in self.members.items():
                     if state.number:
                         found += self._leave(other, error)
                         state.reason = error
         else:
-            self._joined.clear()
+            self.joined.clear()
             self._ended = communicator.joined
             reason = error or errors.AbortedError(
                 None, None, f"{member} has left the group {self.group}: its session was closed."
@@ -240,24 +240,24 @@ class Group(Machine):
                     state.reason = reason
                     state.past = (state.number, state.counts) if error is None else (0, {})
                     self._reset(state)
-        if not self._joined:
+        if not self.joined:
             self.size = 0
         return found
 
     def _form(self) -> list[Instruction]:
-        if len(self._joined) < self.size:
+        if len(self.joined) < self.size:
             return []
-        if len(self._joined) > self.size:
+        if len(self.joined) > self.size:
             raise errors.InvalidArgumentError(
                 None, None,
                 f"The group {self.group} has {self.size} members, and these devices are in it: "
-                f"{', '.join(sorted(self._joined, key=_place))}. Give the groups different keys, or the right size.",
+                f"{', '.join(sorted(self.joined, key=_place))}. Give the groups different keys, or the right size.",
             )  # fmt: skip
-        members = tuple(sorted(self._joined, key=_place))
-        text = "|".join(f"{m} {self._joined[m]}" for m in members)
+        members = tuple(sorted(self.joined, key=_place))
+        text = "|".join(f"{m} {self.joined[m]}" for m in members)
         digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
         self.communicator = communicator = Communicator(
-            int.from_bytes(digest, "little"), members, dict(self._joined)
+            int.from_bytes(digest, "little"), members, dict(self.joined)
         )
         found: list[Instruction] = []
         for member, state in self.members.items():
@@ -297,7 +297,7 @@ class Group(Machine):
             self._check_size(member, size)
             if not state.number:
                 state.past = 0, {}
-                state.number = self._joined[member] = event.number
+                state.number = self.joined[member] = event.number
                 joined: list[Instruction] = [TellJoined(member, state.number, size)]
                 found += joined + self._form()
         except errors.InvalidArgumentError as error:
@@ -406,12 +406,10 @@ class Group(Machine):
         """The communicator has just those who have joined, nobody waits for one that is there, and limits are kept."""
         present = self.communicator
         if present is not None:
-            hold(
-                present.joined == self._joined, f"{present.joined} have met, and {self._joined} have joined."
-            )
-            hold(len(self._joined) == self.size, f"{len(self._joined)} of {self.size} members have met.")
+            hold(present.joined == self.joined, f"{present.joined} have met, and {self.joined} have joined.")
+            hold(len(self.joined) == self.size, f"{len(self.joined)} of {self.size} members have met.")
         for name, state in self.members.items():
-            joined = self._joined.get(name, 0)
+            joined = self.joined.get(name, 0)
             hold(state.number == joined, f"{name} has joined with {state.number}, and is known by {joined}.")
             hold(not state.waiting or present is None, f"{name} waits for members that are there.")
             for handle, (_, round_) in state.open.items():
@@ -426,7 +424,7 @@ class Group(Machine):
         """Who is missing in a member's round, and what was heard of them last; `tasks` are those of the cluster."""
         communicator, round_ = self.members[member].open.get(handle, (None, None))
         if communicator is None:
-            here = sorted(self._joined, key=_place)
+            here = sorted(self.joined, key=_place)
             others = sorted(set(tasks) - {task_of(m) for m in here}, key=_place)
             jobs = {DeviceSpec.from_string(m).job for m in here}
             others = [t for t in others if DeviceSpec.from_string(t).job in jobs] or others

@@ -216,12 +216,12 @@ class RoundChange:
 class Gradients(RoundChange):
     """The gradients of one variable that wait for their round. Thread-safe."""
 
-    _waiting: dict[int, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
+    waiting: dict[int, tuple[str, tuple[Any, ...]]] = field(default_factory=dict)
     _horizon: int = 0
 
     def _begin_epoch(self) -> None:
         self._horizon = 0
-        self._waiting.clear()
+        self.waiting.clear()
 
     def push(self, slot: str, ticket: Ticket, parts: tuple[Any, ...]) -> None:
         """Takes a gradient, one array or values and indices, unless its round is over or it was given before."""
@@ -230,16 +230,16 @@ class Gradients(RoundChange):
         with self._condition:
             if not self._enter(ticket.epoch) or ticket.attempt < self._horizon:
                 return
-            for number, (owner, _) in list(self._waiting.items()):
+            for number, (owner, _) in list(self.waiting.items()):
                 if slot and owner == slot and ticket.floor < number < ticket.attempt:
-                    del self._waiting[number]
-            self._waiting[ticket.attempt] = slot, parts
+                    del self.waiting[number]
+            self.waiting[ticket.attempt] = slot, parts
 
     def chosen(self, choice: Choice) -> list[tuple[Any, ...]]:
         """The gradients of a choice, in its order; AbortedError if they are not here."""
         with self._condition:
             try:
-                return [self._waiting[number][1] for number in choice.attempts]
+                return [self.waiting[number][1] for number in choice.attempts]
             except KeyError:
                 raise AbortedError(
                     None, None,
@@ -250,5 +250,5 @@ class Gradients(RoundChange):
         if choice.number[0] != self._epoch:
             return
         self._horizon = max(self._horizon, choice.horizon)
-        for number in [n for n in self._waiting if n < self._horizon]:
-            del self._waiting[number]
+        for number in [n for n in self.waiting if n < self._horizon]:
+            del self.waiting[number]

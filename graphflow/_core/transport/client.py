@@ -94,8 +94,8 @@ class Connection:
             **greeting, "token": access.shown_at(address), "session": secrets.token_hex(8),
             "memory": self._memory.address,
         }  # fmt: skip
-        self.told: Callable[[Message], None] = lambda message: None
-        """Called in the thread that waits for an answer, with the messages that come before it: the tasks' reports."""
+        self.events: Callable[[Message], None] = lambda message: None
+        """Called in the thread that waits for an answer, with the messages before it: events of its step."""
         self._local = threading.local()
         self._requests = count(1)
         self._closed = threading.Event()
@@ -286,7 +286,7 @@ class Connection:
                     ) from None
                 if message.kind not in _NO_ANSWERS:
                     return message
-                self.told(message)
+                self.events(message)
                 continue
             if self._closed.is_set():
                 raise Closed

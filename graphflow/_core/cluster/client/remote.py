@@ -14,10 +14,10 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import address_of, no_answer
+from graphflow._core.cluster.client.step_events import StepEvents
 from graphflow._core.cluster.failures import from_details
 from graphflow._core.cluster.here import RunsHere, find
 from graphflow._core.cluster.server.step_trace import merged
-from graphflow._core.cluster.server.told import Told
 from graphflow._core.cluster.stage_text import stage_text
 from graphflow._core.graph.devices import DeviceSpec, task_of
 from graphflow._core.plan.encode import PlanWriter
@@ -58,7 +58,7 @@ class RemotePlanner(Planner):
             keys.access(config.cluster_keys),
             config.tcp_only,
         )
-        self.told = self.connection.told = Told()
+        self.events = self.connection.events = StepEvents()
         seconds = config.connect_timeout_in_ms / 1000
         try:
             welcome = self.connection.greet(seconds)
@@ -145,15 +145,15 @@ class RemoteExecutable(Executable):
         except Overdue as overdue:
             raise self._late(overdue.awaited or [self._planner.connection.address]) from None
         finally:
-            if self._planner.told.waits:
-                self._planner.told.over()
+            if self._planner.events.waits:
+                self._planner.events.over()
             if run.trace is not None:
                 self._traced(run.trace, sent)
         return tuple([value[()] if value.ndim == 0 else np.array(value) for value in answer.tensors])
 
     def _traced(self, recorder: Recorder, sent: int) -> None:
         """Puts what the tasks have recorded on one timeline. The plan was registered for this run alone."""
-        traces = self._planner.told.take_traces()
+        traces = self._planner.events.take_traces()
         if traces:
             names = {number: key for key, number in self._edges.items()}
             found, received = [details for details, _ in traces], traces[-1][1]

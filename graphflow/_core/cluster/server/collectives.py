@@ -68,20 +68,20 @@ class CollectiveLink:
         self._tasks = [t for t in tasks if t != task]
         self._memory = memory
         self._tell = tell
-        self._listener = Listener(local_channels)
-        self._channels: dict[str, LocalChannel] = {}
+        self.listener = Listener(local_channels)
+        self.channels: dict[str, LocalChannel] = {}
         self._partners: dict[str, PartnerMemory] = {}
         self._others: dict[Communicator, tuple[str, ...]] = {}
         self._epoll: Any = None
         self._wake = -1
         self._ready: list[int] = []
-        self._broken: dict[str, tuple[float, errors.OpError]] = {}
+        self.broken: dict[str, tuple[float, errors.OpError]] = {}
         """The tasks whose local channels have ended: until when the goodbye may come, and the error if it does not."""
         self._suspects: set[str] = set()
         """The tasks to which nothing could be sent any more; what they have sent last is taken first."""
         self._trim_at = 0.0
         self._cores = usable_cores()
-        if self._listener.name:
+        if self.listener.name:
             self._epoll = select.epoll()
             self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._epoll.register(self._wake, select.EPOLLIN)
@@ -101,7 +101,7 @@ class CollectiveLink:
     def _announce(self, task: str, key: int, what: TellJoined | TellLeft) -> None:
         details: dict[str, Any] = {"group": key, "member": what.member, "number": what.number}
         if isinstance(what, TellJoined):
-            details |= self._memory_details() | {"lane": self._listener.name, "size": what.size}
+            details |= self._memory_details() | {"lane": self.listener.name, "size": what.size}
         else:
             details["left"] = None if what.error is None else as_details(what.error)
             details["completed"] = [list(pair) for pair in what.completed.items()]
@@ -164,7 +164,7 @@ class CollectiveLink:
             self._send(task, frame)
 
     def _send(self, task: str, frame: bytes, values: Sequence[Any] = ()) -> None:
-        channel = self._channels.get(task)
+        channel = self.channels.get(task)
         if channel is not None and not values:
             try:
                 channel.send([frame])
@@ -181,12 +181,12 @@ class CollectiveLink:
     @property
     def looks(self) -> bool:
         """Whether there are local channels to look at."""
-        return bool(self._channels)
+        return bool(self.channels)
 
     @property
     def sending(self) -> bool:
         """Whether something could not be sent yet."""
-        return any(channel.waits for channel in self._channels.values())
+        return any(channel.waits for channel in self.channels.values())
 
     def look(self, seconds: float) -> None:
         """Waits until something comes in or `wake` is called; without the lock."""
@@ -195,7 +195,7 @@ class CollectiveLink:
             return
         try:
             found = epoll.poll(0, _MOST_EVENTS)
-            if not found and len(self._channels) < self._cores:
+            if not found and len(self.channels) < self._cores:
                 until = time.perf_counter() + MEMBER_BUSY_SECONDS
                 while not found and time.perf_counter() < until:
                     found = epoll.poll(0, _MOST_EVENTS)
@@ -216,7 +216,7 @@ class CollectiveLink:
             with suppress(BlockingIOError):
                 os.eventfd_read(self._wake)
         for task, channel in [
-            (t, channel) for t, channel in self._channels.items() if channel.fileno() in ready
+            (t, channel) for t, channel in self.channels.items() if channel.fileno() in ready
         ]:
             self._take_from(task, channel)
 
@@ -226,7 +226,7 @@ class CollectiveLink:
             found = channel.receive()
             for frames in found:
                 self._frame(task, frames[0], ())
-            if channel.waits and self._channels.get(task) is channel:
+            if channel.waits and self.channels.get(task) is channel:
                 self._flush(channel)
         except (LocalChannelBroken, BadMessage, SharedMemoryError) as error:
             self._channel_broken(task, error)
@@ -246,15 +246,15 @@ class CollectiveLink:
     def _take_all(self, tasks: Collection[str] | None = None) -> None:
         """Hands on what came through all local channels: it was sent before what a task has just said over its link."""
         for task, channel in [
-            (t, channel) for t, channel in self._channels.items() if tasks is None or t in tasks
+            (t, channel) for t, channel in self.channels.items() if tasks is None or t in tasks
         ]:
-            while self._channels.get(task) is channel and self._take_from(task, channel):
+            while self.channels.get(task) is channel and self._take_from(task, channel):
                 pass
 
     def _channel_broken(self, task: str, error: Exception) -> None:
-        self._close_channel(task)
+        self.close_channel(task)
         text = f"The task {task} is gone: its connection has ended ({error})."
-        self._broken[task] = (
+        self.broken[task] = (
             time.monotonic() + MEMBER_GOODBYE_SECONDS,
             errors.UnavailableError(None, None, text),
         )
@@ -263,7 +263,7 @@ class CollectiveLink:
         """Another task has sent a message; ValueError and the like if it is wrong."""
         details = message.details
         if "lane" in details and "group" not in details:
-            channel = self._listener.accept(details["lane"])
+            channel = self.listener.accept(details["lane"])
             if channel is not None:
                 self._open_memory(task, details)
                 self._add_channel(task, channel)
@@ -289,7 +289,7 @@ class CollectiveLink:
         size = details["size"]
         if not isinstance(size, int) or not 0 < size <= _MOST_RANK:
             raise ValueError(f"A group has {size!r:.200} members.")
-        if task in self._broken:
+        if task in self.broken:
             if self.collectives.has_joined(key, member, number):
                 return  # It was said once more before the local channel ended: what follows will tell why.
             self._take_loss(task)
@@ -298,14 +298,14 @@ class CollectiveLink:
 
     def _take_loss(self, task: str) -> None:
         """A task whose local channel has ended is gone, and there again: frames that were under way may be lost."""
-        broken = self._broken.pop(task, None)
+        broken = self.broken.pop(task, None)
         if broken is not None:
             self.collectives.lost(task, broken[1])
 
     def _approach(self, task: str, details: Mapping[str, Any]) -> None:
         """Shares memory with a task, and opens a local channel to it, if both are on one machine."""
         self._open_memory(task, details)
-        if task in self._channels or not self._listener.name or self._task < task:
+        if task in self.channels or not self.listener.name or self._task < task:
             return
         found = connect(details.get("lane"))
         if found is not None:
@@ -316,21 +316,22 @@ class CollectiveLink:
             self._add_channel(task, LocalChannel(end))
 
     def _open_memory(self, task: str, details: Mapping[str, Any]) -> None:
-        if task not in self._partners and self._memory.usable and self._listener.name:
+        if task not in self._partners and self._memory.usable and self.listener.name:
             with suppress(SharedMemoryError):
                 self._partners[task] = PartnerMemory(details.get("memory") or {})
                 self._memory.has_partners = True
 
     def _add_channel(self, task: str, channel: LocalChannel) -> None:
         self._take_all([task])
-        self._close_channel(task)
+        self.close_channel(task)
         self._take_loss(task)
-        self._channels[task] = channel
+        self.channels[task] = channel
         self._epoll.register(channel.fileno(), select.EPOLLIN)
         self.wake()
 
-    def _close_channel(self, task: str) -> None:
-        channel = self._channels.pop(task, None)
+    def close_channel(self, task: str) -> None:
+        """Closes the local channel to a task, if there is one."""
+        channel = self.channels.pop(task, None)
         if channel is not None:
             self._epoll.unregister(channel.fileno())
             channel.close()
@@ -381,8 +382,8 @@ class CollectiveLink:
     def lost(self, task: str, error: errors.OpError) -> None:
         """A task is gone."""
         self._take_all()
-        self._close_channel(task)
-        self._broken.pop(task, None)
+        self.close_channel(task)
+        self.broken.pop(task, None)
         partner = self._partners.pop(task, None)
         if partner is not None:
             partner.close()
@@ -395,21 +396,21 @@ class CollectiveLink:
             self._take_all(self._suspects)
             self._suspects.clear()
             self.collectives.condition.notify_all()
-        for task, (deadline, _) in list(self._broken.items()):
+        for task, (deadline, _) in list(self.broken.items()):
             if now > deadline:
                 self._take_loss(task)
         if now < self._trim_at:
             return
         self._trim_at = now + COLLECTIVE_TRIM_SECONDS
-        self._listener.trim()
+        self.listener.trim()
         for partner in self._partners.values():
             partner.trim()
 
     def close(self) -> None:
         """Closes all local channels; nobody waits any more."""
-        for task in list(self._channels):
-            self._close_channel(task)
-        self._listener.close()
+        for task in list(self.channels):
+            self.close_channel(task)
+        self.listener.close()
         if self._epoll is not None:
             epoll, self._epoll = self._epoll, None
             epoll.close()

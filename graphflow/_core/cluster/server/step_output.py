@@ -28,7 +28,7 @@ MOST_TEXT: Final = 64 << 10
 MOST_BYTES: Final = 64 << 20
 """Bytes that one step prints on one task."""
 AWAITED: Final = "awaited"
-"""The stream of what a run waits for, which the client shows in a line of its own (told.py)."""
+"""The stream of what a run waits for, which the client shows in a line of its own (client/step_events.py)."""
 _PIECE: Final = 32
 """What a piece costs beside its text."""
 _LOCK: Final = threading.Lock()

@@ -1,5 +1,6 @@
-"""What the tasks tell a client during its runs: what operations print and wait for, which is shown here, and traces,
-which are kept.
+"""What happens in a client's steps, as tasks tell it: what operations print and wait for, which is shown, and traces.
+
+Traces are kept until the run asks for them.
 
 Text goes to sys.stderr and sys.stdout as they are at that time, so that notebooks and tests see it; each line begins
 with the task that it is from.
@@ -23,7 +24,7 @@ from graphflow._core.transport.message import Kind, Message
 _MISTAKES: Final = (TypeError, ValueError, KeyError)
 
 
-class Told:
+class StepEvents:
     """Takes messages that are no answers, in the thread that waits for one. Thread-safe."""
 
     def __init__(self) -> None:
@@ -41,7 +42,7 @@ class Told:
             waiting.close()
 
     def __call__(self, message: Message) -> None:
-        """Shows or keeps what a task tells."""
+        """Shows or keeps what happened on a task."""
         if message.kind is Kind.TRACE:
             self._traces().append((dict(message.details), time.perf_counter_ns()))
         elif message.kind is Kind.OUTPUT:
@@ -68,8 +69,8 @@ class Told:
             pieces = [(stream, text) for stream, text in pieces if stream != AWAITED]
         if details["dropped"]:
             more = "s" if details["dropped"] > 1 else ""
-            told = f"({details['dropped']} line{more} not shown: more was printed than is sent)\n"
-            pieces.append(("stderr", told))
+            hidden = f"({details['dropped']} line{more} not shown: more was printed than is sent)\n"
+            pieces.append(("stderr", hidden))
         with self._lock:
             texts: dict[str, str] = {}
             for stream, text in pieces:
