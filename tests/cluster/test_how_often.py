@@ -10,11 +10,11 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow._core.cluster import status
 from graphflow._core.cluster.protocol.deduplication import ChangeAsked, MakeChange
 from graphflow._core.cluster.server import collectives
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.deduplicator import Deduplicator
+from graphflow._core.cluster.status import Status
 from graphflow._core.common.request_ids import RequestId
 from graphflow._core.transport.shared import SharedMemory
 from tests.common.clock import Clock
@@ -23,10 +23,9 @@ WITHIN = 20.0
 DAY_MS = 86_400_000
 
 
-def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst() -> None:
     """Ten steps come together every fifth second for a minute, and none for a minute after that."""
     clock = Clock()
-    monkeypatch.setattr(status, "time", clock)
     master: Any = SimpleNamespace(begun=0, in_flight=0)
     worker: Any = SimpleNamespace(begun=0, active=())
     sockets: Any = SimpleNamespace(
@@ -34,15 +33,17 @@ def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst(monkeypatch: p
         gate=SimpleNamespace(count=0, refused=SimpleNamespace(count=0, latest="")),
     )  # fmt: skip
     store: Any = SimpleNamespace(variables=lambda: [], others=lambda: {})
-    found = status.Status("here", [], 1, store, master, worker, sockets, Deduplicator())
-    nobody: Any = SimpleNamespace(sockets={}, sessions={})
+    links: Any = SimpleNamespace(sockets=sockets, address="here", incarnation=1, devices=[])
+    sessions: Any = SimpleNamespace(sockets={}, sessions={})
+    protocol: Any = SimpleNamespace(master=master, worker=worker, sessions=sessions)
+    found = Status(links, store, protocol, Deduplicator(), clock.monotonic)
     rates = []
     for quarter in range(480):
         clock.now += 0.25
         if quarter < 240 and quarter % 20 == 0:
             master.begun += 10
         found.tick(clock.now)
-        rates.append(found.facts(nobody)["steps"]["per_second_as_master"])
+        rates.append(found.facts()["steps"]["per_second_as_master"])
     assert all(1.0 <= rate <= 4.0 for rate in rates[120:240])
     assert rates[-1] == 0.0
 
