@@ -3,7 +3,7 @@
 The index is a sorted table as LevelDB writes it: blocks of keys, each key given by what differs from the one before it,
 with a checksum a block. It maps names to BundleEntryProto messages, which say where in which file of data a tensor
 lies, and its checksum. A tensor in parts has an entry that lists the parts, and one for each part under a key that
-orders as its place does.
+orders as its position does.
 """
 
 from __future__ import annotations
@@ -216,18 +216,18 @@ def _strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
 
     The lengths come first, then a checksum of them, then the strings one behind the other.
     """
-    lengths, place = [], 0
+    lengths, at = [], 0
     try:
         for _ in range(count):
-            length, place = _varint(data, place)
+            length, at = _varint(data, at)
             lengths.append(length)
     except CorruptError as error:
         return [], f"none, since {error}"
-    begin = place + 4
+    begin = at + 4
     if begin + sum(lengths) != len(data):
         return [], "none, since the lengths of its strings do not fit its bytes"
     words = b"".join(struct.pack("<I" if n < 1 << 32 else "<Q", n) for n in lengths)
-    given = bytes(data[place:begin])
+    given = bytes(data[at:begin])
     if given != struct.pack("<I", masked_checksum(words)):
         return [], "another one of the lengths of its strings"
     values, position = [], begin
@@ -265,8 +265,8 @@ def read_table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != MAGIC:
         raise CorruptError("it does not end as an index of TensorFlow's")
     footer = data[-_FOOTER:-8]
-    _, place = _handle(footer, 0)
-    handle, _ = _handle(footer, place)
+    _, at = _handle(footer, 0)
+    handle, _ = _handle(footer, at)
     last: bytes | None = None
     for _, value in _block(data, handle):
         inner, _ = _handle(value, 0)
@@ -277,10 +277,10 @@ def read_table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
             yield key, content
 
 
-def _handle(data: memoryview, place: int) -> tuple[tuple[int, int], int]:
-    offset, place = _varint(data, place)
-    size, place = _varint(data, place)
-    return (offset, size), place
+def _handle(data: memoryview, at: int) -> tuple[tuple[int, int], int]:
+    offset, at = _varint(data, at)
+    size, at = _varint(data, at)
+    return (offset, size), at
 
 
 def _block(data: memoryview, handle: tuple[int, int]) -> Iterator[tuple[bytes, memoryview]]:
@@ -298,28 +298,28 @@ def _block(data: memoryview, handle: tuple[int, int]) -> Iterator[tuple[bytes, m
     rest = size - 4 - 4 * int.from_bytes(block[-4:], "little")
     if rest < 0:
         raise CorruptError("a block of its index is too short")
-    place, key = 0, b""
-    while place < rest:
-        shared, place = _varint(block, place)
-        fresh, place = _varint(block, place)
-        length, place = _varint(block, place)
-        if shared > len(key) or place + fresh + length > rest:
+    at, key = 0, b""
+    while at < rest:
+        shared, at = _varint(block, at)
+        fresh, at = _varint(block, at)
+        length, at = _varint(block, at)
+        if shared > len(key) or at + fresh + length > rest:
             raise CorruptError("an entry of its index lies behind its end")
-        key = key[:shared] + bytes(block[place : place + fresh])
-        place += fresh
-        yield key, block[place : place + length]
-        place += length
+        key = key[:shared] + bytes(block[at : at + fresh])
+        at += fresh
+        yield key, block[at : at + length]
+        at += length
 
 
-def _varint(data: memoryview, place: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and the place behind it."""
+def _varint(data: memoryview, at: int) -> tuple[int, int]:
+    """A number of seven bits a byte, the lowest first, and the position behind it."""
     number = 0
     for shift in range(0, 64, 7):
-        if place >= len(data):
+        if at >= len(data):
             break
-        byte = data[place]
-        place += 1
+        byte = data[at]
+        at += 1
         number |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return number, place
+            return number, at
     raise CorruptError("a number in it has no end")

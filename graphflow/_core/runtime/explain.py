@@ -17,15 +17,15 @@ def current(part: Assembled, frame: Any) -> str:
     """The operation that a thread is computing, and the line that built it."""
     while frame is not None and frame.f_code.co_filename != part.filename:
         frame = frame.f_back
-    return _place_of(None if frame is None else part.lines[frame.f_lineno - 1])
+    return _named(None if frame is None else part.lines[frame.f_lineno - 1])
 
 
 def first(part: Assembled) -> str:
     """The first operation of a part, and the line that built it."""
-    return _place_of(next((i for i in part.lines if i is not None), None))
+    return _named(next((i for i in part.lines if i is not None), None))
 
 
-def _place_of(instruction: Instruction | None) -> str:
+def _named(instruction: Instruction | None) -> str:
     if instruction is None:
         return "an operation"
     built = "" if instruction.origin is None else f" (built at {instruction.origin.built})"

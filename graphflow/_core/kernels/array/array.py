@@ -22,12 +22,12 @@ def invalid(message: str) -> InvalidArgumentError:
 
 def normalized(axis: Any, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; InvalidArgumentError if there is no such axis."""
-    place = int(axis)
-    if not -rank <= place < rank:
+    position = int(axis)
+    if not -rank <= position < rank:
         raise invalid(
-            f"{what} {place} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+            f"{what} {position} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
         )
-    return place + rank if place < 0 else place
+    return position + rank if position < 0 else position
 
 
 def boxed(value: Any) -> Any:
@@ -362,11 +362,11 @@ def _strided_slice(node: Node) -> Kernel:
     index = indexer(node)
 
     def run(x: Any, begin: Any, end: Any, strides: Any) -> Any:
-        place = index(begin, end, strides)
+        position = index(begin, end, strides)
         try:
-            return boxed(x[place])
+            return boxed(x[position])
         except IndexError as error:
-            raise invalid(f"slice index {place} out of bounds of shape {x.shape}: {error}") from None
+            raise invalid(f"slice index {position} out of bounds of shape {x.shape}: {error}") from None
 
     return run
 

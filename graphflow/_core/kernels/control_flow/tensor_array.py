@@ -95,36 +95,36 @@ class ArrayList:
 
     def write(self, index: Any, value: Any) -> None:
         """Writes one element; InvalidArgumentError if that cannot be."""
-        place = self._place_to_write(int(index))
-        element = self._elements[place]
+        position = self._position_to_write(int(index))
+        element = self._elements[position]
         value = _plain(value, self._dtype)
         shape = value.shape
         if not shapes.compatible(self._dims, shape):
             raise _wrong(
-                f"Could not write to TensorArray index {place}: the value has shape {list(shape)}, which is "
+                f"Could not write to TensorArray index {position}: the value has shape {list(shape)}, which is "
                 f"incompatible with the TensorArray's inferred element shape {shapes.text(self._dims)} (consider "
                 "setting infer_shape=False)."
             )
         if element.read:
-            raise _wrong(f"Could not write to TensorArray index {place} because it has already been read.")
+            raise _wrong(f"Could not write to TensorArray index {position} because it has already been read.")
         if element.value is None:
             element.value = value
         elif self._sums:
             if element.shape != shape:
                 raise _wrong(
-                    f"Could not aggregate to TensorArray index {place}: it has shape "
+                    f"Could not aggregate to TensorArray index {position}: it has shape "
                     f"{list(element.shape or ())}, the new input {list(shape)}."
                 )
             element.value = element.value + value
         else:
             raise _wrong(
-                f"Could not write to TensorArray index {place} because it has already been written to."
+                f"Could not write to TensorArray index {position} because it has already been written to."
             )
         element.shape = shape
         if self._same_shape:
             self._dims = shape
 
-    def _place_to_write(self, index: int) -> int:
+    def _position_to_write(self, index: int) -> int:
         self._check_open()
         if index < 0:
             raise _wrong(f"Tried to write to index {index}, but an index must not be negative.")
@@ -144,17 +144,17 @@ class ArrayList:
     def read(self, index: Any) -> Any:
         """One element; zeros if nothing was written and its shape is known."""
         self._check_open()
-        place = int(index)
-        if not 0 <= place < len(self):
-            raise _wrong(f"Tried to read from index {place}, but the array size is {len(self)}.")
-        element = self._elements[place]
+        position = int(index)
+        if not 0 <= position < len(self):
+            raise _wrong(f"Tried to read from index {position}, but the array size is {len(self)}.")
+        element = self._elements[position]
         if element.cleared:
             raise _wrong(
-                f"Could not read index {place} twice because it was cleared after a previous read (perhaps try setting "
-                "clear_after_read=False)."
+                f"Could not read index {position} twice because it was cleared after a previous read (perhaps try "
+                "setting clear_after_read=False)."
             )
         if element.value is None:
-            element.value = self._zeros(place, element)
+            element.value = self._zeros(position, element)
         value = element.value
         element.read = True
         if self._clear:
@@ -162,11 +162,11 @@ class ArrayList:
             element.cleared = True
         return value
 
-    def _zeros(self, place: int, element: _Element) -> Any:
+    def _zeros(self, position: int, element: _Element) -> Any:
         shape = element.shape if element.shape is not None else self._dims
         if not _is_whole(shape):
             raise _wrong(
-                f"Could not read from TensorArray index {place}: nothing was written there, and the element shape "
+                f"Could not read from TensorArray index {position}: nothing was written there, and the element shape "
                 f"{shapes.text(shape)} is not fully known, so that it is not zeros either. Write it first, or give the "
                 "element_shape."
             )

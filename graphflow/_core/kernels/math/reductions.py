@@ -149,8 +149,8 @@ def _axis_of(x: Array, axis: Array, what: str) -> int:
         raise InvalidArgumentError(
             None, None, f"{what}: Expected axis in the range [{-x.ndim}, {x.ndim}), but got {axis}."
         )
-    place: int = int(axis) % x.ndim
-    return place
+    along: int = int(axis) % x.ndim
+    return along
 
 
 def _argument(node: Node, function: Callable[..., Any]) -> Kernel:
@@ -193,16 +193,16 @@ def _scan(node: Node) -> Kernel:
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
     def compute(x: Array, axis: Array) -> Array:
-        place = _axis_of(x, axis, node.type)
+        along = _axis_of(x, axis, node.type)
         if x.size == 0:
             return np.array(x)
-        ordered = np.flip(x, place) if reverse else x
+        ordered = np.flip(x, along) if reverse else x
         if exclusive:
-            head = np.full_like(x, empty, shape=tuple(1 if i == place else n for i, n in enumerate(x.shape)))
-            body = running(np.take(ordered, range(x.shape[place] - 1), axis=place), place)
-            result = np.concatenate([head, body], axis=place)
+            head = np.full_like(x, empty, shape=tuple(1 if i == along else n for i, n in enumerate(x.shape)))
+            body = running(np.take(ordered, range(x.shape[along] - 1), axis=along), along)
+            result = np.concatenate([head, body], axis=along)
         else:
-            result = running(ordered, place)
-        return np.ascontiguousarray(np.flip(result, place)) if reverse else result
+            result = running(ordered, along)
+        return np.ascontiguousarray(np.flip(result, along)) if reverse else result
 
     return compute

@@ -122,23 +122,23 @@ class DeviceArray(HeldValue):
         found = self.rows(key if isinstance(key, tuple) else (key,))
         return self.numpy()[key] if found is None else found
 
-    def rows(self, place: tuple[Any, ...]) -> DeviceArray | None:
+    def rows(self, index: tuple[Any, ...]) -> DeviceArray | None:
         """The rows that an index of NumPy's names, in the same memory; None if it names anything else."""
         if (
-            not place
+            not index
             or not self.shape
-            or any(p is not Ellipsis and p != slice(None, None, 1) for p in place[1:])
+            or any(p is not Ellipsis and p != slice(None, None, 1) for p in index[1:])
         ):
             return None
-        if place[1:].count(Ellipsis) > 1 or len([p for p in place if p is not Ellipsis]) > self.ndim:
+        if index[1:].count(Ellipsis) > 1 or len([p for p in index if p is not Ellipsis]) > self.ndim:
             return None
         count = len(self)
-        if isinstance(place[0], slice):
-            first, last, step = place[0].indices(count)
+        if isinstance(index[0], slice):
+            first, last, step = index[0].indices(count)
             return self._rows(first, (last - first, *self.shape[1:])) if step == 1 and first < last else None
-        if not isinstance(place[0], int) or not -count <= place[0] < count:
+        if not isinstance(index[0], int) or not -count <= index[0] < count:
             return None
-        return self._rows(place[0] % count, self.shape[1:])
+        return self._rows(index[0] % count, self.shape[1:])
 
     def _rows(self, first: int, shape: tuple[int, ...]) -> DeviceArray:
         start = self._start + first * math.prod(self.shape[1:]) * self.dtype.itemsize
@@ -198,12 +198,12 @@ def kernel(count, x):
 """
 
 
-def filled_rows(shape: tuple[int, ...], place: tuple[Any, ...], value: DeviceArray) -> DeviceArray | None:
+def filled_rows(shape: tuple[int, ...], index: tuple[Any, ...], value: DeviceArray) -> DeviceArray | None:
     """Zeros with a value in the rows that an index of NumPy's names; None if it names anything else."""
     device = value.device
     with device.current():
         found = DeviceArray(device, shape, value.dtype.name)
-        target = found.rows(place)
+        target = found.rows(index)
         if target is None or target.shape != value.shape:
             return None
         device.launch(elementwise_launch(_FILL, found.size, [found.size, found.block]))
