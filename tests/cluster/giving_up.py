@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow._core.transport.message import Kind
+from graphflow._core.transport.frames.message import Kind
 from tests.cluster.serving import serve_all, spec_of
 
 

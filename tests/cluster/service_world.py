@@ -31,8 +31,8 @@ from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.progress import Progress
 from graphflow._core.transport.dropped import Dropped
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sockets import MOST_STRANGER_BYTES, Sockets
 
 TASKS = tuple(f"/job:{job}/replica:0/task:{i}" for job, i in (("ps", 0), ("worker", 0), ("worker", 1)))

@@ -18,7 +18,7 @@ from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.collectives.arithmetic import Call
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.transport.message import Message
+from graphflow._core.transport.frames.message import Message
 from graphflow._core.transport.shared import SharedMemory
 
 TASKS = [f"/job:worker/replica:0/task:{index}" for index in range(2)]

@@ -25,8 +25,8 @@ import zmq
 import graphflow as gf
 from graphflow._core.plan.encode import BadPlan, PlanReader
 from graphflow._core.transport import keys, local_channels
-from graphflow._core.transport.message import Kind, Message, peek
-from graphflow._core.transport.tensors import BadMessage
+from graphflow._core.transport.frames.message import Kind, Message, peek
+from graphflow._core.transport.frames.tensors import BadMessage
 from tests.cluster.serving import serve_all, spec_of
 
 HEADER = struct.Struct("<2sBBIQQQQ")

@@ -15,7 +15,7 @@ import graphflow as gf
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.resources.queue_kinds import KINDS
 from graphflow._core.resources.queues import QueueConfig
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 from tests.cluster.giving_up import Cluster, dies, gives_up, until
 
 ELEMENTS = 8

@@ -18,7 +18,7 @@ from graphflow._core.common.machine import Tick
 from graphflow._core.transport import client as client_side
 from graphflow._core.transport import keys
 from graphflow._core.transport.dropped import Dropped
-from graphflow._core.transport.message import Kind, Message, peek
+from graphflow._core.transport.frames.message import Kind, Message, peek
 
 
 @pytest.fixture

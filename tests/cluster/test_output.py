@@ -11,7 +11,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.cluster.client.step_events import StepEvents
 from graphflow._core.cluster.server.step_output import BURST, BURST_BYTES, MOST_BYTES, MOST_TEXT, StepOutput
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 from tests.cluster.serving import serve_all, spec_of
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphflow._core.cluster.protocol.membership import MemberState, SayHello
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.shared import SharedMemoryError
 from tests.cluster.service_world import TASKS, Client, Node, Plan, World, plans, shown
 

@@ -10,16 +10,8 @@ from graphflow._core.cluster.protocol import master_steps, sessions, task_steps,
 from graphflow._core.cluster.server import admin, fields, handshake, registrar
 from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
-from graphflow._core.transport import (
-    collective_frames,
-    local_channels,
-    message,
-    pieces,
-    shared,
-    strangers,
-    tensors,
-    zeromq,
-)
+from graphflow._core.transport import local_channels, shared, strangers, zeromq
+from graphflow._core.transport.frames import collective_frames, message, pieces, tensors
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 

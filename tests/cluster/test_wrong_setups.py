@@ -23,7 +23,7 @@ from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.common.modules import exhausted, import_all
 from graphflow._core.transport import keys, zeromq
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow.cli.main import main
 from tests.cluster.serving import serve, spec_of
 

@@ -16,7 +16,7 @@ from graphflow._core.plan.partition import partition
 from graphflow._core.plan.segments import Segment, segments
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.planner import ExecutionOptions
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 CONFIG = gf.ConfigProto(device_count={"CPU": 3}, compiled="never")
 

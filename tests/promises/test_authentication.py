@@ -18,7 +18,7 @@ import zmq
 
 import graphflow as gf
 from graphflow._core.transport import keys, token
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 TASK = "/job:local/replica:0/task:0"
 
@@ -132,8 +132,8 @@ def test_promise_9_before_a_hello_the_details_are_not_read(monkeypatch: pytest.M
         def read(*_: Any) -> Any:
             raise AssertionError("a stranger's message was read")
 
-        monkeypatch.setattr("graphflow._core.transport.message._details", read)
-        monkeypatch.setattr("graphflow._core.transport.tensors.decode", read)
+        monkeypatch.setattr("graphflow._core.transport.frames.message._details", read)
+        monkeypatch.setattr("graphflow._core.transport.frames.tensors.decode", read)
         for kind in set(Kind) - {Kind.HELLO}:
             frames = Message(kind, 1, details={"x": 1}, tensors=[np.zeros(3)]).frames()
             server._service.received(b"stranger", frames)

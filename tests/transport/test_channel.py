@@ -15,9 +15,9 @@ from graphflow import errors
 from graphflow._core.transport import channel, client
 from graphflow._core.transport.channel import Channel, Closed, Gone
 from graphflow._core.transport.client import Connection
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.pieces import Pool
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import Kind, Message
-from graphflow._core.transport.pieces import Pool
 
 
 def test_what_cannot_be_sent_any_more_says_that_the_server_is_gone() -> None:

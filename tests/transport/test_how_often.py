@@ -17,9 +17,9 @@ from graphflow._core.transport import channel as channel_module
 from graphflow._core.transport import client, names
 from graphflow._core.transport.channel import Channel, Gone
 from graphflow._core.transport.client import Connection, Overdue
+from graphflow._core.transport.frames.message import Kind
+from graphflow._core.transport.frames.pieces import Pool
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import Kind
-from graphflow._core.transport.pieces import Pool
 from graphflow._core.transport.sockets import Sockets
 from tests.common.clock import Clock
 

@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 
 from graphflow._core.transport import local_channels, token
+from graphflow._core.transport.frames.tensors import BadMessage
 from graphflow._core.transport.local_channels import (
     BlockingLocalChannel,
     Listener,
@@ -31,7 +32,6 @@ from graphflow._core.transport.local_channels import (
     connect,
     packed,
 )
-from graphflow._core.transport.tensors import BadMessage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="local channels are Linux's")
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
 from graphflow._core.graph import dtypes
-from graphflow._core.transport import tensors
-from graphflow._core.transport.message import Kind, Message
-from graphflow._core.transport.tensors import BadMessage
+from graphflow._core.transport.frames import tensors
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.tensors import BadMessage
 
 _TYPES = [np.dtype(d.as_numpy_dtype) for d in dtypes.ALL if d.is_numpy_compatible and d is not dtypes.string]
 _SHAPES = arrays.array_shapes(min_dims=0, max_dims=4, min_side=0, max_side=4)

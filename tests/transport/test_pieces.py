@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.transport import pieces
-from graphflow._core.transport.pieces import Pieces, Pool, cut, is_cut
-from graphflow._core.transport.tensors import BadMessage
+from graphflow._core.transport.frames import pieces
+from graphflow._core.transport.frames.pieces import Pieces, Pool, cut, is_cut
+from graphflow._core.transport.frames.tensors import BadMessage
 from tests.cluster.serving import serve_all, spec_of
 
 
@@ -126,7 +126,7 @@ def test_large_values_go_over_tcp_both_ways() -> None:
 
 _PILE = """
 import resource, threading
-from graphflow._core.transport.pieces import PIECE_BYTES, Pool
+from graphflow._core.transport.frames.pieces import PIECE_BYTES, Pool
 
 def work():  # In a thread of its own, as in ZeroMQ.
     for _ in range(2):

@@ -18,7 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.tensors import BadMessage
 from graphflow._core.transport.shared import (
     HANDLE,
     SHARED_FROM,
@@ -27,7 +28,6 @@ from graphflow._core.transport.shared import (
     SharedMemoryError,
 )
 from graphflow._core.transport.sharing import Sharing
-from graphflow._core.transport.tensors import BadMessage
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs memfd_create and /proc")
 

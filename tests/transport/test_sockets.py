@@ -14,9 +14,9 @@ import zmq
 
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import sockets as sockets_module
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import Listener, NoFiles, connect, packed
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sockets import Sockets
 
 WITHIN = 20.0

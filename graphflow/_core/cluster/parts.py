@@ -9,7 +9,7 @@ from graphflow._core.common.timeouts import MOST_REPLICA_WAIT_MS
 from graphflow._core.plan.encode import PlanReader
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import Parts, PartStage
-from graphflow._core.transport.message import Message
+from graphflow._core.transport.frames.message import Message
 from graphflow.config import TIERS
 
 

@@ -28,14 +28,14 @@ from graphflow._core.common.timeouts import (
     RECONNECT_SECONDS,
     UNHEARD_RECONNECT_SECONDS,
 )
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.pieces import Pieces, Pool
+from graphflow._core.transport.frames.tensors import Buffer
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import BlockingLocalChannel, LocalChannelBroken, connect
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.peer_links import REFUSED_EVENTS
-from graphflow._core.transport.pieces import Pieces, Pool
 from graphflow._core.transport.routes import Route
 from graphflow._core.transport.shared import PartnerMemory
-from graphflow._core.transport.tensors import Buffer
 from graphflow._core.transport.zeromq import options, receive, send
 
 _DEFINITE_EVENTS: Final = zmq.EVENT_HANDSHAKE_FAILED_AUTH, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL

@@ -29,13 +29,13 @@ from graphflow._core.common.timeouts import (
     WHY_SECONDS,
 )
 from graphflow._core.transport.channel import Channel, Closed, Gone
+from graphflow._core.transport.frames.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.frames.pieces import Pool
+from graphflow._core.transport.frames.tensors import BadMessage
 from graphflow._core.transport.keys import FILE, VARIABLE, Access
-from graphflow._core.transport.message import VERSION, Kind, Message, peek
 from graphflow._core.transport.peer_links import REFUSED_EVENTS, other_version
-from graphflow._core.transport.pieces import Pool
 from graphflow._core.transport.routes import check_reach
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
-from graphflow._core.transport.tensors import BadMessage
 
 _NO_ANSWERS: Final = (Kind.OUTPUT, Kind.TRACE)
 

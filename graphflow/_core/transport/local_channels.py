@@ -35,7 +35,7 @@ from graphflow._core.common.timeouts import (
     LOCAL_CHANNEL_SLICE_SECONDS,
 )
 from graphflow._core.transport import token
-from graphflow._core.transport.tensors import MOST_TENSORS, BadMessage, Buffer
+from graphflow._core.transport.frames.tensors import MOST_TENSORS, BadMessage, Buffer
 
 MOST_FRAME_BYTES: Final = 1 << 34
 """Bytes of the largest frame that is taken; the connection that brings a larger one is closed."""

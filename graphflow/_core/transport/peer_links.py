@@ -14,10 +14,10 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow._core.transport.addresses import is_number
+from graphflow._core.transport.frames.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import FILE, VARIABLE, Access
-from graphflow._core.transport.message import VERSION, Kind, Message, peek
 from graphflow._core.transport.routes import SILENT, Route, check_reach
-from graphflow._core.transport.tensors import BadMessage, Buffer
 from graphflow._core.transport.zeromq import options, receive_rest, send
 
 REFUSED_EVENTS: Final = (

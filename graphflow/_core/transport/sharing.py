@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 from graphflow._core.common.timeouts import SHARED_TRIM_SECONDS
+from graphflow._core.transport.frames.tensors import Share
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
-from graphflow._core.transport.tensors import Share
 
 
 class Sharing:

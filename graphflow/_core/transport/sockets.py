@@ -36,6 +36,9 @@ from graphflow._core.common.timeouts import (
 )
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.files import WRITE, Files
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.pieces import Pieces, Pool
+from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import (
     MOST_FRAME_BYTES,
@@ -46,11 +49,8 @@ from graphflow._core.transport.local_channels import (
     NoFiles,
     connect,
 )
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.peer_links import PeerLinks
-from graphflow._core.transport.pieces import Pieces, Pool
 from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
-from graphflow._core.transport.tensors import BadMessage, Buffer
 from graphflow._core.transport.zeromq import options, receive_rest, send
 
 _MESSAGES_AT_ONCE: Final = 64

@@ -8,8 +8,8 @@ from typing import Any, Final
 import zmq
 
 from graphflow._core.common.timeouts import HEARTBEAT_MS, HEARTBEAT_TIMEOUT_MS
-from graphflow._core.transport.pieces import MOST_WHOLE_BYTES, cut, is_cut
-from graphflow._core.transport.tensors import Buffer
+from graphflow._core.transport.frames.pieces import MOST_WHOLE_BYTES, cut, is_cut
+from graphflow._core.transport.frames.tensors import Buffer
 
 MOST_WHOLE: Final = MOST_WHOLE_BYTES + 1024
 """Bytes of the largest frame that ZeroMQ takes, with what encryption adds: it has room for a stranger's, too."""

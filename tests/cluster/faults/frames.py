@@ -20,7 +20,7 @@ import zmq
 import graphflow as gf
 from graphflow._core.transport import keys
 from graphflow._core.transport.channel import Channel
-from graphflow._core.transport.message import VERSION, Kind
+from graphflow._core.transport.frames.message import VERSION, Kind
 
 KINDS: Final = ("garbage", "truncated", "oversized", "replayed")
 _UPDATES: Final = 5

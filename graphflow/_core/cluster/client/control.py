@@ -70,7 +70,7 @@ def _ask_all(
 ) -> list[dict[str, Any]]:
     import time
 
-    from graphflow._core.transport.message import Kind
+    from graphflow._core.transport.frames.message import Kind
 
     with _asking(target, seconds, cluster_keys) as connection:
         answer = connection.ask(

@@ -33,7 +33,7 @@ from graphflow._core.runtime.planner import ExecutionOptions, Planner
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.transport import keys
 from graphflow._core.transport.client import Connection, Overdue, Refused
-from graphflow._core.transport.message import Kind
+from graphflow._core.transport.frames.message import Kind
 from graphflow.config import ConfigProto
 
 

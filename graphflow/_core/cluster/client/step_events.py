@@ -19,7 +19,7 @@ from typing import Any, Final
 from graphflow._core.cluster.server.step_output import AWAITED
 from graphflow._core.common.status_line import Waiting
 from graphflow._core.graph.devices import short_task
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 _MISTAKES: Final = (TypeError, ValueError, KeyError)
 

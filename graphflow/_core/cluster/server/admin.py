@@ -22,7 +22,7 @@ from graphflow._core.cluster.protocol.queries import (
 from graphflow._core.cluster.server.fields import seconds_of
 from graphflow._core.common.machine import Event, Instruction
 from graphflow._core.common.timeouts import MOST_QUERY_SECONDS, QUERY_SECONDS
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 CarryOut = Mapping[type[Instruction], Callable[[Any, Message | None], None]]
 """How instructions are carried out, by their class; the message is the one of the event from which they came."""

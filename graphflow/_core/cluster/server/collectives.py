@@ -39,11 +39,11 @@ from graphflow._core.common.timeouts import (
 )
 from graphflow._core.graph.devices import task_of
 from graphflow._core.runtime.compiled.tier import usable_cores
-from graphflow._core.transport.collective_frames import Frame, What, Where
+from graphflow._core.transport.frames.collective_frames import Frame, What, Where
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.tensors import BadMessage
 from graphflow._core.transport.local_channels import Listener, LocalChannel, LocalChannelBroken, connect
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.shared import PartnerMemory, SharedMemory, SharedMemoryError
-from graphflow._core.transport.tensors import BadMessage
 
 _MOST_EVENTS: Final = 64
 _MOST_RANK: Final = 65_535

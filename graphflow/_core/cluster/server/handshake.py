@@ -51,11 +51,11 @@ from graphflow._core.cluster.server.links import Links
 from graphflow._core.common.timeouts import CONNECT_SECONDS, MOST_CONNECT_SECONDS
 from graphflow._core.resources.services import AbsentTasks
 from graphflow._core.transport import token
+from graphflow._core.transport.frames.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import VERSION, Kind, Message, peek
 from graphflow._core.transport.shared import SharedMemoryError
 from graphflow._core.transport.sharing import Sharing
-from graphflow._core.transport.tensors import BadMessage, Buffer
 
 _OBSERVER: Final = "observer "
 """How the session of a client is called here that only asks how the cluster is, or stops it."""

@@ -19,8 +19,8 @@ from graphflow._core.cluster.protocol.membership import (
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.admin import CarryOut, Tell
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
 from graphflow._core.transport.sockets import Sockets
 

@@ -34,7 +34,7 @@ from graphflow._core.cluster.server.admin import CarryOut, Tell
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.steps import Steps
 from graphflow._core.cluster.server.subgraphs import Subgraphs
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 MOST_PLANS: Final = 16_384
 """Plans that one session may have registered."""

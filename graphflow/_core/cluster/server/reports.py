@@ -16,7 +16,7 @@ from graphflow._core.cluster.protocol.task_steps import StepKey, TaskSteps
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.step_trace import StepTrace, clock
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 _MOST_SENT: Final = 64
 """Steps that are traced at once, whose times are kept."""

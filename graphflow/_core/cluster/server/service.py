@@ -54,11 +54,11 @@ from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.progress import Progress
 from graphflow._core.runtime.threads import ThreadPool
+from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.tensors import Buffer
 from graphflow._core.transport.keys import Access
-from graphflow._core.transport.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
 from graphflow._core.transport.sockets import Sockets
-from graphflow._core.transport.tensors import Buffer
 
 _OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
 _LOG = logging.getLogger("graphflow")

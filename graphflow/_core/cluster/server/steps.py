@@ -49,7 +49,7 @@ from graphflow._core.common.request_ids import RequestId
 from graphflow._core.common.timeouts import SERVED_AT_ONCE_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.progress import RunStage, SendTensors
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
 
 

@@ -22,7 +22,7 @@ from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import ExecutionOptions
-from graphflow._core.transport.message import Kind, Message
+from graphflow._core.transport.frames.message import Kind, Message
 
 Owner = tuple[int, str]
 """The incarnation of a master, and a session of it."""

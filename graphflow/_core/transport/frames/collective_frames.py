@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from graphflow._core.transport.tensors import NUMBER_OF, NUMPY_OF, BadMessage, Buffer
+from graphflow._core.transport.frames.tensors import NUMBER_OF, NUMPY_OF, BadMessage, Buffer
 
 _HEAD: Final = struct.Struct("<BBBBHHqqQQqQ")
 """What, where, dtype, rank of the value, rank of the member, bytes of text, group, instance, count, communicator, rows,

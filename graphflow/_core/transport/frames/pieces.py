@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.timeouts import IDLE_PIECES_SECONDS
+from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.local_channels import MOST_FRAME_BYTES, MOST_FRAMES
-from graphflow._core.transport.tensors import BadMessage, Buffer
 
 PIECE_BYTES: Final = 256 << 10
 MOST_WHOLE_BYTES: Final = 256 << 10

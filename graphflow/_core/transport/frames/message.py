@@ -18,9 +18,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.transport import tensors
+from graphflow._core.transport.frames import tensors
+from graphflow._core.transport.frames.tensors import BadMessage, Buffer, Share
 from graphflow._core.transport.shared import PartnerMemory
-from graphflow._core.transport.tensors import BadMessage, Buffer, Share
 
 VERSION: Final = 2
 _HEADER: Final = struct.Struct("<2sBBIQQQQ")

@@ -1,0 +1,1 @@
+"""What a message is on the wire: its frames, the pieces of long ones, tensors in them."""
