@@ -73,7 +73,9 @@ def add_rewrite(op_type: str, rule: Rewrite) -> Registration:
         op_type: Which instructions the rule is asked about.
         rule: A pure function(instruction, makers) that returns another instruction with the same name and outputs, the
             name of a value that equals the result, or None. `makers` has, by the names of the values around, the
-            instructions that make them; what is fed is made by none. It must not change a bit of any result.
+            instructions that make them; it lacks what is fed, and what comes from outside of a branch or loop. The rule
+            must not change a bit of any result. It need not look at order, devices and variables: what it returns is
+            left out if the instruction must not take those values there.
 
     Returns:
         The registration, which can be removed.

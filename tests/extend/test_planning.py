@@ -58,6 +58,45 @@ def test_a_pass_reaches_branches_and_loops() -> None:
     assert types(plan).count("RealDiv") == 1
 
 
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_rewrite_moves_no_read_of_a_variable_behind_a_write(inside: bool) -> None:
+    """The rule is not asked to look: what it returns would read the variable where the sum is computed."""
+    with gf.Graph().as_default():
+        v = gf.Variable(1.0, use_resource=False)
+        x = gf.placeholder(gf.float32, [])
+
+        def branch() -> gf.Tensor:
+            negative = gf.negative(v)
+            with gf.control_dependencies([negative]):
+                written = v.assign(7.0)
+            with gf.control_dependencies([written]):
+                return gf.subtract(x, negative)
+
+        result = gf.cond(x > 0.0, branch, lambda: x) if inside else branch()
+        config = gf.ConfigProto(verify_plans=True)
+        with extend.add_rewrite("Sub", acme.add_negative), gf.Session(config=config) as session:
+            session.run(v.initializer)
+            assert session.run(result, {x: 0.5}) == 1.5
+
+
+def test_a_rewrite_takes_no_value_of_another_device() -> None:
+    with gf.Graph().as_default():
+        x = gf.placeholder(gf.float32, [])
+        with gf.device("/cpu:1"):
+            source = gf.exp(x)
+        with gf.device("/cpu:0"):
+            negative = gf.negative(source)
+        with gf.device("/cpu:1"):
+            inner = gf.negative(gf.sin(negative))
+        with gf.device("/cpu:0"):
+            apart, together = gf.subtract(x, inner), gf.subtract(x, negative)
+        config = gf.ConfigProto(device_count={"CPU": 2}, verify_plans=True)
+        with extend.add_rewrite("Sub", acme.add_negative), gf.Session(config=config) as session:
+            plan, _ = session.plan([apart, together], [x])
+            assert types(plan).count("Sub") == 2
+            assert len(session.run([apart, together], {x: 0.5})) == 2
+
+
 def test_points_are_behind_the_passes_that_they_are_named_for() -> None:
     def one(plan: extend.Plan) -> extend.Plan:
         return plan

@@ -42,11 +42,8 @@ def add_negative(
 ) -> extend.Instruction | None:
     """x - (-y) is x + y."""
     inner = makers.get(i.inputs[1])
-    if inner is None or inner.type != "Neg" or inner.device != i.device:
+    if inner is None or inner.type != "Neg":
         return None
-    source = makers.get(inner.inputs[0])
-    if source is not None and source.is_variable:
-        return None  # It would be read where the sum is computed, perhaps after a write.
     return extend.in_place_of(i, "AddV2", (i.inputs[0], inner.inputs[0]))
 
 

@@ -1,4 +1,8 @@
-"""Rewrites that change no bit of any result: a list of rules, each for one op type."""
+"""Rewrites that change no bit of any result: a list of rules, each for one op type.
+
+A rule looks at the numbers alone. Whether an instruction may take another value than before is asked here, of all that
+rules return: a variable is read where its consumer stands, so taking it would move the read, perhaps behind a write.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +22,11 @@ from graphflow._core.plan.pass_context import PassContext
 _DEEPEST: Final = 8
 """Operations, one behind the other, that may all be found to wait for nothing else."""
 Rule: TypeAlias = "Callable[[Instruction, Makers], Instruction | str | None]"
-"""From an instruction and what makes the values: another instruction, the name of a value that it equals, or None."""
+"""From an instruction and what makes the values: another instruction, the name of a value that it equals, or None.
+
+`makers` has the values of the instruction's own level of the plan. What it lacks is fed, or comes from outside of a
+branch or loop. A rule needs no checks of order, devices and variables: what it returns is left out if those forbid it.
+"""
 
 
 def _constant(name: str, makers: Mapping[str, Instruction]) -> Any:
@@ -54,7 +62,7 @@ def _involution(i: Instruction, makers: Mapping[str, Instruction]) -> str | None
 
 def _reshape_of_reshape(i: Instruction, makers: Mapping[str, Instruction]) -> Instruction | None:
     inner = makers.get(i.inputs[0])
-    if inner is None or inner.type != "Reshape" or not _may_take(i, inner.inputs[0], makers):
+    if inner is None or inner.type != "Reshape":
         return None
     return replace(i, inputs=(inner.inputs[0], *i.inputs[1:]))
 
@@ -150,11 +158,13 @@ def _simplify(plan: Plan, given: Mapping[str, Dims]) -> Plan:
                 if found is None:
                     continue
                 if isinstance(found, str):
-                    if found not in plan.feeds and not _may_take(i, found, makers):
-                        continue
                     found = replace(
-                        i, type="Identity", inputs=(found,), attrs={}, definition=lookup("Identity")
+                        i, type=kinds.IDENTITY, inputs=(found,), attrs={}, definition=lookup(kinds.IDENTITY)
                     )
+                # An Identity gives another name to what it takes, even if the instruction took it as well.
+                had = () if found.type == kinds.IDENTITY else i.inputs
+                if not all(v in had or v in plan.feeds or _may_take(i, v, makers) for v in found.inputs):
+                    continue
                 if not _keeps_order(i, found, makers):
                     continue
                 instructions[position] = i = found
@@ -176,10 +186,7 @@ def _take_feeds(instructions: Sequence[Instruction], plan: Plan) -> list[Instruc
 
 
 def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> bool:
-    """Whether the value may stand in for the instruction's result: made on its own device, and no variable.
-
-    A variable under another name would be read later than the instruction is.
-    """
+    """Whether an instruction may take a value that it did not take: made at its level, on its device, no variable."""
     maker = makers.get(value)
     return maker is not None and maker.device == i.device and not maker.is_variable
 
