@@ -16,7 +16,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.client.control import address_of, no_answer
 from graphflow._core.cluster.client.step_events import StepEvents
 from graphflow._core.cluster.failures import from_details
-from graphflow._core.cluster.here import RunsHere, find
+from graphflow._core.cluster.in_process import InProcessRuns, find
 from graphflow._core.cluster.server.step_trace import merged
 from graphflow._core.cluster.stage_text import stage_text
 from graphflow._core.graph.devices import DeviceSpec, task_of
@@ -76,16 +76,16 @@ class RemotePlanner(Planner):
         task = str(welcome.details["task"])
         found = [str(device) for device in welcome.details["devices"]]
         own = [device for device in found if task_of(device) == task]
-        here = find(str(welcome.details["incarnations"][task]))
-        self._here = None if here is None else RunsHere(here, self.connection.session)
+        beside = find(str(welcome.details["incarnations"][task]))
+        self._in_process = None if beside is None else InProcessRuns(beside, self.connection.session)
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
         self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
     ) -> Executable:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
-        if self._here is not None and self._here.takes(plan, list(self.partition(plan).parts)):
-            return self._here.executable(plan, options)
+        if self._in_process is not None and self._in_process.takes(plan, list(self.partition(plan).parts)):
+            return self._in_process.executable(plan, options)
         return RemoteExecutable(self, plan, options)
 
     def text(self, plan: Plan) -> str:
@@ -94,8 +94,8 @@ class RemotePlanner(Planner):
 
     def close(self) -> None:
         """Closes the connection; what the session had registered is freed."""
-        if self._here is not None:
-            self._here.close(self.given_up)
+        if self._in_process is not None:
+            self._in_process.close(self.given_up)
         self.connection.close(self.given_up)
         super().close()
 

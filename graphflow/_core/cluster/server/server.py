@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 
 import graphflow.errors as errors
-from graphflow._core.cluster import here, log
+from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
-from graphflow._core.cluster.here import TaskHere
+from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
@@ -116,8 +116,8 @@ class Server:
             self._told_to_stop,
             self._config.tcp_only,
         )
-        self._here = TaskHere(task, planner, store, self._service.protocol.sessions.was_reset)
-        here.add(f"{incarnation:x}", self._here)
+        self._in_process = InProcessTask(task, planner, store, self._service.protocol.sessions.was_reset)
+        in_process.add(f"{incarnation:x}", self._in_process)
         self._started = False
         self._stopped = threading.Event()
         self._stopping = threading.Lock()

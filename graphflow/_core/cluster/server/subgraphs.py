@@ -7,7 +7,6 @@ from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
-from graphflow._core.cluster.parts import read_parts
 from graphflow._core.cluster.protocol.membership import Member, SeparateTask
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import PartnerSeparated, PlanRegistered
@@ -16,6 +15,7 @@ from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import TaskStageRunner
 from graphflow._core.cluster.server.deduplicator import Changes
 from graphflow._core.cluster.server.links import Links
+from graphflow._core.cluster.server.read_subgraphs import read_subgraphs
 from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
@@ -89,7 +89,7 @@ class Subgraphs:
             )
 
         others = self._links.members
-        parts = read_parts(message, self._links.task, others, runner)
+        parts = read_subgraphs(message, self._links.task, others, runner)
         if found:
             self._take_members(owner, found)
         partners = others.keys() & set(message.details.get("partners") or ())

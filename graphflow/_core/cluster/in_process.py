@@ -1,7 +1,8 @@
-"""Plans of a session whose server is in the same process, where they hold collectives: run by the thread that asks.
+"""Sessions whose server is in their own process: the thread that calls Session.run runs plans with collectives itself.
 
-A worker that trains together with others by allreduce has its server beside it. What its steps wait for are the other
-workers, so each hand-over to a thread of the server's and back would make all of them slower.
+A worker that trains together with others by allreduce has its server in its process. Its steps wait for the other
+workers. If the calling thread gave each step to a thread of the server, and waited for the answer, every worker would
+be slower.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from graphflow._core.runtime.planner import ExecutionOptions, Planner
 
 
 @dataclass(eq=False)
-class TaskHere:
-    """A task of this process. ended: whether a session, by its name, was ended by Session.reset()."""
+class InProcessTask:
+    """A task whose server is in this process. ended: says whether Session.reset() has ended the session of a name."""
 
     task: str
     planner: Planner
@@ -36,24 +37,24 @@ class TaskHere:
     ended: Callable[[str], bool]
 
 
-_TASKS: Final[weakref.WeakValueDictionary[tuple[int, str], TaskHere]] = weakref.WeakValueDictionary()
-"""The tasks of this process, by its number and their incarnations; as long as their servers are there."""
+_TASKS: Final[weakref.WeakValueDictionary[tuple[int, str], InProcessTask]] = weakref.WeakValueDictionary()
+"""The tasks of this process, by the number of the process and their incarnations, as long as their servers exist."""
 
 
-def add(incarnation: str, task: TaskHere) -> None:
-    """A task begins to serve."""
+def add(incarnation: str, task: InProcessTask) -> None:
+    """Makes a task known to the sessions of this process."""
     _TASKS[os.getpid(), incarnation] = task
 
 
-def find(incarnation: str) -> TaskHere | None:
-    """The task of that incarnation, where it is in this process."""
+def find(incarnation: str) -> InProcessTask | None:
+    """The task of that incarnation; None if it is not in this process."""
     return _TASKS.get((os.getpid(), incarnation))
 
 
-class RunsHere:
-    """The runs of one session that go on in this process. Thread-safe."""
+class InProcessRuns:
+    """The runs of one session that its own process computes. Thread-safe."""
 
-    def __init__(self, task: TaskHere, session: str) -> None:
+    def __init__(self, task: InProcessTask, session: str) -> None:
         self.task = task
         self.session = session
         self.closed = False
@@ -63,14 +64,14 @@ class RunsHere:
         self._members: set[tuple[int, str]] = set()
 
     def takes(self, plan: Plan, devices: Sequence[str]) -> bool:
-        """Whether a plan on these devices is to run here."""
+        """Whether this process is to run a plan on these devices: all are its own, and the plan has collectives."""
         return all(task_of(d) == self.task.task for d in devices) and any(i.type in SPLIT for i in walk(plan))
 
-    def executable(self, plan: Plan, options: ExecutionOptions) -> ExecutableHere:
+    def executable(self, plan: Plan, options: ExecutionOptions) -> InProcessExecutable:
         """What runs a plan."""
         found = self.task.planner.executable(plan, self.task.store, options)
         self._members |= members(plan)
-        return ExecutableHere(self, found)
+        return InProcessExecutable(self, found)
 
     def close(self, given_up: bool) -> None:
         """Ends what runs, and has the session's members leave their groups."""
@@ -82,13 +83,13 @@ class RunsHere:
             collectives.quit(self._members, given_up)
 
 
-class ExecutableHere(Executable):
+class InProcessExecutable(Executable):
     """A plan that runs on the state of a task of this process. Thread-safe."""
 
     uses_variables = False
     """None of the session's own store: a run counts as active in the task's."""
 
-    def __init__(self, runs: RunsHere, executable: Executable) -> None:
+    def __init__(self, runs: InProcessRuns, executable: Executable) -> None:
         self._runs = runs
         self._executable = executable
 

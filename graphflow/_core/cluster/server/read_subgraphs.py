@@ -1,4 +1,4 @@
-"""What a task registers of a plan, read from a message. It alone opens Python functions."""
+"""Reads the subgraphs of a plan that a task is to run from a message. Nothing else on a task opens Python functions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from graphflow._core.transport.frames.message import Message
 from graphflow.config import TIERS
 
 
-def read_parts(
+def read_subgraphs(
     message: Message, task: str, peers: Collection[str], runner: Callable[[Any, ExecutionOptions, bool], Any]
 ) -> Parts:
-    """The parts that a REGISTER message of somebody who is authenticated brings to a task.
+    """The subgraphs that a REGISTER message brings, one a device; its sender has said hello with the secret.
 
-    peers: the other tasks of the cluster. runner: makes what runs a stage from its plan, how it is run, and
-    whether it may wait. Raises whatever a message that is none leads to.
+    peers: the other tasks of the cluster. runner: makes what runs a stage, from the stage's plan, how it is run, and
+    whether it may wait. A message that is garbled raises whatever reading it leads to.
     """
     import cloudpickle
 
