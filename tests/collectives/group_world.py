@@ -102,6 +102,8 @@ def described(what: Any) -> tuple[Any, ...]:
     if isinstance(what, TellLeft):
         error = None if what.error is None else what.error.message
         return type(what), what.member, what.number, error, dict(what.completed)
+    if isinstance(what, GiveHandle):
+        return type(what), what.handle
     return type(what), what
 
 

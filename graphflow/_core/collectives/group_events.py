@@ -152,7 +152,7 @@ class TellLeft:
     completed: Mapping[int, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class SendContribution:
     """Give the other tasks of the communicator what a member of this task brought."""
 
@@ -162,14 +162,14 @@ class SendContribution:
     contribution: Contribution
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(eq=False, slots=True)
 class GiveHandle:
     """The operation has begun: the member asks for its result with this handle."""
 
     handle: Handle
 
 
-@dataclass(frozen=True, eq=False, slots=True)
+@dataclass(eq=False, slots=True)
 class ShowRound:
     """The group is formed: this is the round that the member asks for, which may have an error."""
 
