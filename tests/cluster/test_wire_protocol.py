@@ -70,11 +70,11 @@ def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
 
 
 def test_every_field_that_is_read_of_a_message_is_on_the_page() -> None:
-    package = Path(message.__file__).parents[1]
+    package = Path(message.__file__).parents[2]
     read = re.compile(
         r"""details(?:\.get\(|\[)"(\w+)"|(?:name|text)_of\(details, "(\w+)"\)|address\["(\w+)"\]"""
     )
-    files = [*package.glob("cluster/**/*.py"), *package.glob("transport/*.py")]
+    files = [*package.glob("cluster/**/*.py"), *package.glob("transport/**/*.py")]
     found = {
         name
         for file in files
