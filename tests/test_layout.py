@@ -25,8 +25,8 @@ PACKAGE: Final = "graphflow"
 INSIDE_FUNCTIONS: Final[Mapping[str, int]] = {
     "graphflow._core.graph.defaults": 1,  # The first default graph is made by the class that asks for the default.
     "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without;
-    "graphflow._core.cluster.client.control": 4,  # and so does who names a cluster, before a task of it is asked
-    "graphflow._core.cluster.server.server": 3,  # or started.
+    "graphflow._core.cluster.client.control": 1,  # and so does who names a cluster, before a task of it is asked
+    "graphflow._core.cluster.server.server": 1,  # or started.
     "graphflow._core.codegen.shared": 2,  # The compiler starts when a plan is hot, and many a program has none that is:
     "graphflow._core.runtime.compiled.tier": 3,  # with it comes what drafts plans, lays them out and describes them;
     "graphflow._core.runtime.staged": 1,  # a session on several devices asks BLAS for one thread.

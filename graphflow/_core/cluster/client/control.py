@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.errors as errors
+from graphflow._core.cluster.failures import from_details
+from graphflow._core.transport import keys
 from graphflow._core.transport.addresses import split
+from graphflow._core.transport.frames.message import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,7 +48,6 @@ def no_answer(address: str, what: str, seconds: float, trouble: str) -> str:
 @contextmanager
 def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connection]:
     """A connection to one task that does not count as a session of its."""
-    from graphflow._core.transport import keys
     from graphflow._core.transport.client import (  # ZeroMQ is imported where there is a cluster.
         Connection,
         Overdue,
@@ -58,8 +61,6 @@ def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connecti
     except Overdue as error:
         raise errors.UnavailableError(None, None, no_answer(address, "", seconds, error.trouble)) from error
     except Refused as refused:
-        from graphflow._core.cluster.failures import from_details
-
         raise from_details(refused.details, None) from None
     finally:
         connection.close()
@@ -68,10 +69,6 @@ def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connecti
 def _ask_all(
     target: Any, kind: str, seconds: float, details: Mapping[str, Any], cluster_keys: str
 ) -> list[dict[str, Any]]:
-    import time
-
-    from graphflow._core.transport.frames.message import Kind
-
     with _asking(target, seconds, cluster_keys) as connection:
         answer = connection.ask(
             Kind[kind],

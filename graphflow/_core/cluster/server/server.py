@@ -19,7 +19,9 @@ from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
+from graphflow._core.transport import keys
 from graphflow._core.transport.addresses import split
+from graphflow._core.transport.routes import own_endpoint
 from graphflow.config import ConfigProto
 
 
@@ -80,8 +82,6 @@ class Server:
         from graphflow._core.cluster.server.service import (
             Service,  # ZeroMQ is imported where there is a cluster.
         )
-        from graphflow._core.transport import keys
-        from graphflow._core.transport.routes import own_endpoint
 
         if protocol not in (None, "zmq", "grpc"):
             raise ValueError(f"protocol must be 'zmq', got {protocol!r}.")
