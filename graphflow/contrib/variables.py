@@ -204,7 +204,7 @@ def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: 
 
 def assign_from_checkpoint_fn(
     model_path: str, var_list: Any, ignore_missing_vars: bool = False, reshape_variables: bool = False
-) -> Callable[[Any], None] | None:
+) -> Callable[[Any], None] | Any:
     """A function of a session that restores variables (tf.contrib.framework.assign_from_checkpoint_fn).
 
     None, with a warning, if ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape

@@ -189,7 +189,7 @@ def _default_context() -> TowerContext:
     return _default[0]
 
 
-def get_tower_context() -> TowerContext | None:
+def get_tower_context() -> TowerContext | Any:
     """The tower that is being built; None across towers (tf.contrib.distribute.get_tower_context).
 
     Under no strategy that is the only tower of the default strategy.
@@ -198,7 +198,7 @@ def get_tower_context() -> TowerContext | None:
     return _default_context() if context is None else context.tower
 
 
-def get_cross_tower_context() -> Strategy | None:
+def get_cross_tower_context() -> Strategy | Any:
     """The strategy, outside of its towers; None inside one (tf.contrib.distribute.get_cross_tower_context)."""
     context = current()
     return None if context is None or context.tower is not None else context.strategy

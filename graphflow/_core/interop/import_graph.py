@@ -51,7 +51,7 @@ def import_graph_def(
     name: str | None = None,
     op_dict: Any = None,
     producer_op_list: Any = None,
-) -> list[Any] | None:
+) -> list[Any] | Any:
     """Adds the operations of a GraphDef to the default graph (tf.import_graph_def).
 
     input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control inputs).

@@ -252,7 +252,7 @@ class Saver:
         write_state: bool = True,
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
-    ) -> str | None:
+    ) -> str | Any:
         """Writes a checkpoint and returns its prefix: save_path, with "-STEP" if a step is given.
 
         global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file

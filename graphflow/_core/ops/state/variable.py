@@ -7,8 +7,8 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Literal, NoReturn, overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Literal, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
@@ -423,7 +423,7 @@ class Variable(Operators, metaclass=Creatable):
         """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given."""
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Iterator[Any]:
         raise TypeError(f"The Variable {self.name!r} is not iterable.")
 
     def __repr__(self) -> str:
