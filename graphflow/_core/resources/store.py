@@ -12,7 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -37,6 +37,28 @@ def _pause(run: Run | None) -> float:
     """The seconds after which a waiting thread looks again."""
     left = None if run is None else run.remaining()
     return WAIT_LOOK_SECONDS if left is None else min(left, WAIT_LOOK_SECONDS)
+
+
+class _Waiter(NamedTuple):
+    """A thread that waits: until `condition` is notified, for what `awaited` says, since `since` (time.monotonic())."""
+
+    condition: threading.Condition
+    awaited: Callable[[], str]
+    run: Run | None
+    since: float
+
+    def told(self) -> str:
+        """What it waits for, as another thread may ask."""
+        with self.condition:
+            return self.awaited()
+
+
+class Wait(NamedTuple):
+    """What a thread waits for in a store, and since when, by time.monotonic()."""
+
+    thread: int
+    since: float
+    text: str
 
 
 class Saveable(Protocol):
@@ -77,7 +99,7 @@ class ResourceStore:
         self._restored: dict[str, Mapping[str, np.ndarray[Any, Any]]] = {}
         self._active = 0
         self._in_place = 0
-        self._waiters: dict[int, tuple[threading.Condition, Callable[[], str]]] = {}
+        self._waiters: dict[int, _Waiter] = {}
         self._closed = False
         self.absent = AbsentTasks()
         """The other tasks of the cluster that are absent, if the store is a task's."""
@@ -115,7 +137,7 @@ class ResourceStore:
     def wake(self) -> None:
         """Has every waiting thread check again whether its run was cancelled or the store closed."""
         with self._lock:
-            conditions = {condition for condition, _ in self._waiters.values()}
+            conditions = {waiter.condition for waiter in self._waiters.values()}
         for condition in conditions:
             with condition:
                 condition.notify_all()
@@ -123,13 +145,19 @@ class ResourceStore:
     def awaited(self, thread: int) -> str:
         """What a thread waits for; "" if it does not wait."""
         waiter = self._waiters.get(thread)
-        return "" if waiter is None else waiter[1]()
+        return "" if waiter is None else waiter.awaited()
 
     def waiting(self) -> list[str]:
         """What the waiting threads wait for, a text for each of them."""
         with self._lock:
             waiters = list(self._waiters.values())
-        return [awaited() for _, awaited in waiters]
+        return [waiter.awaited() for waiter in waiters]
+
+    def waits_of(self, run: Run) -> list[Wait]:
+        """What the threads of a run wait for here."""
+        with self._lock:
+            waiters = list(self._waiters.items())
+        return [Wait(thread, w.since, w.told()) for thread, w in waiters if w.run is run]
 
     def wait(
         self,
@@ -153,11 +181,11 @@ class ResourceStore:
         if result is not None:
             return result
         paused = run is not None and run.pausable
-        thread = threading.get_ident()
+        thread, since = threading.get_ident(), time.monotonic()
         with self._lock:
-            self._waiters[thread] = condition, awaited
+            self._waiters[thread] = _Waiter(condition, awaited, run, since)
             self._active -= paused
-        stall_check_due = time.monotonic() + STALL_CHECK_SECONDS
+        stall_check_due = since + STALL_CHECK_SECONDS
         try:
             with condition:
                 while True:

@@ -295,6 +295,16 @@ class Progress:
         """The fetched values, after the last stage."""
         return [self._values[slot] for slot in self._fetches]
 
+    def awaited_values(self) -> list[str]:
+        """The values that have to come before the next stages can begin, by their names where they are made."""
+        return [
+            name.partition("->")[0]
+            for turn in self._next
+            if turn is not None
+            for edge, name in turn.stage.receives.items()
+            if self._values[self._edges[edge]] is _ABSENT
+        ]
+
     def awaited(self) -> list[int]:
         """The edges along which something has to come before the next stages can begin."""
         return [

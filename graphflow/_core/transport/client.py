@@ -51,13 +51,15 @@ class Refused(Exception):
 class Overdue(errors.DeadlineExceededError):
     """The deadline of a request has passed.
 
-    awaited: the tasks that the server said it was waiting for. trouble: why there is no connection to the server, as
+    awaited: the tasks that the server said it was waiting for. waits: what each of those that said so was waiting for.
+    trouble: why there is no connection to the server, as
     far as that is known.
     """
 
     def __init__(self, text: str, trouble: str = "") -> None:
         super().__init__(None, None, f"{text} {trouble}".strip())
         self.awaited: list[str] = []
+        self.waits: dict[str, list[str]] = {}
         self.trouble = trouble
 
 
@@ -245,7 +247,7 @@ class Connection:
         except BaseException as error:
             if not channel.closed:
                 with suppress(Gone, Closed):
-                    channel.send(Message(Kind.ABORT, request).frames())
+                    channel.send(Message(Kind.ABORT, request, int(isinstance(error, Overdue))).frames())
                     if isinstance(error, Overdue):
                         self._ask_why(channel, request, error)
             raise
@@ -260,12 +262,19 @@ class Connection:
     def _ask_why(self, channel: Channel, request: int, error: Overdue) -> None:
         """Asks the server what an overdue request was waiting for, and notes the answer if it comes at once."""
         deadline = time.monotonic() + WHY_SECONDS
+        asked: set[str] | None = None
         with suppress(errors.OpError):
-            while True:
+            while asked is None or asked:
                 answer = self._wait(channel, deadline)
-                if answer.a == request:
-                    error.awaited = [str(task) for task in answer.details.get("awaited", ())]
-                    return
+                if answer.a != request:
+                    continue
+                details = answer.details
+                if asked is None:
+                    error.awaited = [str(task) for task in details.get("awaited", ())]
+                    asked = {str(task) for task in details.get("asked", ())}
+                asked.discard(str(details.get("task", "")))
+                if details.get("waits"):
+                    error.waits[str(details["task"])] = [str(text) for text in details["waits"]]
 
     def _wait(self, channel: Channel, deadline: float | None) -> Message:
         while True:

@@ -143,7 +143,8 @@ class RemoteExecutable(Executable):
         except Refused as refused:
             raise self._planner.error(refused)  # noqa: B904
         except Overdue as overdue:
-            raise self._late(overdue.awaited or [self._planner.connection.address]) from None
+            awaited = overdue.awaited or [self._planner.connection.address]
+            raise self._late(awaited, overdue.waits) from None
         finally:
             if self._planner.events.waits:
                 self._planner.events.over()
@@ -161,8 +162,11 @@ class RemoteExecutable(Executable):
         self._planner.connection.tell(Kind.RELEASE, self._number)
         self._number = 0
 
-    def _late(self, awaited: Sequence[str]) -> errors.OpError:
-        """The error of a run whose deadline has passed: the tasks it waited for, and what is computed there."""
+    def _late(self, awaited: Sequence[str], waits: Mapping[str, Sequence[str]]) -> errors.OpError:
+        """The error of a run whose deadline has passed: the tasks it waited for, and what is computed there.
+
+        waits: what those that have said so wait for themselves.
+        """
         cut = self._planner.partition(self._plan)
         found = {d: s for d, s in segments(cut).items() if task_of(d) in awaited}
         by_stage = [
@@ -174,7 +178,8 @@ class RemoteExecutable(Executable):
         return errors.DeadlineExceededError(
             None, None,
             f"The run did not end within the time given: it waits for {', '.join(awaited)}"
-            + (f", which computes or waits for: {shown}." if shown else "."),
+            + (f", which computes or waits for: {shown}." if shown else ".")
+            + "".join(f" {task} waits for {'; '.join(texts)}." for task, texts in waits.items()),
         )  # fmt: skip
 
     def _register(self, run: RunContext) -> None:

@@ -46,6 +46,7 @@ from graphflow._core.cluster.server.registrar import Registrar
 from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.cluster.server.steps import Pool, Steps
 from graphflow._core.cluster.server.subgraphs import Make, Subgraphs
+from graphflow._core.cluster.server.waits import Waits
 from graphflow._core.cluster.status import Status
 from graphflow._core.common.machine import Event, StepEvent, Tick
 from graphflow._core.common.timeouts import DEAF_SECONDS
@@ -113,6 +114,7 @@ class Service:
         self._pool = pool or ThreadPool()
         self.reports = StepReports(self.links, self.protocol.master, self.protocol.worker)
         self.steps = Steps(self.links, self.sharing, store, self._pool, self.protocol, self.reports, clock)
+        self.waits = Waits(self.links, self.protocol.master, self.protocol.worker, self.steps, store)
         self.subgraphs = Subgraphs(self.links, self.protocol, self.reports, self.groups, store, make, clock)
         self.registrar = Registrar(self.links, self.protocol, self.steps, self.subgraphs, self.tell, clock)
         self.handshake = Handshake(
@@ -189,7 +191,7 @@ class Service:
                 if message.a in self.protocol.master.of_session(self.protocol.sessions.sockets[client]):
                     self.registrar.release(message.a)
             case Kind.ABORT:
-                self._cancel(client, message.a)
+                self._cancel(client, message.a, why=bool(message.b))
             case Kind.TOOK:
                 self._direct(RunSettled(self._clock(), client, message.a, False))
             case Kind.STATUS | Kind.RESET | Kind.STOP:
@@ -206,9 +208,12 @@ class Service:
         """Tells the master of an event of a step, and does what it says."""
         self.steps.direct(self.protocol.handle_step(event))
 
-    def _cancel(self, client: bytes, request: int) -> None:
+    def _cancel(self, client: bytes, request: int, why: bool) -> None:
+        """A client ends a run; `why`: its deadline has passed, and it asks what the run waited for."""
         cancelled = errors.CancelledError(None, None, "The client cancelled the run.")
         details = as_details(cancelled) | {"awaited": self.protocol.master.awaited(client, request)}
+        if why:
+            details |= self.waits.ask(client, request)
         self.tell(RegistrantGone(self._clock(), client, request, details))
         self._direct(RunCancelled(self._clock(), client, request, details))
 
@@ -275,6 +280,11 @@ class Service:
                 if "session" in message.details:
                     given_up = message.details.get("given_up") is True
                     self.subgraphs.forget_session(message.a, str(message.details["session"]), given_up)
+            case Kind.STATUS if message.details.get("waits"):
+                self._check_master(peer, message)
+                self.waits.asked(peer, message)
+            case Kind.STATUS_IS if "waits" in message.details and "task" not in message.details:
+                self.waits.answered(peer, message)
             case Kind.STATUS | Kind.RESET | Kind.STOP | Kind.STATUS_IS:
                 self.admin.received(peer.task, message)
             case _:

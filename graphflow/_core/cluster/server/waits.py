@@ -1,0 +1,88 @@
+"""What steps wait for on one task: said if a client asks why its run is late.
+
+A client whose deadline has passed ends its run, and asks for the reason. Its master asks the tasks that have not done
+their parts, before it tells them to drop these, and passes each answer on as it comes: a task that hangs keeps nobody
+from hearing of the others. Nothing is noted while steps go on: the store knows what waits in it.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from graphflow._core.cluster.protocol.master_steps import MasterSteps
+from graphflow._core.cluster.protocol.membership import Member
+from graphflow._core.cluster.protocol.task_steps import StepKey, TaskSteps
+from graphflow._core.cluster.server.links import Links
+from graphflow._core.cluster.server.steps import Steps
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.transport.frames.message import Kind, Message
+
+_MOST_ASKED: Final = 256
+"""Steps whose answers are passed on; those of older ones are dropped."""
+_MOST_TEXTS: Final = 8
+"""Texts that a task says of one step."""
+
+
+class Waits:
+    """The waits of one task's steps. All methods are for the thread of the sockets."""
+
+    def __init__(
+        self, links: Links, master: MasterSteps, worker: TaskSteps, steps: Steps, store: ResourceStore
+    ) -> None:
+        self._links = links
+        self._master = master
+        self._worker = worker
+        self._steps = steps
+        self._store = store
+        self._asked: dict[int, tuple[bytes, int, set[str]]] = {}
+        """By step, the client, its request, and the tasks that were asked and have not answered."""
+
+    def texts(self, key: StepKey) -> list[str]:
+        """What a step waits for on this task: in the store, or for values of other tasks; [] if it computes."""
+        context = self._steps.contexts.get(key)
+        waits = [] if context is None else [w.text for w in self._store.waits_of(context)]
+        progress: Any = self._worker.steps.get(key)
+        if not waits and progress is not None:
+            waits = [f"the value {name!r}, which another task makes" for name in progress.awaited_values()]
+        return waits[:_MOST_TEXTS]
+
+    def ask(self, client: bytes, request: int) -> dict[str, Any]:
+        """Asks the tasks that a late run waits for; the details of the answer to its client.
+
+        `waits`: what is waited for here, if this task is one of them. `asked`: the others, whose answers follow.
+        """
+        found: list[str] = []
+        asked: set[str] = set()
+        for step, running in self._master.steps.items():
+            if (running.client, running.request) == (client, request):
+                others = {t for t in running.pending if t != self._links.task and self._links.is_there(t)}
+                if others:
+                    self._asked[step] = client, request, others
+                for task in others:
+                    why = Message(Kind.STATUS, self._links.incarnation, step, details={"waits": True})
+                    self._links.to_peer(task, why)
+                asked |= others
+                found += self.texts((self._links.incarnation, step))
+        while len(self._asked) > _MOST_ASKED:
+            del self._asked[next(iter(self._asked))]
+        return {"waits": found, "asked": sorted(asked), "task": self._links.task}
+
+    def asked(self, peer: Member, message: Message) -> None:
+        """A master asks what a step of its waits for here."""
+        texts = self.texts((message.a, message.b))
+        self._links.to_peer(
+            peer.task, Message(Kind.STATUS_IS, message.a, message.b, details={"waits": texts})
+        )
+
+    def answered(self, peer: Member, message: Message) -> None:
+        """A task has said what a step of this master waits for: its client is told."""
+        client, request, awaited = self._asked.get(message.b, (b"", 0, set()))
+        if message.a != self._links.incarnation or peer.task not in awaited:
+            return
+        awaited.remove(peer.task)
+        if not awaited:
+            del self._asked[message.b]
+        texts = [str(text) for text in message.details["waits"]][:_MOST_TEXTS]
+        self._links.reply(
+            client, Message(Kind.STATUS_IS, request, details={"task": peer.task, "waits": texts})
+        )

@@ -1,0 +1,96 @@
+"""Protects what is said of a step that waits on a cluster: in the error of a deadline, in the status, in the log."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from typing import Any
+
+import pytest
+
+import graphflow as gf
+from tests.cluster.serving import spec_of
+
+PS = "/job:ps/replica:0/task:0"
+WORKER = "/job:worker/replica:0/task:0"
+EMPTY = "an element of FIFOQueue 'work', which holds 0 of at most 10 elements"
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    with ExitStack() as found, gf.Graph().as_default():
+        yield found
+
+
+@pytest.fixture
+def servers(stack: ExitStack) -> dict[str, gf.train.Server]:
+    """A ps and a worker."""
+    cluster = spec_of(stack, ps=1, worker=1)
+    found = {job: gf.train.Server(cluster, job, 0) for job in cluster}
+    for server in found.values():
+        stack.callback(server.stop)
+    return found
+
+
+def _queue() -> Any:
+    with gf.device("/job:ps/task:0"):
+        return gf.FIFOQueue(10, gf.float32, [[]], name="work")
+
+
+def _late(session: gf.Session, fetch: Any) -> str:
+    with pytest.raises(gf.errors.DeadlineExceededError) as caught:
+        session.run(fetch, options=gf.RunOptions(timeout_in_ms=500))
+    return caught.value.message
+
+
+@pytest.mark.parametrize("master", ["ps", "worker"])
+def test_a_deadline_says_what_the_task_waits_for(servers: dict[str, gf.train.Server], master: str) -> None:
+    taken = _queue().dequeue(name="take")
+    with gf.device("/job:worker/task:0"):
+        further = gf.negative(taken, name="further")
+    with gf.Session(servers[master].target) as session:
+        assert f"{PS} waits for {EMPTY}." in _late(session, taken)
+        told = _late(session, further)
+        assert f"{PS} waits for {EMPTY}." in told and "take" in told
+        assert f"{WORKER} waits for the value 'take:0', which another task makes." in told
+
+
+def test_a_deadline_says_it_of_any_resource(servers: dict[str, gf.train.Server]) -> None:
+    with gf.device("/job:ps/task:0"):
+        names = gf.FIFOQueue(3, gf.string, [[]], name="names")
+        full = gf.FIFOQueue(1, gf.float32, [[]], name="full")
+        put = full.enqueue(1.0, name="put")
+        line = gf.TextLineReader().read(names, name="line")
+    with gf.Session(servers["worker"].target) as session:
+        session.run(put)
+        assert f"{PS} waits for room in FIFOQueue 'full', which holds 1 of at most 1" in _late(session, put)
+        assert f"{PS} waits for an element of FIFOQueue 'names'" in _late(session, line)
+        assert session.run(full.size()) == 1
+
+
+def test_a_deadline_says_it_of_collectives_and_rounds(servers: dict[str, gf.train.Server]) -> None:
+    with gf.device("/job:ps/task:0"):
+        total = gf.distribute.all_reduce(gf.constant(1.0), 2, 5, 1, name="total")
+        value = gf.Variable(1.0, use_resource=True)
+        step = gf.train.get_or_create_global_step()
+        sync = gf.train.SyncReplicasOptimizer(gf.train.GradientDescentOptimizer(0.1), 2)
+        train = sync.minimize(value * value, global_step=step)
+    with gf.Session(servers["worker"].target) as session:
+        assert f"{PS} waits for the other members: " in _late(session, total)
+        session.run(gf.global_variables_initializer())
+        session.run(sync.local_step_init_op)
+        assert "1 of 2 gradients have arrived (" in _late(session, train).partition(f" {PS} waits for ")[2]
+
+
+def test_a_deadline_says_it_although_another_task_of_the_step_hangs(
+    stack: ExitStack, servers: dict[str, gf.train.Server]
+) -> None:
+    taken = _queue().dequeue(name="take")
+    with gf.device("/job:worker/task:0"):
+        slow = gf.py_func(lambda x: time.sleep(3) or x, [gf.constant(1.0)], gf.float32, stateful=True)
+    with gf.Session(servers["ps"].target) as session:
+        begun = time.monotonic()
+        told = _late(session, [taken, slow])
+        assert f"{PS} waits for {EMPTY}." in told and f"it waits for {PS}, {WORKER}" in told
+        assert time.monotonic() - begun < 2.5
