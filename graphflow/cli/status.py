@@ -96,6 +96,7 @@ def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
     balance = _balance(tasks)
     if balance:
         parts.append("\n".join(balance))
+    parts += _under_way(tasks)
     parts += [_strangers(task) for task in tasks if task.get("strangers", {}).get("refused")]
     parts += [_holds(task) for task in tasks if task.get("variables") or _others(task)]
     return "\n\n".join(parts)
@@ -125,6 +126,31 @@ def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
         for s in task.get("sessions", ())
     ]
     return [table([("session", "master", "threads", "heard of"), *rows], right=(2, 3))] if rows else []
+
+
+def _under_way(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
+    """For each step that has lasted for long whose it is, since when, and what it waits for on each task."""
+    parts = []
+    states = {task["task"]: task["state"] for task in tasks}
+    waits = {
+        (task["task"], wait["master"], wait["step"]): wait["for"]
+        for task in tasks
+        for wait in task.get("waiting", ())
+    }
+    for task in tasks:
+        for step in task.get("under_way", ()):
+            head = (
+                f"a step of session {step['session']}, whose master is {_short(task['task'])}, has lasted for"
+            )
+            lines = [f"{head} {_duration(step['seconds'])}"]
+            for other in step["awaited"]:
+                found = waits.get((other, task["incarnation"], step["step"]), ())
+                lines += [f"  {_short(other)} waits for {printable(text)}" for text in found]
+                if not found:
+                    answers = states.get(other) == "serving"
+                    lines.append(f"  {_short(other)} {'computes' if answers else 'does not answer'}")
+            parts.append("\n".join(lines))
+    return parts
 
 
 def _strangers(task: Mapping[str, Any]) -> str:

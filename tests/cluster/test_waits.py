@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import pytest
 
 import graphflow as gf
+from graphflow._core.common.timeouts import STEP_SHOWN_SECONDS
+from graphflow._core.resources import store
+from graphflow.cli.main import main
 from tests.cluster.serving import spec_of
 
 PS = "/job:ps/replica:0/task:0"
@@ -50,9 +54,9 @@ def test_a_deadline_says_what_the_task_waits_for(servers: dict[str, gf.train.Ser
     with gf.device("/job:worker/task:0"):
         further = gf.negative(taken, name="further")
     with gf.Session(servers[master].target) as session:
-        assert f"{PS} waits for {EMPTY}." in _late(session, taken)
+        assert f"{PS} waits for {EMPTY} (QueueDequeueV2 'take'" in _late(session, taken)
         told = _late(session, further)
-        assert f"{PS} waits for {EMPTY}." in told and "take" in told
+        assert f"{PS} waits for {EMPTY} (QueueDequeueV2 'take'" in told and "take" in told
         assert f"{WORKER} waits for the value 'take:0', which another task makes." in told
 
 
@@ -88,9 +92,73 @@ def test_a_deadline_says_it_although_another_task_of_the_step_hangs(
 ) -> None:
     taken = _queue().dequeue(name="take")
     with gf.device("/job:worker/task:0"):
-        slow = gf.py_func(lambda x: time.sleep(3) or x, [gf.constant(1.0)], gf.float32, stateful=True)
+        slow = gf.py_func(lambda: time.sleep(3), [], [], stateful=True)
     with gf.Session(servers["ps"].target) as session:
         begun = time.monotonic()
         told = _late(session, [taken, slow])
-        assert f"{PS} waits for {EMPTY}." in told and f"it waits for {PS}, {WORKER}" in told
+        assert (
+            f"{PS} waits for {EMPTY} (QueueDequeueV2 'take'" in told
+            and f"it waits for {PS}, {WORKER}" in told
+        )
         assert time.monotonic() - begun < 2.5
+
+
+def _waiting(stack: ExitStack, session: gf.Session, fetch: Any) -> None:
+    """Runs it in a thread, which ends with the session."""
+
+    def run() -> None:
+        with suppress(gf.errors.OpError):
+            session.run(fetch)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    stack.callback(thread.join, 30)
+    stack.callback(session.close)
+
+
+def test_the_status_shows_the_steps_that_last_and_what_they_wait_for(
+    stack: ExitStack, servers: dict[str, gf.train.Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert STEP_SHOWN_SECONDS < 5
+    taken = _queue().dequeue(name="take")
+    with gf.device("/job:worker/task:0"):
+        further = gf.negative(taken, name="further")
+    session = gf.Session(servers["worker"].target)
+    _waiting(stack, session, further)
+    target = servers["ps"].target
+    shown, limit = "", time.monotonic() + 20
+    assert main(["status", target]) == 0
+    assert "has lasted for" not in capsys.readouterr().out
+    while "has lasted for" not in shown and time.monotonic() < limit:
+        time.sleep(0.2)
+        assert main(["status", target]) == 0
+        shown = capsys.readouterr().out
+    lines = [line for line in shown.splitlines() if "has lasted" in line or " waits for " in line]
+    assert len(lines) == 3
+    assert (
+        lines[0].startswith("a step of session ") and "whose master is worker 0, has lasted for" in lines[0]
+    )
+    assert lines[1].startswith(f"  ps 0 waits for {EMPTY} (QueueDequeueV2 'take', built at ")
+    assert lines[2] == "  worker 0 waits for the value 'take:0', which another task makes"
+
+
+def test_a_wait_that_lasts_is_logged_on_its_task_now_and_then(
+    stack: ExitStack, servers: dict[str, gf.train.Server], caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr(store, "ROUND_SLOW_SECONDS", 0.6)
+    queue = _queue()
+    _waiting(stack, gf.Session(servers["worker"].target), queue.dequeue(name="take"))
+    local = gf.Session()
+    with gf.device(None):
+        own = gf.FIFOQueue(1, gf.float32, [[]], name="own").dequeue()
+
+    def said() -> list[str]:
+        return [r.getMessage() for r in caplog.records if "Still waiting" in r.getMessage()]
+
+    with pytest.raises(gf.errors.DeadlineExceededError):
+        local.run(own, options=gf.RunOptions(timeout_in_ms=8000))  # A session's program may mean to wait.
+    local.close()
+    found = said()
+    assert 1 <= len(found) <= 3  # After 0.6, 2 and 6 seconds, and later on a busy machine.
+    assert all(text.startswith(f"{PS}: Still waiting for {EMPTY} (QueueDequeueV2 'take'") for text in found)

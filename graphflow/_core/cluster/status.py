@@ -13,6 +13,7 @@ import numpy as np
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.cluster.server.links import Links
+from graphflow._core.cluster.server.waits import Waits
 from graphflow._core.common.timeouts import RATE_SAMPLE_SECONDS, RATE_SECONDS
 from graphflow._core.resources.store import ResourceStore
 
@@ -27,7 +28,9 @@ class Status:
         protocol: TaskProtocol,
         deduplicator: Deduplicator,
         clock: Callable[[], float],
+        waits: Waits,
     ) -> None:
+        self._waits = waits
         self._links = links
         self._store = store
         self._sockets = links.sockets
@@ -90,6 +93,7 @@ class Status:
                 "in_flight": len(self._worker.active),
                 "per_second": round((self._worker.begun - taken) / seconds, 2),
             },
+            **self._waits.facts(now),
             "recovery": {
                 "tasks_lost": self.tasks_lost,
                 "runs_repeated": self._deduplicator.repeated,

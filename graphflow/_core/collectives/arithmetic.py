@@ -383,7 +383,7 @@ class _Second:
         found: tuple[Communicator, Round] = self._run.store.wait(
             self._all.condition, attempt, self._run,
             lambda: f"the other members: {self._awaited(came)}. {_ADVICE}",
-            lambda: _LOG.warning("%s: %s.", self._call.member, self._awaited(came)),
+            lambda: _LOG.warning("%s: %s.", self._call.member, self._awaited(came)), says_itself=True,
         )  # fmt: skip
         return found
 

@@ -238,6 +238,11 @@ RATE_SAMPLE_SECONDS: Final = 1.0
 
 Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
 """
+STEP_SHOWN_SECONDS: Final = 3.0
+"""A step that has lasted for so long is shown by `graphflow status`, with what it waits for.
+
+Guard: tests/cluster/test_waits.py::test_the_status_shows_the_steps_that_last_and_what_they_wait_for
+"""
 MOST_REPLICA_WAIT_MS: Final = 1000 * 86_400 * 365
 """The longest that a round may be asked to wait for workers that are gone: a year.
 

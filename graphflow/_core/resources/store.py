@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.common.timeouts import STALL_CHECK_SECONDS, WAIT_LOOK_SECONDS
+from graphflow._core.common.timeouts import ROUND_SLOW_SECONDS, STALL_CHECK_SECONDS, WAIT_LOOK_SECONDS
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims
@@ -87,6 +87,10 @@ class ResourceStore:
     """The collectives with members in other processes, if the store is a task's."""
     planner: FunctionService | None = None
     """Makes the runners of functions; set by the owner of the store."""
+    say_waits: Callable[[str, float], None] | None = None
+    """Says in the log of a task what the calling thread waits for, and for how many seconds it has.
+
+    None if the store is a session's, whose program may mean to wait."""
     graph: GraphService | None = None
     """Answers questions about the graph, if the store is a session's."""
 
@@ -166,12 +170,15 @@ class ResourceStore:
         run: Run | None,
         awaited: Callable[[], str],
         stall_check: Callable[[], None] | None = None,
+        says_itself: bool = False,
     ) -> Result:
         """Returns what attempt() returns as soon as that is not None.
 
         attempt: called with the condition held: at once, after each notification of the condition, and now and then.
         awaited: returns what is waited for, as a text. run: None for a thread that works for the store and not for a
         run. stall_check: called once, after STALL_CHECK_SECONDS; it raises if it sees that the wait is in vain.
+        says_itself: whether it logs what it waits for. Otherwise the store of a task does, after ROUND_SLOW_SECONDS and
+        three times as late each time: a queue at which tasks are joined keeps runs waiting for hours.
 
         Raises CancelledError if the store is closed or the run cancelled, DeadlineExceededError at the run's deadline.
         While it waits, a run that holds no variable's memory does not count as active.
@@ -186,6 +193,8 @@ class ResourceStore:
             self._waiters[thread] = _Waiter(condition, awaited, run, since)
             self._active -= paused
         stall_check_due = since + STALL_CHECK_SECONDS
+        say = None if says_itself or run is None else self.say_waits
+        say_after = ROUND_SLOW_SECONDS
         try:
             with condition:
                 while True:
@@ -199,6 +208,9 @@ class ResourceStore:
                         stall_check()
                         stall_check = None
                         continue
+                    if say is not None and (waited := time.monotonic() - since) > say_after:
+                        say_after = 3 * waited
+                        say(awaited(), waited)
                     condition.wait(_pause(run))
         finally:
             with self._lock:

@@ -113,6 +113,7 @@ class SyncRounds:
                 run,
                 lambda: self._awaited(ticket.round, run),
                 lambda: _LOG.warning("Still waiting for %s.", self._awaited(ticket.round, run)),
+                says_itself=True,
             )
             failed = False
             return found

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
+
+INSTRUCTIONS: Final = "instructions"
+"""The global of an assembled function that has the instruction of each line, for who meets it in a thread."""
 
 
 @dataclass(frozen=True)
@@ -147,11 +150,13 @@ class _Assembler:
         lines = _forget_early(self._lines, self._scalars)
         source = "\n".join("    " * line.depth + line.text for line in lines)
         filename = f"<graphflow plan {id(self):x}>"
+        instructions = [line.instruction for line in lines]
+        self._globals[INSTRUCTIONS] = instructions
         exec(compile(source, filename, "exec"), self._globals)
         return Assembled(
             self._globals["part"],
             source,
-            [line.instruction for line in lines],
+            instructions,
             tuple(self._cell_objects),
             filename,
             any(name.startswith("k") for name in self._globals),

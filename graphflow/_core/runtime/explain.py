@@ -8,7 +8,7 @@ from typing import Any, NoReturn, TypeVar
 import graphflow.errors as errors
 from graphflow._core.plan.ir import Instruction, Origin
 from graphflow._core.resources.variables import VariableCell
-from graphflow._core.runtime.assemble import Assembled
+from graphflow._core.runtime.assemble import INSTRUCTIONS, Assembled
 
 Kind = TypeVar("Kind", bound=errors.OpError)
 
@@ -18,6 +18,19 @@ def current(part: Assembled, frame: Any) -> str:
     while frame is not None and frame.f_code.co_filename != part.filename:
         frame = frame.f_back
     return _named(None if frame is None else part.lines[frame.f_lineno - 1])
+
+
+def operation_at(frame: Any) -> str:
+    """The operation that a thread is computing, of whatever plan, and the line that built it; "" for none."""
+    while frame is not None:
+        instructions = frame.f_globals.get(INSTRUCTIONS)
+        if instructions is not None and frame.f_code.co_filename.startswith("<graphflow plan "):
+            found: Instruction | None = instructions[frame.f_lineno - 1]
+            if found is not None:
+                built = "" if found.origin is None else f", built at {found.origin.built}"
+                return f"{found.describe()}{built}"
+        frame = frame.f_back
+    return ""
 
 
 def first(part: Assembled) -> str:

@@ -127,7 +127,8 @@ class Service:
             {Question.STATUS: self._tell_status, Question.RESET: self.reset, Question.STOP: self._stopping},
             clock,
         )  # fmt: skip
-        self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock)
+        self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock, self.waits)
+        store.say_waits = self.waits.say
         self._of_steps: Mapping[Kind, Callable[[Member, Message], None]] = {
             Kind.STEP: self._begin_step, Kind.TENSOR: self.steps.values_came, Kind.DONE: self.steps.peer_done,
         }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What steps wait for on one task: said if a client asks why its run is late.
+"""What steps wait for on one task: said in its log, in its status, and if a client asks why its run is late.
 
 A client whose deadline has passed ends its run, and asks for the reason. Its master asks the tasks that have not done
 their parts, before it tells them to drop these, and passes each answer on as it comes: a task that hangs keeps nobody
@@ -7,18 +7,25 @@ from hearing of the others. Nothing is noted while steps go on: the store knows 
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import Any, Final
 
+from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.membership import Member
 from graphflow._core.cluster.protocol.task_steps import StepKey, TaskSteps
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.steps import Steps
+from graphflow._core.common.timeouts import STEP_SHOWN_SECONDS
 from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.explain import operation_at
 from graphflow._core.transport.frames.message import Kind, Message
 
 _MOST_ASKED: Final = 256
 """Steps whose answers are passed on; those of older ones are dropped."""
+_MOST_SHOWN: Final = 64
+"""Steps whose waits the status shows, those that began first."""
 _MOST_TEXTS: Final = 8
 """Texts that a task says of one step."""
 
@@ -40,11 +47,37 @@ class Waits:
     def texts(self, key: StepKey) -> list[str]:
         """What a step waits for on this task: in the store, or for values of other tasks; [] if it computes."""
         context = self._steps.contexts.get(key)
-        waits = [] if context is None else [w.text for w in self._store.waits_of(context)]
+        waits = []
+        if context is not None:
+            now, frames = time.monotonic(), sys._current_frames()
+            for wait in self._store.waits_of(context):
+                waits.append(_told(wait.text, now - wait.since, frames.get(wait.thread)))
         progress: Any = self._worker.steps.get(key)
         if not waits and progress is not None:
             waits = [f"the value {name!r}, which another task makes" for name in progress.awaited_values()]
         return waits[:_MOST_TEXTS]
+
+    def say(self, text: str, seconds: float) -> None:
+        """Logs what the calling thread waits for, which is that of a step."""
+        LOG.warning("%s: Still waiting for %s.", self._links.task, _told(text, seconds, sys._getframe()))
+
+    def facts(self, now: float) -> dict[str, Any]:
+        """For the status of the task, of steps that have lasted for long: its clients', and what they wait for here.
+
+        `under_way`: the steps of this master, with the tasks that have not done their parts. `waiting`: by master and
+        step, of all the parts here that wait; who has asked all tasks knows which of these have lasted for long.
+        """
+        late = [
+            {"step": step, "session": running.executable.session, "seconds": round(now - running.begun, 3),
+             "awaited": sorted(running.pending)}
+            for step, running in self._master.steps.items() if now - running.begun > STEP_SHOWN_SECONDS
+        ]  # fmt: skip
+        waits = []
+        for key in list(self._worker.steps)[:_MOST_SHOWN]:
+            texts = self.texts(key)
+            if texts:
+                waits.append({"master": f"{key[0]:016x}", "step": key[1], "for": texts})
+        return {"under_way": late[:_MOST_SHOWN], "waiting": waits}
 
     def ask(self, client: bytes, request: int) -> dict[str, Any]:
         """Asks the tasks that a late run waits for; the details of the answer to its client.
@@ -86,3 +119,9 @@ class Waits:
         self._links.reply(
             client, Message(Kind.STATUS_IS, request, details={"task": peer.task, "waits": texts})
         )
+
+
+def _told(text: str, seconds: float, frame: Any) -> str:
+    """A wait with the operation that waits, if it is known, and for how long it has."""
+    operation = operation_at(frame)
+    return f"{text} ({f'{operation}, ' if operation else ''}for {seconds:.0f} s)"
