@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+from graphflow._core.cluster.server import waits
 from graphflow._core.common.timeouts import STEP_SHOWN_SECONDS
 from graphflow._core.resources import store
 from graphflow.cli.main import main
+from graphflow.cli.status import shown
 from tests.cluster.serving import spec_of
 
 PS = "/job:ps/replica:0/task:0"
@@ -126,14 +128,14 @@ def test_the_status_shows_the_steps_that_last_and_what_they_wait_for(
     session = gf.Session(servers["worker"].target)
     _waiting(stack, session, further)
     target = servers["ps"].target
-    shown, limit = "", time.monotonic() + 20
+    text, limit = "", time.monotonic() + 20
     assert main(["status", target]) == 0
     assert "has lasted for" not in capsys.readouterr().out
-    while "has lasted for" not in shown and time.monotonic() < limit:
+    while "has lasted for" not in text and time.monotonic() < limit:
         time.sleep(0.2)
         assert main(["status", target]) == 0
-        shown = capsys.readouterr().out
-    lines = [line for line in shown.splitlines() if "has lasted" in line or " waits for " in line]
+        text = capsys.readouterr().out
+    lines = [line for line in text.splitlines() if "has lasted" in line or " waits for " in line]
     assert len(lines) == 3
     assert (
         lines[0].startswith("a step of session ") and "whose master is worker 0, has lasted for" in lines[0]
@@ -146,7 +148,8 @@ def test_a_wait_that_lasts_is_logged_on_its_task_now_and_then(
     stack: ExitStack, servers: dict[str, gf.train.Server], caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr(store, "ROUND_SLOW_SECONDS", 0.6)
+    for module in (store, waits):
+        monkeypatch.setattr(module, "ROUND_SLOW_SECONDS", 0.6)
     queue = _queue()
     _waiting(stack, gf.Session(servers["worker"].target), queue.dequeue(name="take"))
     local = gf.Session()
@@ -162,3 +165,34 @@ def test_a_wait_that_lasts_is_logged_on_its_task_now_and_then(
     found = said()
     assert 1 <= len(found) <= 3  # After 0.6, 2 and 6 seconds, and later on a busy machine.
     assert all(text.startswith(f"{PS}: Still waiting for {EMPTY} (QueueDequeueV2 'take'") for text in found)
+
+
+def test_an_operation_that_waits_long_in_every_step_is_logged_ever_less_often(
+    servers: dict[str, gf.train.Server], caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (store, waits):
+        monkeypatch.setattr(module, "ROUND_SLOW_SECONDS", 0.2)
+    taken = _queue().dequeue(name="take")
+    with gf.Session(servers["worker"].target) as session:
+        for _ in range(8):
+            _late(session, taken)  # Half a second each, and each looks again after that time.
+    said = [r for r in caplog.records if "Still waiting" in r.getMessage()]
+    assert 1 <= len(said) <= 6
+
+
+def test_the_status_says_who_computes_and_who_does_not_answer() -> None:
+    under_way = {"step": 3, "session": "s", "seconds": 31.0, "awaited": [PS, WORKER, f"{WORKER[:-1]}1"]}
+    served = {
+        "state": "serving", "pid": 1, "uptime_seconds": 40.0, "sessions": [], "incarnation": "a", "variables": [],
+        "steps": {"taken_part_in": 3, "per_second": 0.1},
+        "traffic": {"bytes_in": 1, "messages_in": 1, "bytes_out": 1, "messages_out": 1},
+    }  # fmt: skip
+    text = shown([
+        {**served, "task": PS, "address": "a:1", "incarnation": "b", "under_way": [],
+         "waiting": [{"master": "a", "step": 2, "for": ["another"]}]},
+        {**served, "task": WORKER, "address": "a:2", "under_way": [under_way],
+         "waiting": [{"master": "a", "step": 3, "for": ["the turn\x1b"]}]},
+        {"task": f"{WORKER[:-1]}1", "address": "a:3", "state": "unreachable"},
+    ])  # fmt: skip
+    assert "has lasted for 31 s\n  ps 0 computes\n  worker 0 waits for the turn" in text
+    assert "\n  worker 1 does not answer" in text and "\x1b" not in text

@@ -7,7 +7,9 @@ from hearing of the others. Nothing is noted while steps go on: the store knows 
 
 from __future__ import annotations
 
+import math
 import sys
+import threading
 import time
 from typing import Any, Final
 
@@ -17,7 +19,7 @@ from graphflow._core.cluster.protocol.membership import Member
 from graphflow._core.cluster.protocol.task_steps import StepKey, TaskSteps
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.steps import Steps
-from graphflow._core.common.timeouts import STEP_SHOWN_SECONDS
+from graphflow._core.common.timeouts import ROUND_SLOW_SECONDS, STEP_SHOWN_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.explain import operation_at
 from graphflow._core.transport.frames.message import Kind, Message
@@ -26,12 +28,14 @@ _MOST_ASKED: Final = 256
 """Steps whose answers are passed on; those of older ones are dropped."""
 _MOST_SHOWN: Final = 64
 """Steps whose waits the status shows, those that began first."""
+_MOST_SAID: Final = 256
+"""Operations of which it is known when their waits were logged."""
 _MOST_TEXTS: Final = 8
 """Texts that a task says of one step."""
 
 
 class Waits:
-    """The waits of one task's steps. All methods are for the thread of the sockets."""
+    """The waits of one task's steps. All methods but those named so are for the thread of the sockets."""
 
     def __init__(
         self, links: Links, master: MasterSteps, worker: TaskSteps, steps: Steps, store: ResourceStore
@@ -41,6 +45,9 @@ class Waits:
         self._worker = worker
         self._steps = steps
         self._store = store
+        self._saying = threading.Lock()
+        self._said: dict[str, tuple[float, float]] = {}
+        """By operation, when its wait was last logged, and for how many seconds it is not logged again."""
         self._asked: dict[int, tuple[bytes, int, set[str]]] = {}
         """By step, the client, its request, and the tasks that were asked and have not answered."""
 
@@ -58,7 +65,18 @@ class Waits:
         return waits[:_MOST_TEXTS]
 
     def say(self, text: str, seconds: float) -> None:
-        """Logs what the calling thread waits for, which is that of a step."""
+        """Logs what the calling thread waits for, which is that of a step. Unlike the others for any thread.
+
+        An operation that waits for long in every step, as one that fills a queue ahead, is logged ever less often.
+        """
+        operation, now = operation_at(sys._getframe()), time.monotonic()
+        with self._saying:
+            before, pause = self._said.get(operation, (-math.inf, ROUND_SLOW_SECONDS))
+            if now - before < pause:
+                return
+            self._said[operation] = now, 2 * pause
+            while len(self._said) > _MOST_SAID:
+                del self._said[next(iter(self._said))]
         LOG.warning("%s: Still waiting for %s.", self._links.task, _told(text, seconds, sys._getframe()))
 
     def facts(self, now: float) -> dict[str, Any]:
