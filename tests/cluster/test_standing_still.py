@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import signal
 import sys
 import time
@@ -85,9 +86,7 @@ class Training:
             self.run.signal("worker", index, signal.SIGSTOP)
         time.sleep(seconds)
         limit = time.monotonic() + 60
-        while says is not None and not all(
-            any(f"task:{i} (gone for" in line for line in self.waits(says)[len(before) :]) for i in who
-        ):
+        while says is not None and not any(_says(line, who) for line in self.waits(says)[len(before) :]):
             assert time.monotonic() < limit, self.run.text()
             time.sleep(0.05)
         for index in who:
@@ -122,6 +121,15 @@ class Training:
 
     def log(self, index: int) -> str:
         return self.run.log(self.run.latest("worker", index))
+
+
+def _says(line: str, who: Sequence[int]) -> bool:
+    """Whether a worker waits for some of these alone, and takes each to be gone.
+
+    Not for all of them, in any case: who stands still may have given its gradient for the step before.
+    """
+    awaited = re.findall(r"task:(\d+)( \(gone for)?", line.partition("awaited:")[2])
+    return bool(awaited) and all(gone and int(index) in who for index, gone in awaited)
 
 
 @pytest.fixture
