@@ -5,6 +5,7 @@ It is counted by modules and not by the clock. Each program below needs what the
 
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -64,3 +65,30 @@ def test_a_program_loads_what_it_needs(name: str) -> None:
     loaded = set(process.stdout.rpartition("LOADED")[2].split())
     assert "graphflow" in loaded
     assert not loaded.intersection(without)
+
+
+def test_a_program_runs_from_an_archive(tmp_path: Path) -> None:
+    """As zipapp makes one of a program and its packages: what is found in folders is found there, too."""
+    package = Path(__file__).resolve().parent.parent / "graphflow"
+    with zipfile.ZipFile(tmp_path / "program.pyz", "w") as archive:
+        for path in sorted(package.rglob("*")):
+            if "__pycache__" not in path.parts and path.is_file():
+                archive.write(path, path.relative_to(package.parent))
+        archive.writestr(
+            "__main__.py",
+            "import graphflow as gf\n"
+            "v = gf.Variable([1.0, 2.0])\n"
+            "train = gf.train.GradientDescentOptimizer(0.25).minimize(gf.reduce_sum(gf.square(v)))\n"
+            "with gf.Session() as session:\n"
+            "    session.run(gf.global_variables_initializer())\n"
+            "    session.run(train)\n"
+            "    print(gf.__file__, session.run(v).tolist())\n",
+        )
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "program.pyz")],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.stdout == f"{tmp_path}/program.pyz/graphflow/__init__.py [0.5, 1.0]\n", done.stderr

@@ -9,8 +9,10 @@ from __future__ import annotations
 import errno
 import importlib
 import os
-from collections.abc import Iterable
+import pkgutil
+from collections.abc import Iterable, Iterator
 from importlib.machinery import all_suffixes
+from zipimport import zipimporter
 
 
 def import_all(package: str, paths: Iterable[str]) -> None:
@@ -18,22 +20,27 @@ def import_all(package: str, paths: Iterable[str]) -> None:
 
     OSError if a folder cannot be read, ImportError if nothing is there.
     """
-    found: set[str] = set()
-    for path in paths:
-        with os.scandir(path) as entries:
-            for entry in entries:
-                suffix = next((s for s in all_suffixes() if entry.name.endswith(s)), "")
-                if suffix:
-                    found.add(entry.name.removesuffix(suffix))
-                elif entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py")):
-                    found.add(entry.name)
-    found.discard("__init__")
+    found = {name for path in paths for name in _modules(path)} - {"__init__"}
     if not found:
         raise ImportError(f"The package {package} has no modules: it was not installed whole.")
     for name in sorted(found):
         module = importlib.import_module(f"{package}.{name}")
         if hasattr(module, "__path__"):
             import_all(module.__name__, module.__path__)
+
+
+def _modules(path: str) -> Iterator[str]:
+    """The names of the modules in a folder, or in a folder of an archive."""
+    if isinstance(pkgutil.get_importer(path), zipimporter):
+        yield from (module.name for module in pkgutil.iter_modules([path]))
+        return
+    with os.scandir(path) as entries:
+        for entry in entries:
+            suffix = next((s for s in all_suffixes() if entry.name.endswith(s)), "")
+            if suffix:
+                yield entry.name.removesuffix(suffix)
+            elif entry.is_dir() and os.path.exists(os.path.join(entry.path, "__init__.py")):
+                yield entry.name
 
 
 def exhausted(error: BaseException) -> str:
