@@ -36,7 +36,8 @@ def test_rates_are_of_the_last_seconds_and_of_more_than_one_burst() -> None:
     links: Any = SimpleNamespace(sockets=sockets, address="here", incarnation=1, devices=[])
     sessions: Any = SimpleNamespace(sockets={}, sessions={})
     protocol: Any = SimpleNamespace(master=master, worker=worker, sessions=sessions)
-    found = Status(links, store, protocol, Deduplicator(), clock.monotonic)
+    waits: Any = SimpleNamespace(facts=lambda now: {})
+    found = Status(links, store, protocol, Deduplicator(), clock.monotonic, waits)
     rates = []
     for quarter in range(480):
         clock.now += 0.25

@@ -8,6 +8,7 @@ reason if it refuses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any, Final
 
 import zmq
@@ -88,7 +89,7 @@ class PeerLinks:
         if not link.stands:
             link.unsure.append(frames)
         if link.socket is not None and not link.refused:
-            send(link.socket, frames)
+            _give(link.socket, [frames])
 
     def trouble(self, address: str) -> str:
         """Why nobody answers at an address, as far as that is known; "" if it is not."""
@@ -151,8 +152,7 @@ class PeerLinks:
         link.monitor = socket.get_monitor_socket(_EVENTS)
         link.socket = socket
         socket.connect(end)
-        for frames in link.unsure:
-            send(socket, frames)
+        _give(socket, link.unsure)
 
     def _look_at(self, link: _Link) -> None:
         """Handles the events of a connection. Called only now and then, as each call costs time."""
@@ -203,6 +203,18 @@ class PeerLinks:
     def _note_trouble(self, link: _Link) -> None:
         if not link.stands and link.route.trouble:
             self._troubles[link.address] = link.route.trouble
+
+
+def _give(socket: zmq.Socket[bytes], messages: Sequence[Sequence[Buffer]]) -> None:
+    """Sends messages, if the connection is not refused meanwhile.
+
+    ZeroMQ's own thread hears of a refusal, which takes the socket its one connection: from then on there is nobody to
+    send to, though the event that says so has not been read. They are lost as with any connection that ends, or among
+    the link's unsure ones.
+    """
+    with suppress(zmq.Again):
+        for frames in messages:
+            send(socket, frames)
 
 
 def _close(link: _Link, linger_ms: int) -> None:
