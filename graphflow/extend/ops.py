@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu.scalar_text import ScalarTextError, parse
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, parse
 from graphflow._core.compiler.lower import NATIVE_DTYPES
 from graphflow._core.graph.claims import calling_module
 from graphflow._core.graph.dtypes import as_dtype

@@ -19,7 +19,7 @@ from unittest import mock
 import numpy as np
 
 from graphflow._core.codegen.cpu.compiler import Compiler
-from graphflow._core.codegen.cpu.machine import KERNEL_PROTOTYPE
+from graphflow._core.codegen.cpu.programs.machine import KERNEL_PROTOTYPE
 
 _OPENING: Final = "@kernel_function\ndef kernel(args, begin, end):\n"
 _AHEAD: Final = 1 << 32

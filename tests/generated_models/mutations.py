@@ -99,7 +99,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "a mean over several axes divided by the last of them",
-        "graphflow._core.codegen.cpu.codegen",
+        "graphflow._core.codegen.cpu.regions.region_source",
         "                count *= sizes[axis]\n",
         "                count = sizes[axis]\n",
     ),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from graphflow._core.codegen.cpu.codegen import region_source
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
-from graphflow._core.codegen.cpu.scalar_machine_source import interpreter_source
-from graphflow._core.codegen.cpu.scalar_text import ScalarTextError
+from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.regions.region_source import region_source
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse

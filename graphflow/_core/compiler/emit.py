@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from graphflow._core.codegen.cpu import region as regions
-from graphflow._core.codegen.cpu.codegen import region_steps
-from graphflow._core.codegen.cpu.scalar_machine import Register, ScalarProgram
+from graphflow._core.codegen.cpu.programs.scalar_machine import Register, ScalarProgram
+from graphflow._core.codegen.cpu.regions import region as regions
+from graphflow._core.codegen.cpu.regions.region_source import region_steps
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.nodes import Address, Statements
 from graphflow._core.compiler.values import Value

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphflow._core.codegen.cpu.scalar_text import ScalarTextError, integer_divisors, parse
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, integer_divisors, parse
 from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Statements
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, view_of, whole

@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from graphflow._core.codegen.cpu import conv_tiles as tiles
-from graphflow._core.codegen.cpu.kernel_source import VectorUnit, vector_unit
+from graphflow._core.codegen.cpu.kernels import conv_tiles as tiles
+from graphflow._core.codegen.cpu.kernels.kernel_source import VectorUnit, vector_unit
 from graphflow._core.kernels.nn.windows import Axis, Taps
 
 axes = st.builds(

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, Machine, nnkernels
+from graphflow._core.codegen.cpu import Compiler, Machine
+from graphflow._core.codegen.cpu.kernels import nnkernels
 
 
 class Bench:

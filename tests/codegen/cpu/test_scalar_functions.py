@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from graphflow._core.codegen.cpu import Region, RegionInput, RegionOutput, ScalarTextError, Statement
-from graphflow._core.codegen.cpu.scalar_text import parse
+from graphflow._core.codegen.cpu.regions.scalar_text import parse
 
 Runner = Callable[..., list[np.ndarray]]
 

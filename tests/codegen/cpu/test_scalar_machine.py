@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from graphflow._core.codegen.cpu import Compiler, Machine, ScalarTextError
-from graphflow._core.codegen.cpu.scalar_machine import Label, Register, ScalarProgram
-from graphflow._core.codegen.cpu.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.programs.scalar_machine import Label, Register, ScalarProgram
+from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
 
 
 @pytest.fixture(scope="module")

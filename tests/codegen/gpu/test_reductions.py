@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.codegen.cpu.region import Region, RegionInput, RegionOutput
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput
 
 pytestmark = pytest.mark.device
 THREADS = 256

@@ -27,11 +27,17 @@ loops, nothing to compile). Copies, slices, concat, split, fill, range, one_hot 
 with strides or with axis0, axis1 ...
 """
 
-from .cache import KernelCache, default_directory
-from .codegen import ERROR_DIVISION_BY_ZERO, region_source, region_steps
-from .compiler import Compilation, Compiler, KernelCompileError
-from .machine import MACHINE_SOURCES, PROGRAM_STATUS, Machine, Program, Step, ThreadPool
-from .region import (
+from graphflow._core.codegen.cpu.cache import KernelCache, default_directory
+from graphflow._core.codegen.cpu.compiler import Compilation, Compiler, KernelCompileError
+from graphflow._core.codegen.cpu.programs.machine import (
+    MACHINE_SOURCES,
+    PROGRAM_STATUS,
+    Machine,
+    Program,
+    Step,
+    ThreadPool,
+)
+from graphflow._core.codegen.cpu.regions.region import (
     Region,
     RegionInput,
     RegionOutput,
@@ -41,7 +47,12 @@ from .region import (
     contiguous_strides,
     layout,
 )
-from .scalar_text import ScalarTextError
+from graphflow._core.codegen.cpu.regions.region_source import (
+    ERROR_DIVISION_BY_ZERO,
+    region_source,
+    region_steps,
+)
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 
 __all__ = [
     "ERROR_DIVISION_BY_ZERO",

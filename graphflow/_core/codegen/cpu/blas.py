@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
-from .machine import Step
+from graphflow._core.codegen.cpu.programs.machine import Step
 
 # (prefix, suffix, bits of an integer): OpenBLAS of NumPy's wheels, OpenBLAS built with 64-bit integers, any cblas
 _NAMES = (("scipy_", "64_", 64), ("", "64_", 64), ("scipy_", "", 32), ("", "", 32))

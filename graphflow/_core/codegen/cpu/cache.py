@@ -6,10 +6,12 @@ An entry is named by everything that its machine code depends on. Whose files ar
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from graphflow._core.common.signed_files import SignedFolder, place
@@ -46,9 +48,17 @@ def _generator() -> list[bytes]:
     """The texts of this package, also where it lies in an archive: what is generated calls into several of them."""
     folder = Path(__file__).parent
     if folder.is_dir():
-        return [path.read_bytes() for path in sorted(folder.glob("*.py"))]
-    parts = (part for part in files(__package__).iterdir() if part.name.endswith(".py"))
-    return [part.read_bytes() for part in sorted(parts, key=lambda part: part.name)]
+        return [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
+    return [text for _, text in sorted(_in_archive(files(__package__), ""))]
+
+
+def _in_archive(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    for part in folder.iterdir():
+        path = f"{name}/{part.name}"
+        if part.is_dir():
+            yield from _in_archive(part, path)
+        elif part.name.endswith(".py"):
+            yield path, part.read_bytes()
 
 
 def source_key(source: str) -> str:

@@ -28,8 +28,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from . import isolated
-from .cache import CompiledObject, KernelCache, source_key
+from graphflow._core.codegen.cpu import isolated
+from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, source_key
 
 _LOG = logging.getLogger("graphflow")
 _RESTARTS = 3

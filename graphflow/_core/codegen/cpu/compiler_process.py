@@ -34,7 +34,7 @@ class Backend:
 
         for option in _LLVM_OPTIONS:
             llvm.set_option("graphflow", option)
-        from . import intrinsics
+        from graphflow._core.codegen.cpu.llvm import intrinsics
 
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu.region import Region, RegionInput, RegionOutput, axis_name
-from graphflow._core.codegen.cpu.scalar_source import variable
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, axis_name
+from graphflow._core.codegen.cpu.regions.scalar_source import variable
 from graphflow._core.codegen.gpu.scalar_source import translate
 from graphflow._core.codegen.gpu.status import DIVISION, report
 from graphflow._core.codegen.gpu.vectors import WIDTH, lies_well

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
-from graphflow._core.codegen.cpu.region import Region, Statement
+from graphflow._core.codegen.cpu.regions.region import Region, Statement
 from graphflow._core.codegen.gpu.kernels.reductions import reduction_launches
 from graphflow._core.codegen.gpu.kernels.transposed import transposed_launch
 from graphflow._core.codegen.gpu.region_text import (

@@ -9,8 +9,8 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
-from graphflow._core.codegen.cpu.scalar_source import SYMBOLS, Printer, Translation
-from graphflow._core.codegen.cpu.scalar_text import DIVISIONS, FLOATS, Node
+from graphflow._core.codegen.cpu.regions.scalar_source import SYMBOLS, Printer, Translation
+from graphflow._core.codegen.cpu.regions.scalar_text import DIVISIONS, FLOATS, Node
 
 _FUNCTIONS: Final = {"round": "rint"}
 

@@ -25,7 +25,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen.cpu.cache import default_directory
-from graphflow._core.codegen.cpu.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
+from graphflow._core.codegen.cpu.regions.scalar_text import FLOAT_FUNCTIONS, FLOATS, INTEGERS
 from graphflow._core.codegen.gpu import copies, dropped, peers, vectors
 from graphflow._core.codegen.gpu.discovery import simulated
 from graphflow._core.codegen.gpu.division import with_divisions

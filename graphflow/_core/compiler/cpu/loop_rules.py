@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from graphflow._core.codegen.cpu.scalar_machine import Label, Register, ScalarProgram
-from graphflow._core.codegen.cpu.scalar_text import ScalarTextError
+from graphflow._core.codegen.cpu.programs.scalar_machine import Label, Register, ScalarProgram
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 from graphflow._core.compiler.lower import Lowering, Rule, scalar_text
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.values import Value

@@ -8,7 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import PROGRAM_STATUS, nnkernels
+from graphflow._core.codegen.cpu import PROGRAM_STATUS
+from graphflow._core.codegen.cpu.kernels import nnkernels
 from graphflow._core.compiler.cpu.assembly_rules import ASSEMBLY_RULES
 from graphflow._core.compiler.cpu.convolution_rules import CONVOLUTION_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES

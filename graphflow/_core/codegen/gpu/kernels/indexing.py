@@ -11,7 +11,7 @@ import re
 from functools import cache
 from typing import Final
 
-from graphflow._core.codegen.cpu.scalar_source import variable
+from graphflow._core.codegen.cpu.regions.scalar_source import variable
 from graphflow._core.codegen.gpu.scalar_source import translate
 from graphflow._core.codegen.gpu.status import wrong_index
 

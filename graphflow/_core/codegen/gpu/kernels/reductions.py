@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu.region import Region, RegionInput, RegionOutput
-from graphflow._core.codegen.cpu.scalar_text import FLOATS
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput
+from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 from graphflow._core.codegen.gpu.division import with_divisions
 from graphflow._core.codegen.gpu.region_text import (
     Operand,

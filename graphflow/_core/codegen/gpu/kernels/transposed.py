@@ -14,8 +14,8 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu.region import Region
-from graphflow._core.codegen.cpu.scalar_source import variable
+from graphflow._core.codegen.cpu.regions.region import Region
+from graphflow._core.codegen.cpu.regions.scalar_source import variable
 from graphflow._core.codegen.gpu.division import with_divisions
 from graphflow._core.codegen.gpu.region_text import Operand, Writer, operand_arguments
 from graphflow._core.codegen.gpu.toolkit import BLOCK, SIMULATED, Launch, memory_type

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .machine import Step
-from .nnkernels import ERROR_INDEX
+from graphflow._core.codegen.cpu.kernels.nnkernels import ERROR_INDEX
+from graphflow._core.codegen.cpu.programs.machine import Step
 
 ROWS_TOGETHER = 8
 """Rows of a result that are one unit, and share the space for a mixed row."""

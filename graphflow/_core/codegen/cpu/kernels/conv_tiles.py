@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from graphflow._core.codegen.cpu.kernel_source import VectorUnit
+from graphflow._core.codegen.cpu.kernels.kernel_source import VectorUnit
 from graphflow._core.kernels.nn.windows import Taps
 
 # A sum waits for the one before it, so that fewer sums than this leave the multipliers idle.

@@ -9,7 +9,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphflow._core.codegen.cpu.emitter import Emitter
+from graphflow._core.codegen.cpu.kernels.emitter import Emitter
 
 Visit = Callable[[Any, int, int], Any]
 

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from .scalar_text import DTYPES
+from graphflow._core.codegen.cpu.regions.scalar_text import DTYPES
 
 REDUCTIONS = ("sum", "mean", "prod", "max", "min")
 MAX_OUTPUTS = 20

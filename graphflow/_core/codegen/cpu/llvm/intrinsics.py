@@ -20,8 +20,8 @@ from numba import cfunc, float32, float64, int8, int16, int32, int64, uint8, uin
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
-from . import memory_intrinsics
-from .maths_ir import FUNCTIONS, fma, intrinsic_call
+from graphflow._core.codegen.cpu.llvm import memory_intrinsics
+from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS, fma, intrinsic_call
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
 SIGNATURE = "void(CPointer(int64), int64, int64)"

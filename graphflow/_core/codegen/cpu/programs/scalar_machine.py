@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .machine import PROGRAM_STATUS, Step, Words
-from .scalar_machine_source import ARG_ADDRESSES, DTYPES, MEMORY, OPCODES
-from .scalar_text import Node, ScalarTextError, parse
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Step, Words
+from graphflow._core.codegen.cpu.programs.scalar_machine_source import ARG_ADDRESSES, DTYPES, MEMORY, OPCODES
+from graphflow._core.codegen.cpu.regions.scalar_text import Node, ScalarTextError, parse
 
 _TURNS = 1 << 22
 _REGISTERS = 1 << 16

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .machine import Step
+from graphflow._core.codegen.cpu.programs.machine import Step
 
 ERROR_INDEX = 2
 _GRAIN_ELEMENTS = 16384

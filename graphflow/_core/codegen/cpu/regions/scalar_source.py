@@ -11,7 +11,15 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .scalar_text import DIVISIONS, FLOAT_FUNCTIONS, FLOATS, INTEGERS, ROUNDINGS, Node, parse
+from graphflow._core.codegen.cpu.regions.scalar_text import (
+    DIVISIONS,
+    FLOAT_FUNCTIONS,
+    FLOATS,
+    INTEGERS,
+    ROUNDINGS,
+    Node,
+    parse,
+)
 
 SYMBOLS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lshift": "<<"},

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
-from .machine import Step
-from .region import (
+from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.codegen.cpu.regions.region import (
     SCRATCH_ALIGNMENT,
     Region,
     RegionOutput,
@@ -26,8 +26,8 @@ from .region import (
     item_size,
     layout,
 )
-from .scalar_source import translate, variable
-from .scalar_text import FLOATS
+from graphflow._core.codegen.cpu.regions.scalar_source import translate, variable
+from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 
 ERROR_DIVISION_BY_ZERO = 1
 _RUN = 4096

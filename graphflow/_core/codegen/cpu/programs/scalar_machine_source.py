@@ -8,8 +8,14 @@ LLVM turns the chain of comparisons into a jump table.
 
 from __future__ import annotations
 
-from .machine_source import RESUME, STATUS_AGAIN
-from .scalar_text import COMPARISONS, DIVISIONS, FLOAT_FUNCTIONS, FLOATS, ROUNDINGS
+from graphflow._core.codegen.cpu.programs.machine_source import RESUME, STATUS_AGAIN
+from graphflow._core.codegen.cpu.regions.scalar_text import (
+    COMPARISONS,
+    DIVISIONS,
+    FLOAT_FUNCTIONS,
+    FLOATS,
+    ROUNDINGS,
+)
 
 # Argument words; the addresses that loads and stores name follow.
 ARG_STATUS, ARG_CODE, ARG_LENGTH, ARG_REGISTERS, ARG_POSITION, ARG_BUDGET, ARG_ADDRESSES = range(7)

@@ -10,7 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphflow._core.codegen.cpu.emitter import Emitter
+from graphflow._core.codegen.cpu.kernels.emitter import Emitter
 
 
 def gather_convolution(e: Emitter, arguments: Any, begin: Any, end: Any, p: dict[str, Any]) -> None:

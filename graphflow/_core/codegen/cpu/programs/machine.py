@@ -21,10 +21,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from graphflow._core.common.denormals import flushing
-
-from .compiler import Compiler
-from .machine_source import (
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine_source import (
     CONTROL_NEXT,
     CONTROL_POOL,
     CONTROL_PROGRAM,
@@ -39,6 +37,7 @@ from .machine_source import (
     STEP_WORDS,
     WORKER_SOURCE,
 )
+from graphflow._core.common.denormals import flushing
 
 # What a machine is made of: compile it together with a program's kernels and wait for it no sooner.
 MACHINE_SOURCES = (SEQUENCER_SOURCE, WORKER_SOURCE)

@@ -1,0 +1,1 @@
+"""What kernels call, as LLVM's instructions: memory, casts, elementary functions."""

@@ -1,0 +1,1 @@
+"""Native programs: the sequencer of kernels with its threads, and the machine for long scalar code."""
