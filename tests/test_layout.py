@@ -268,6 +268,28 @@ def _privates_of_others(path: Path) -> Iterator[str]:
             yield f"{others[taken[0].id]}.{taken[1]}"
 
 
+PROGRAMS_OF_A_ROOM: Final = ("cluster", "ops", "plan")
+"""Rooms whose tests run whole programs, though some have a module's name: they stand in the room's own folder."""
+
+
+def test_a_test_that_has_a_modules_name_stands_where_the_module_does() -> None:
+    folders: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for name, file in modules().items():
+        if file.name == "__init__.py":
+            continue
+        room, _, rest = name.removeprefix(f"{PACKAGE}.").removeprefix("_core.").partition(".")
+        folder, _, own = rest.rpartition(".")
+        folders[room, own].add("/".join([room, *folder.split(".")]).rstrip("/"))
+    astray = {}
+    for path in sorted((PROJECT / "tests").rglob("test_*.py")):
+        where = path.parent.relative_to(PROJECT / "tests")
+        room = where.parts[0] if where.parts else ""
+        known = folders.get((room, path.stem.removeprefix("test_")), set())
+        if known and where.as_posix() not in known and room not in PROGRAMS_OF_A_ROOM:
+            astray[str(path.relative_to(PROJECT))] = known
+    assert not astray, "tests mirror the library's folders"
+
+
 def test_tests_leave_privates_of_other_rooms_alone() -> None:
     found = [
         f"{path.relative_to(PROJECT)}: {name}"

@@ -1,7 +1,7 @@
 """Protects promise 39: the curves that people look at.
 
 They do not overlap after a recovery, are written without being asked for, and what was written before a crash can be
-read. That the chief alone writes them is in tests/train/test_session_recovery.py.
+read. That the chief alone writes them is in tests/train/sessions/test_session_recovery.py.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """Protects what graphflow promises about training sessions: what adds to a finalized graph, and bad values, are named.
 
-31: on a finalized graph nobody knows what tried to add to it; more of that is in tests/train/test_monitored_session.py.
+31: on a finalized graph nobody knows what tried to add to it; more of that is in
+tests/train/sessions/test_monitored_session.py.
 32: hunting NaN, prints that are lost.
 """
 

@@ -156,7 +156,7 @@ Guard: tests/transport/test_how_often.py::test_a_listener_without_a_file_tries_a
 IDLE_PIECES_SECONDS: Final = 60.0
 """How long memory for large values is kept that nothing uses: getting it anew takes longer than filling it.
 
-Guard: tests/transport/test_pieces.py::test_memory_is_used_again_when_no_array_is_on_it
+Guard: tests/transport/frames/test_pieces.py::test_memory_is_used_again_when_no_array_is_on_it
 """
 IDLE_SHARED_SECONDS: Final = 5.0
 """How long shared memory is kept that nobody reads: shorter, since all processes of a machine share what there is.
@@ -435,12 +435,12 @@ Guard: tests/train/test_how_often.py::test_a_worker_that_begins_later_reads_the_
 REDRAW_SECONDS: Final = 0.2
 """How often the progress line is drawn on a terminal.
 
-Guard: tests/train/test_progress.py::test_a_training_session_shows_it_on_a_terminal
+Guard: tests/train/hooks/test_progress.py::test_a_training_session_shows_it_on_a_terminal
 """
 PLAIN_PROGRESS_SECONDS: Final = 10.0
 """How often a line of progress is written elsewhere: a log keeps every line.
 
-Guard: tests/train/test_progress.py::test_it_is_silent_elsewhere_and_where_it_is_switched_off
+Guard: tests/train/hooks/test_progress.py::test_it_is_silent_elsewhere_and_where_it_is_switched_off
 """
 STATUS_LOG_SECONDS: Final = 10.0
 """How often a wait is written as a line if there is no terminal on which one line can change.

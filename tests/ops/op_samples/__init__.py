@@ -110,11 +110,13 @@ WITHOUT_SAMPLES: dict[str, str] = {
         [d.name for d in vars(graphflow._core.ops.io.datasets).values() if isinstance(d, OpDef)],
         "take or give datasets and iterators, which are no arrays; tests/data has them",
     ),
-    **dict.fromkeys(("SaveV2", "RestoreV2"), "write and read a file; tests/train/test_saver.py has them"),
+    **dict.fromkeys(
+        ("SaveV2", "RestoreV2"), "write and read a file; tests/train/saving/test_saver.py has them"
+    ),
     "MergeV2Checkpoints": "joins files; tests/saved_model/test_tensorflow.py has it",
     **dict.fromkeys(
         ("ReadResourceState", "WriteResourceState"),
-        "take all state of the session; tests/train/test_saver.py has them",
+        "take all state of the session; tests/train/saving/test_saver.py has them",
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow._core.ops.distributed.collectives).values() if isinstance(d, OpDef)],
@@ -122,11 +124,11 @@ WITHOUT_SAMPLES: dict[str, str] = {
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow._core.ops.distributed.sync_rounds).values() if isinstance(d, OpDef)],
-        "take part in a round of several runs; tests/train/test_sync_replicas.py has them",
+        "take part in a round of several runs; tests/train/optimizers/test_sync_replicas.py has them",
     ),
     **dict.fromkeys(
         [d.name for d in vars(graphflow._core.ops.distributed.staleness).values() if isinstance(d, OpDef)],
-        "belong to a step among others; tests/train/test_bounded_staleness.py has them",
+        "belong to a step among others; tests/train/optimizers/test_bounded_staleness.py has them",
     ),
 }
 """Op types with a kernel that no sample can hold, and why."""

@@ -14,7 +14,7 @@ import pytest
 import graphflow as gf
 from graphflow.protos import event_pb2
 from graphflow.train.sessions.recovery import RecoveryBudget
-from tests.train.test_monitored_session import Recorder
+from tests.train.sessions.test_monitored_session import Recorder
 
 
 @pytest.fixture(autouse=True)
