@@ -12,6 +12,7 @@ from graphflow._core.collectives import rounds as collective_rounds
 from graphflow._core.graph import dtypes
 from graphflow._core.transport import local_channels, shared, strangers, zeromq
 from graphflow._core.transport.frames import collective_frames, message, pieces, tensors
+from graphflow._core.transport.frames.message import QUESTIONS, Kind, Way
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "wire-protocol.md").read_text(encoding="utf-8")
 
@@ -54,6 +55,23 @@ def test_the_table_of_tensors_is_as_the_page_says() -> None:
 def test_the_kinds_are_those_of_the_page() -> None:
     rows = [row for row in _rows("| number | kind |")[1:] if row[0]]
     assert [(int(number), kind) for number, kind, *_ in rows] == [(k.value, k.name) for k in message.Kind]
+
+
+def test_the_kinds_go_the_ways_of_the_page() -> None:
+    ways = {"client, task": Way.FROM_CLIENT, "task, task": Way.FROM_TASK, "task, client": Way.TO_CLIENT}
+    found: dict[str, Way] = {}
+    name = ""
+    for row in _rows("| number | kind |")[1:]:
+        name = row[1] or name
+        like = row[2].removeprefix("as ")
+        found[name] = found.get(name, Way(0)) | (found[like] if like != row[2] else ways[row[2]])
+    assert found == {kind.name: kind.ways & (ways["client, task"] | ways["task, task"] | ways["task, client"])
+                     for kind in Kind}  # fmt: skip
+
+
+def test_the_page_names_every_question() -> None:
+    section = PAGE[PAGE.index("## Questions to all tasks") :].partition("\n## ")[0]
+    assert not [kind.name for kind in QUESTIONS if not re.search(rf"\b{kind.name}\b", section)]
 
 
 def test_the_frame_of_a_collective_is_as_the_page_says() -> None:

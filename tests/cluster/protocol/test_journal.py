@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from graphflow._core.cluster.protocol.journal import MOST_REQUESTS, Journal, from_data, read, to_data
-from graphflow._core.cluster.protocol.queries import QueryAnswered, QueryAsked, Question
+from graphflow._core.cluster.protocol.queries import QueryAnswered, QueryAsked
 from graphflow._core.cluster.protocol.replay import Differs, Incomplete, replay, replay_data
 from graphflow._core.cluster.protocol.sessions import (
     EndSession,
@@ -29,7 +29,7 @@ def _hello(now: float, socket: bytes = b"\x001", session: str = "s", request: in
 
 DAY: list[Event] = [
     Tick(0.5), _hello(1.0), Tick(1.25), RequestCame(2.0, b"\x001", 2), RequestCame(2.0, b"\x001", 2),
-    QueryAsked(3.0, b"\x001", 3, Question.RESET, 2.0, False, {"containers": ["a", None], "seconds": 2}),
+    QueryAsked(3.0, b"\x001", 3, "RESET", 2.0, False, {"containers": ["a", None], "seconds": 2}),
     QueryAnswered(3.5, PS, 1), WasDeaf(9.0, 5.5), Tick(9.0), _hello(10.0, b"2", "t"),
     SessionLeft(11.0, b"2", False), Tick(40.0), Tick(41.0),
 ]  # fmt: skip

@@ -19,7 +19,6 @@ from graphflow._core.cluster.protocol.queries import (
     QueryAnswered,
     QueryAsked,
     QueryReceived,
-    Question,
 )
 from graphflow._core.common.machine import BrokenInvariant, Event, Instruction, Tick
 
@@ -42,7 +41,7 @@ class Asked:
     def ask(
         self, now: float, request: int = 1, alone: bool = False, seconds: float = 2.0
     ) -> list[Instruction]:
-        return self(QueryAsked(now, b"client", request, Question.STATUS, seconds, alone, NOTHING))
+        return self(QueryAsked(now, b"client", request, "STATUS", seconds, alone, NOTHING))
 
 
 @pytest.fixture
@@ -51,11 +50,11 @@ def tell() -> Asked:
 
 
 def _end(request: int = 1, number: int = 1, silent: tuple[str, ...] = ()) -> EndQuery:
-    return EndQuery(number, b"client", request, Question.STATUS, NOTHING, silent)
+    return EndQuery(number, b"client", request, "STATUS", NOTHING, silent)
 
 
 def test_a_query_ends_when_all_have_answered(tell: Asked) -> None:
-    assert tell.ask(0.0) == [PassQueryOn(task, 1, 1, Question.STATUS, NOTHING) for task in OTHERS]
+    assert tell.ask(0.0) == [PassQueryOn(task, 1, 1, "STATUS", NOTHING) for task in OTHERS]
     assert tell(QueryAnswered(0.1, PS, 1)) == [KeepAnswer(PS, 1)]
     assert tell(QueryAnswered(0.2, WORKER, 1)) == [KeepAnswer(WORKER, 1), _end()]
     assert not tell.queries.open
@@ -85,9 +84,9 @@ def test_a_task_that_is_asked_alone_answers_at_once(tell: Asked) -> None:
 
 def test_the_queries_of_another_task_are_answered_once_each_until_it_begins_anew(tell: Asked) -> None:
     def received(number: int) -> list[Instruction]:
-        return tell(QueryReceived(0.0, PS, 9, number, Question.RESET, NOTHING))
+        return tell(QueryReceived(0.0, PS, 9, number, "RESET", NOTHING))
 
-    assert received(1) == [AnswerQuery(PS, 9, 1, Question.RESET, NOTHING)]
+    assert received(1) == [AnswerQuery(PS, 9, 1, "RESET", NOTHING)]
     assert received(1) == [] and received(3) and received(2) == []
     assert tell(NumbersBeginAnew(1.0, PS)) == [] and received(1)
 

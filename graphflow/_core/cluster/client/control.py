@@ -67,11 +67,11 @@ def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connecti
 
 
 def _ask_all(
-    target: Any, kind: str, seconds: float, details: Mapping[str, Any], cluster_keys: str
+    target: Any, question: Kind, seconds: float, details: Mapping[str, Any], cluster_keys: str
 ) -> list[dict[str, Any]]:
     with _asking(target, seconds, cluster_keys) as connection:
         answer = connection.ask(
-            Kind[kind],
+            question,
             details={**details, "seconds": seconds},
             deadline=time.monotonic() + seconds + _MARGIN,
         )
@@ -86,14 +86,14 @@ def cluster_status(target: str, timeout_seconds: float = 2.0, cluster_keys: str 
     parts of steps are waiting for. cluster_keys: as in ConfigProto.
     UnavailableError where the target does not answer.
     """
-    return _ask_all(target, "STATUS", timeout_seconds, {}, cluster_keys)
+    return _ask_all(target, Kind.STATUS, timeout_seconds, {}, cluster_keys)
 
 
 def cluster_journals(
     target: Any, timeout_seconds: float = 2.0, cluster_keys: str = ""
 ) -> list[dict[str, Any]]:
     """As `cluster_status`; each task that serves says its `journal` as well, what it has last heard of and done."""
-    return _ask_all(target, "STATUS", timeout_seconds, {"journal": True}, cluster_keys)
+    return _ask_all(target, Kind.STATUS, timeout_seconds, {"journal": True}, cluster_keys)
 
 
 def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
@@ -103,13 +103,13 @@ def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = 
     not answer within timeout_seconds: they were gone, or hang. cluster_keys: as in ConfigProto. UnavailableError where
     the target itself does not answer.
     """
-    answers = _ask_all(target, "STOP", timeout_seconds, {}, cluster_keys)
+    answers = _ask_all(target, Kind.STOP, timeout_seconds, {}, cluster_keys)
     return [str(answer["task"]) for answer in answers if answer["state"] == "unreachable"]
 
 
 def stop_task(target: Any, timeout_seconds: float = 2.0) -> None:
     """Stops one task of a cluster; `target` is its address, zmq://host:port. UnavailableError where none answers."""
-    _ask_all(target, "STOP", timeout_seconds, {"alone": True}, "")
+    _ask_all(target, Kind.STOP, timeout_seconds, {"alone": True}, "")
 
 
 def reset(
@@ -125,7 +125,7 @@ def reset(
     if isinstance(containers, str | bytes):
         raise TypeError(f"containers must be a list of names, got {containers!r}.")
     names = None if containers is None else [str(c) for c in containers]
-    answers = _ask_all(target, "RESET", timeout_seconds, {"containers": names or None}, cluster_keys)
+    answers = _ask_all(target, Kind.RESET, timeout_seconds, {"containers": names or None}, cluster_keys)
     missing = [f"{a['task']} at {a['address']}" for a in answers if a["state"] == "unreachable"]
     if missing:
         raise errors.UnavailableError(

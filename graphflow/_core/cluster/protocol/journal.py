@@ -14,7 +14,6 @@ from operator import itemgetter
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import membership, queries, registrations, sessions, strangers, welcomes
-from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.common.machine import Event, Instruction, Tick
 
 MOST_ENTRIES: Final = 256
@@ -129,8 +128,6 @@ def to_data(value: Any) -> Any:
     if isinstance(value, Event | Instruction):
         own = {field.name: to_data(getattr(value, field.name)) for field in fields(value)}
         return {"type": type(value).__name__, **own}
-    if isinstance(value, Question):
-        return {"question": value.value}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, tuple):
@@ -147,8 +144,6 @@ def from_data(data: Any) -> Any:
     match data:
         case {"type": str(name), **own}:
             return _CLASSES[name](**{str(key): from_data(each) for key, each in own.items()})
-        case {"question": str(text)}:
-            return Question(text)
         case {"bytes": str(text)}:
             return bytes.fromhex(text)
         case {"tuple": [*values]}:
@@ -180,6 +175,4 @@ def line_of(value: Event | Instruction) -> str:
 
 
 def _short(value: Any) -> str:
-    if isinstance(value, bytes):
-        return value.hex()
-    return str(value) if isinstance(value, Question) else repr(value)
+    return value.hex() if isinstance(value, bytes) else repr(value)

@@ -2,26 +2,17 @@
 
 The master passes the question on to the other tasks and gathers their answers. After a deadline it goes on without
 those that have not come: a task that is gone must not keep a client from seeing, or stopping, the others. The answers
-themselves may be large, and nothing here depends on them: the server keeps them, by the number of the query.
+themselves may be large, and nothing here depends on them: the server keeps them, by the number of the query. Nor does
+anything depend on which questions there are: one is the name of a kind of messages (transport/frames/message.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Any
 
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
-
-
-class Question(StrEnum):
-    """What a client may ask all tasks; the values are the names of the messages."""
-
-    STATUS = "STATUS"
-    RESET = "RESET"
-    STOP = "STOP"
-
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 
@@ -32,7 +23,7 @@ class QueryAsked(Event):
 
     client: bytes
     request: int
-    question: Question
+    question: str
     seconds: float
     alone: bool
     details: Mapping[str, Any]
@@ -45,7 +36,7 @@ class QueryReceived(Event):
     task: str
     request: int
     number: int
-    question: Question
+    question: str
     details: Mapping[str, Any]
 
 
@@ -74,7 +65,7 @@ class PassQueryOn(Instruction):
     task: str
     request: int
     number: int
-    question: Question
+    question: str
     details: Mapping[str, Any]
 
 
@@ -85,7 +76,7 @@ class AnswerQuery(Instruction):
     task: str
     request: int
     number: int
-    question: Question
+    question: str
     details: Mapping[str, Any]
 
 
@@ -117,7 +108,7 @@ class EndQuery(Instruction):
     number: int
     client: bytes
     request: int
-    question: Question
+    question: str
     details: Mapping[str, Any]
     silent: tuple[str, ...]
 
@@ -131,7 +122,7 @@ class Query:
 
     client: bytes
     request: int
-    question: Question
+    question: str
     details: Mapping[str, Any]
     pending: set[str]
     deadline: float

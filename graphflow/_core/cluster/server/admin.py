@@ -17,7 +17,6 @@ from graphflow._core.cluster.protocol.queries import (
     QueryAnswered,
     QueryAsked,
     QueryReceived,
-    Question,
 )
 from graphflow._core.cluster.server.fields import seconds_of
 from graphflow._core.common.machine import Event, Instruction
@@ -41,7 +40,7 @@ class Admin:
     """The questions of clients to all tasks, at one task. For the thread of the sockets.
 
     tell: gives an event to the task's protocol, and carries out what comes of it. to_peer, reply: send to a task, and
-    to a client. answers: what this task answers to each kind of question, given its details. clock: seconds that never
+    to a client. answers: what this task answers to each question, given its details. clock: seconds that never
     go back.
     """
 
@@ -52,7 +51,7 @@ class Admin:
         tell: Tell,
         to_peer: Callable[[str, Message], None],
         reply: Callable[[bytes, Message], None],
-        answers: Mapping[Question, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
+        answers: Mapping[Kind, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
         clock: Callable[[], float],
     ) -> None:
         self._task = task
@@ -71,7 +70,7 @@ class Admin:
     def asked(self, client: bytes, message: Message) -> None:
         """A client asks all tasks, or this one alone. ValueError if it does not say so rightly."""
         seconds = seconds_of(message.details, QUERY_SECONDS, MOST_QUERY_SECONDS)
-        alone, question = bool(message.details.get("alone")), Question(message.kind.name)
+        alone, question = bool(message.details.get("alone")), message.kind.name
         self._tell(
             QueryAsked(self._clock(), client, message.a, question, seconds, alone, message.details),
             message,
@@ -83,14 +82,14 @@ class Admin:
         if message.kind is Kind.STATUS_IS:
             self._tell(QueryAnswered(now, task, message.b), message)
         else:
-            question = Question(message.kind.name)
+            question = message.kind.name
             self._tell(QueryReceived(now, task, message.a, message.b, question, message.details), message)
 
     def _pass_on(self, i: PassQueryOn, message: Message | None) -> None:
         self._to_peer(i.task, Message(Kind[i.question], i.request, i.number, details=i.details))
 
     def _answer(self, i: AnswerQuery, message: Message | None) -> None:
-        answer = self._answers[i.question](i.details)
+        answer = self._answers[Kind[i.question]](i.details)
         self._to_peer(i.task, Message(Kind.STATUS_IS, i.request, i.number, details=answer))
 
     def _keep(self, i: KeepAnswer, message: Message | None) -> None:
@@ -99,7 +98,7 @@ class Admin:
 
     def _end(self, i: EndQuery, message: Message | None) -> None:
         tasks = {task: {"state": "unreachable"} for task in i.silent} | self.gathered.pop(i.number, {})
-        own = {"task": self._task, **self._answers[i.question](i.details)}
+        own = {"task": self._task, **self._answers[Kind[i.question]](i.details)}
         listed = [
             {"task": task, "address": self._addresses[task], **answer} for task, answer in tasks.items()
         ]

@@ -51,7 +51,7 @@ from graphflow._core.cluster.server.links import Links
 from graphflow._core.common.timeouts import CONNECT_SECONDS, MOST_CONNECT_SECONDS
 from graphflow._core.resources.services import AbsentTasks
 from graphflow._core.transport import token
-from graphflow._core.transport.frames.message import VERSION, Kind, Message, peek
+from graphflow._core.transport.frames.message import REQUESTS, VERSION, Kind, Message, peek
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.shared import SharedMemoryError
@@ -59,7 +59,6 @@ from graphflow._core.transport.sharing import Sharing
 
 _OBSERVER: Final = "observer "
 """How the session of a client is called here that only asks how the cluster is, or stops it."""
-_REQUESTS: Final = frozenset([Kind.RUN, Kind.REGISTER, Kind.STATUS, Kind.RESET, Kind.STOP])
 _OF_LINKS: Final = frozenset([Kind.HELLO, Kind.LOCAL_CHANNEL])
 _MISTAKES: Final = (TypeError, ValueError, KeyError, IndexError, AttributeError, OverflowError)
 """What reading a message's fields raises if they are not what they should be."""
@@ -142,7 +141,7 @@ class Handshake:
             except _MISTAKES as error:
                 self._dropped.add(f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}")
         else:
-            request = message.kind in _REQUESTS
+            request = message.kind in REQUESTS
             if request and self._tell(RequestCame(self._clock(), sender, message.a), message):
                 return  # It was refused.
             try:
@@ -172,7 +171,7 @@ class Handshake:
             return True
         if version != VERSION:
             self._tell(VersionDiffers(self._clock(), sender, request, version, VERSION))
-        elif kind in _REQUESTS:
+        elif kind in REQUESTS:
             self._tell(StrangerAsked(self._clock(), sender, request))
         self._dropped.add("A stranger's message is no hello.")
         return False

@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, Final
 
 import graphflow.errors as errors
@@ -24,7 +25,6 @@ from graphflow._core.cluster.protocol.membership import (
     Member,
     TaskLeft,
 )
-from graphflow._core.cluster.protocol.queries import Question
 from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
 from graphflow._core.cluster.protocol.sessions import (
     WAS_RESET,
@@ -55,14 +55,27 @@ from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.progress import Progress
 from graphflow._core.runtime.threads import ThreadPool
-from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.frames.message import OF_MASTERS, QUESTIONS, Kind, Message, Way
 from graphflow._core.transport.frames.tensors import Buffer
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.sharing import Sharing
 from graphflow._core.transport.sockets import Sockets
 
-_OF_MASTERS: Final = (Kind.ABORT, Kind.REGISTER, Kind.RELEASE, Kind.TOOK)
-_LOG = logging.getLogger("graphflow")
+_LOG: Final = logging.getLogger("graphflow")
+
+_Answer = Callable[["Service", Mapping[str, Any]], Mapping[str, Any]]
+_ANSWERS: Final[dict[Kind, _Answer]] = {}
+"""What a task does about each question, and what it answers, given the question's details."""
+
+
+def _answers(question: Kind) -> Callable[[_Answer], _Answer]:
+    """Makes a method of the service what it answers to a question."""
+
+    def register(method: _Answer) -> _Answer:
+        _ANSWERS[question] = method
+        return method
+
+    return register
 
 
 class Service:
@@ -124,8 +137,7 @@ class Service:
         self.received: Callable[[bytes, Sequence[Buffer]], None] = self.handshake.received
         self.admin = Admin(
             task, others, self.tell, self.links.to_peer, self.links.reply,
-            {Question.STATUS: self._tell_status, Question.RESET: self.reset, Question.STOP: self._stopping},
-            clock,
+            {question: partial(answer, self) for question, answer in _ANSWERS.items()}, clock,
         )  # fmt: skip
         self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock, self.waits)
         store.say_waits = self.waits.say
@@ -195,13 +207,15 @@ class Service:
                 self._cancel(client, message.a, why=bool(message.b))
             case Kind.TOOK:
                 self._direct(RunSettled(self._clock(), client, message.a, False))
-            case Kind.STATUS | Kind.RESET | Kind.STOP:
-                self._ending = self._ending or message.kind is Kind.STOP
+            case kind if kind in QUESTIONS:
+                self._ending = self._ending or kind is Kind.STOP
                 self.admin.asked(client, message)
             case Kind.BYE if message.b:
                 self.left(client)
             case Kind.BYE:
                 self.tell(SessionLeft(self._clock(), client, bool(message.a)))
+            case kind if Way.FROM_CLIENT in kind.ways:
+                raise TypeError(f"no task takes {kind.name} from clients.")
             case _:
                 pass
 
@@ -253,7 +267,7 @@ class Service:
         if of_steps is not None:
             of_steps(peer, message)
             return
-        if message.kind in _OF_MASTERS:
+        if message.kind in OF_MASTERS:
             self._check_master(peer, message)
         mine = message.a == self.links.incarnation
         match message.kind:
@@ -286,8 +300,12 @@ class Service:
                 self.waits.asked(peer, message)
             case Kind.STATUS_IS if "waits" in message.details and "task" not in message.details:
                 self.waits.answered(peer, message)
-            case Kind.STATUS | Kind.RESET | Kind.STOP | Kind.STATUS_IS:
+            case kind if kind is Kind.STATUS_IS or kind in QUESTIONS:
                 self.admin.received(peer.task, message)
+            case Kind.FAILED | Kind.OUTPUT | Kind.TRACE:
+                pass  # Of a step that an earlier life of this task had begun.
+            case kind if Way.FROM_TASK in kind.ways:
+                raise TypeError(f"no task takes {kind.name} from other tasks.")
             case _:
                 pass
 
@@ -341,17 +359,20 @@ class Service:
 
     # ---- what clients ask of all tasks ----------------------------------------------------------------------------
 
+    @_answers(Kind.STATUS)
     def _tell_status(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         facts = self.status.facts()
         if details.get("journal"):
             facts["journal"] = self.protocol.journal_data(self._clock())
         return facts
 
+    @_answers(Kind.STOP)
     def _stopping(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         self._ending = True
         self._stop()
         return {"state": "stopping"}
 
+    @_answers(Kind.RESET)
     def reset(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         """Session.reset() ends what is going on, and clears containers, all of them if none are named."""
         ended = errors.AbortedError(None, None, "Session.reset() ended this step.")
@@ -371,3 +392,10 @@ class Service:
         with self.groups.collectives.condition:
             self.groups.close()
         self.sharing.close()
+
+
+if _ANSWERS.keys() != QUESTIONS:
+    _differ = ", ".join(sorted(kind.name for kind in _ANSWERS.keys() ^ QUESTIONS))
+    raise TypeError(
+        f"{_differ}: a kind of messages is a question to all tasks exactly if Service answers it."
+    )

@@ -13,7 +13,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import IntEnum
+from enum import Flag, IntEnum, auto
 from typing import Any, Final
 
 import numpy as np
@@ -29,32 +29,71 @@ MOST_DETAILS: Final = 256 << 20
 """Bytes of details: a plan of a hundred thousand instructions takes about 30 MB."""
 
 
+class Way(Flag):
+    """Who sends messages of a kind to whom, and what they bind the receiver to."""
+
+    FROM_CLIENT = auto()
+    FROM_TASK = auto()
+    TO_CLIENT = auto()
+    OF_MASTER = auto()
+    """The number `a` is the incarnation of the task that sends it: nobody else may."""
+    ANSWERED = auto()
+    """A client numbers it, it is taken once, and one answer goes back, even if that is an error."""
+    FOR_ALL = auto()
+    """The task passes it on to all others, and its answer has theirs."""
+
+    FROM_MASTER = FROM_TASK | OF_MASTER
+    REQUEST = FROM_CLIENT | ANSWERED
+    QUESTION = REQUEST | FROM_TASK | FOR_ALL
+
+
 class Kind(IntEnum):
-    """What a message is for; docs/wire-protocol.md says what each carries."""
+    """What a message is for, with its number on the wire, and the ways that it goes.
 
-    HELLO = 1
-    WELCOME = 2
-    REGISTER = 3
-    REGISTERED = 4
-    RELEASE = 5
-    RUN = 6
-    RESULT = 7
-    STEP = 8
-    DONE = 9
-    TENSOR = 10
-    ABORT = 11
-    FAILED = 12
-    STATUS = 13
-    STATUS_IS = 14
-    RESET = 15
-    STOP = 16
-    OUTPUT = 17
-    BYE = 18
-    LOCAL_CHANNEL = 19
-    TRACE = 20
-    COLLECTIVE = 21
-    TOOK = 22
+    This is where a kind is declared: which are requests, and which are questions to all tasks, is read from here.
+    docs/wire-protocol.md says what each carries, docs/add-a-message.md how to add one.
+    """
 
+    ways: Way
+
+    def __new__(cls, number: int, ways: Way) -> Kind:
+        kind = int.__new__(cls, number)
+        kind._value_ = number
+        kind.ways = ways
+        return kind
+
+    HELLO = 1, Way.FROM_CLIENT | Way.FROM_TASK
+    WELCOME = 2, Way.TO_CLIENT
+    REGISTER = 3, Way.REQUEST | Way.FROM_MASTER
+    REGISTERED = 4, Way.TO_CLIENT | Way.FROM_TASK
+    RELEASE = 5, Way.FROM_CLIENT | Way.FROM_MASTER
+    RUN = 6, Way.REQUEST
+    RESULT = 7, Way.TO_CLIENT
+    STEP = 8, Way.FROM_MASTER
+    DONE = 9, Way.FROM_TASK
+    TENSOR = 10, Way.FROM_TASK
+    ABORT = 11, Way.FROM_CLIENT | Way.FROM_MASTER
+    FAILED = 12, Way.TO_CLIENT | Way.FROM_TASK
+    STATUS = 13, Way.QUESTION
+    STATUS_IS = 14, Way.TO_CLIENT | Way.FROM_TASK
+    RESET = 15, Way.QUESTION
+    STOP = 16, Way.QUESTION
+    OUTPUT = 17, Way.TO_CLIENT | Way.FROM_TASK
+    BYE = 18, Way.FROM_CLIENT | Way.FROM_TASK
+    LOCAL_CHANNEL = 19, Way.FROM_CLIENT | Way.FROM_TASK
+    TRACE = 20, Way.TO_CLIENT | Way.FROM_TASK
+    COLLECTIVE = 21, Way.FROM_TASK
+    TOOK = 22, Way.FROM_CLIENT | Way.FROM_MASTER
+
+
+def kinds_that_go(ways: Way) -> frozenset[Kind]:
+    """The kinds that go all of these ways."""
+    return frozenset(kind for kind in Kind if ways in kind.ways)
+
+
+REQUESTS: Final = kinds_that_go(Way.REQUEST)
+QUESTIONS: Final = kinds_that_go(Way.QUESTION)
+OF_MASTERS: Final = kinds_that_go(Way.FROM_MASTER)
 
 _json: Final = json.JSONEncoder(separators=(",", ":")).encode
 _KINDS: Final = {int(kind): kind for kind in Kind}
