@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 import graphflow as gf
+from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.runtime.compiled.build import CompiledPlan
-from graphflow._core.session import executables
+from graphflow._core.session import executable_for, executables
 
 Model = Callable[[], tuple[Any, dict[Any, Any]]]
 """Builds a graph; returns what to fetch and what to feed."""
@@ -28,6 +29,20 @@ def groups_of(session: gf.Session) -> list[str]:
         for segment in plan.segments
         for group in getattr(segment, "groups", ())
     ]
+
+
+def left_to_numpy(model: Model) -> list[str]:
+    """The types of the operations that stay on NumPy in a model's compiled plans, constants and variables aside."""
+    with gf.Graph().as_default():
+        fetches, feeds = model()
+        with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+            session.run(gf.global_variables_initializer())
+            for _ in range(2):
+                session.run(fetches, feeds)
+            jobs = [plan._job for plan in executable_for(session, fetches, list(feeds)).compiled()]
+    assert jobs, "nothing was compiled"
+    nodes = [node for job in jobs for group in job.groups for node in group.nodes]
+    return sorted(node.instruction.type for node in nodes if isinstance(node, PythonNode))
 
 
 def run(model: Model, tier: str, runs: int = 3, threads: int = 2) -> tuple[list[Any], list[str]]:

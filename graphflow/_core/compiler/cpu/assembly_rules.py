@@ -95,7 +95,12 @@ def _strided_slice_gradient(lowering: Lowering, i: Instruction) -> bool:
         return False
     shape, dtype = lowering.known[i.outputs[0]]
     slicing = lowering.kernel_of("StridedSlice", i)
-    places = view_of(whole(i.outputs[0], dtype, shape), slicing, [None, *numbers[1:]], 0)
+    target = whole(i.outputs[0], dtype, shape)
+    places = view_of(target, slicing, [None, *numbers[1:]], 0)
+    if places is None and not gradient.shape:
+        # A single element is no view: it is looked for among its places.
+        place = np.asarray(slicing(np.arange(target.size).reshape(shape), *numbers[1:]))
+        places = [Value(target.root, dtype, (), (), int(place))] if place.shape == () else None
     if places is None or places[0].shape != gradient.shape:
         return False
     filled(lowering, i, lowering.result(i))

@@ -16,8 +16,10 @@ from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
+from graphflow._core.compiler.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.products import product_rule
+from graphflow._core.compiler.statement_rules import STATEMENT_RULES
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.array.indexing import check_range
 from graphflow._core.kernels.nn.nn import check_labels
@@ -63,14 +65,6 @@ def _sum_to_shape(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
-    value = lowering.value(i.inputs[0])
-    if value is None or i.attrs.get("data_format", "NHWC") not in ("NHWC", b"NHWC"):
-        return False
-    lowering.reduction(i, "sum", tuple(range(len(value.shape) - 1)), value)
-    return True
-
-
 def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
     value = lowering.value(i.inputs[0])
     if value is None:
@@ -85,14 +79,6 @@ def _l2_loss(lowering: Lowering, i: Instruction) -> bool:
 
 
 # ---- elementwise without a text -----------------------------------------------------------------------------------
-
-
-def _bias_add(lowering: Lowering, i: Instruction) -> bool:
-    value, bias = (lowering.value(n) for n in i.inputs)
-    if value is None or bias is None or i.attrs.get("data_format", "NHWC") not in ("NHWC", b"NHWC"):
-        return False
-    lowering.elementwise(i, "{0} + {1}", [value, bias], lowering.result(i))
-    return True
 
 
 def _add_n(lowering: Lowering, i: Instruction) -> bool:
@@ -362,9 +348,7 @@ RULES: Final[dict[str, Rule]] = {
     "Any": _reduce("max"),
     "All": _reduce("min"),
     "SumToShape": _sum_to_shape,
-    "BiasAddGrad": _bias_gradient,
     "L2Loss": _l2_loss,
-    "BiasAdd": _bias_add,
     "AddN": _add_n,
     "AccumulateNV2": _add_n,
     "Select": _select,
@@ -390,5 +374,7 @@ RULES: Final[dict[str, Rule]] = {
     **CONVOLUTION_RULES,
     **IMAGE_RULES,
     **LOOP_RULES,
+    **MOVEMENT_RULES,
     **NORMALIZATION_RULES,
+    **STATEMENT_RULES,
 }

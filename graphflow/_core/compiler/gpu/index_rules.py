@@ -18,8 +18,8 @@ from graphflow._core.codegen.gpu.status import RANGE
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.nodes import Messages, Places, device_node
-from graphflow._core.compiler.gpu.strided import places_along, reduced
 from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.compiler.strided import places_along, reduced
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.ops.state.training import RULES as UPDATES
 from graphflow._core.ops.state.training import UpdateRule

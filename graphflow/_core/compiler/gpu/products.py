@@ -12,6 +12,7 @@ from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches,
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements
+from graphflow._core.compiler.strided import copied
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 
@@ -146,10 +147,3 @@ def _batched(lowering: Lowering, i: Instruction, value: Value, batch: tuple[int,
     assert step is not None  # It is one axis, or lies side by side.
     strides = (step, *value.strides[-2:])
     return Value(value.root, value.dtype, (math.prod(batch), *matrix), strides, value.offset)
-
-
-def copied(lowering: Lowering, i: Instruction, value: Value) -> Value:
-    """A copy that lies side by side."""
-    copy = lowering.temporary(i.name, value.dtype, value.shape)
-    lowering.elementwise(i, "{0}", [value], copy)
-    return copy

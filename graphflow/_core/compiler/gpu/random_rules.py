@@ -13,8 +13,8 @@ from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
-from graphflow._core.compiler.gpu.strided import reduced
 from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.compiler.strided import reduced
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.random import state_of
 from graphflow._core.plan.ir import Instruction

@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from functools import cache, partial
 from typing import Any, Final
 
-import numpy as np
-
 from graphflow._core.codegen.gpu.kernels import indexing, rows
 from graphflow._core.codegen.gpu.kernels import rows as kernels
 from graphflow._core.codegen.gpu.kernels.rows import rows_launch, softmax_source, top_k_source
@@ -21,19 +19,18 @@ from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.check_rules import CHECK_RULES
 from graphflow._core.compiler.gpu.index_rules import INDEX_RULES
-from graphflow._core.compiler.gpu.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.gpu.nodes import Places, device_node
-from graphflow._core.compiler.gpu.products import copied, product_rule
+from graphflow._core.compiler.gpu.products import product_rule
 from graphflow._core.compiler.gpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.gpu.scan_rules import SCAN_RULES
 from graphflow._core.compiler.gpu.segment_rules import SEGMENT_RULES
 from graphflow._core.compiler.gpu.sliding_rules import SLIDING_RULES
 from graphflow._core.compiler.gpu.sparse_rules import SPARSE_RULES
-from graphflow._core.compiler.gpu.strided import reduced
 from graphflow._core.compiler.gpu.window_rules import WINDOW_RULES
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
+from graphflow._core.compiler.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.specialise import OF_SHAPES
-from graphflow._core.compiler.values import Value
+from graphflow._core.compiler.statement_rules import STATEMENT_RULES
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.kernels import registry
 from graphflow._core.plan import kinds
@@ -125,92 +122,6 @@ def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     return True
 
 
-# ---- biases ------------------------------------------------------------------------------------------------------
-
-
-def _bias_add(lowering: Lowering, i: Instruction) -> bool:
-    value, bias = (lowering.value(n) for n in i.inputs)
-    if value is None or bias is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
-        return RULES["BiasAdd"](lowering, i)
-    spread = (1,) * (len(value.shape) - 2)
-    bias = Value(bias.root, bias.dtype, (*bias.shape, *spread), (*bias.strides, *spread), bias.offset)
-    lowering.elementwise(i, "{0} + {1}", [value, bias], lowering.result(i))
-    return True
-
-
-def _bias_gradient(lowering: Lowering, i: Instruction) -> bool:
-    value = lowering.value(i.inputs[0])
-    if value is None or i.attrs.get("data_format", "NHWC") not in ("NCHW", b"NCHW"):
-        return RULES["BiasAddGrad"](lowering, i)
-    lowering.reduction(i, "sum", tuple(k for k in range(len(value.shape)) if k != 1), value)
-    return True
-
-
-# ---- elementwise, by dtype ------------------------------------------------------------------------------------------
-
-
-def _divide(lowering: Lowering, i: Instruction) -> bool:
-    """Divides integers towards zero."""
-    reads = [v for v in map(lowering.value, i.inputs) if v is not None]
-    if len(reads) != 2 or reads[0].dtype == "bool":
-        return False
-    text = "{0} / {1}" if reads[0].dtype in _FLOATS else "truncatediv({0}, {1})"
-    lowering.elementwise(i, text, reads, lowering.result(i))
-    return True
-
-
-def _shift(symbol: str) -> Rule:
-    def rule(lowering: Lowering, i: Instruction) -> bool:
-        reads = [v for v in map(lowering.value, i.inputs) if v is not None]
-        if len(reads) != 2:
-            return False
-        most = np.dtype(reads[0].dtype).itemsize * 8 - 1
-        lowering.elementwise(i, f"{{0}} {symbol} min(max({{1}}, 0), {most})", reads, lowering.result(i))
-        return True
-
-    return rule
-
-
-def _euclidean_norm(lowering: Lowering, i: Instruction) -> bool:
-    value, axes = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
-    if value is None or axes is None or value.dtype not in _FLOATS:
-        return False
-    rank = len(value.shape)
-    over = tuple(sorted({int(a) % rank for a in np.atleast_1d(axes)})) if rank else ()
-    target = lowering.result(i)
-    total = lowering.temporary(i.name, target.dtype, target.shape)
-    reduced(lowering, i, "sum", "{0} * {0}", [value], over, total)
-    lowering.elementwise(i, "sqrt({0})", [total], target)
-    return True
-
-
-# ---- views -------------------------------------------------------------------------------------------------------
-
-
-def _elements(lowering: Lowering, i: Instruction) -> bool:
-    """Lowers views; single elements too, whose place is found by taking them from an array of places."""
-    if lowering.view(i):
-        return True
-    value, others = lowering.value(i.inputs[0]), [lowering.constant(n) for n in i.inputs[1:]]
-    if value is None or any(o is None for o in others) or any(lowering.shape(o) for o in i.outputs):
-        return False
-    source = copied(lowering, i, value) if value.root in lowering.ever_written else lowering.compact(i, value)
-    places = np.arange(source.size).reshape(source.shape)
-    found = lowering.kernel_of(i.type, i)(places, *others)
-    for name, place in zip(i.outputs, found if isinstance(found, tuple | list) else [found], strict=True):
-        lowering.define(name, Value(source.root, source.dtype, (), (), source.offset + int(place)))
-    return True
-
-
-def _identities(lowering: Lowering, i: Instruction) -> bool:
-    values = [lowering.value(n) for n in i.inputs]
-    for position, value in enumerate(values):
-        if value is None:
-            return False
-        lowering.elementwise(i, "{0}", [value], lowering.result(i, position))
-    return True
-
-
 _FROM_THE_CPU: Final = (
     "AssertBroadcastable",
     *("Sum", "Mean", "Prod", "Max", "Min", "Any", "All", "SumToShape", "L2Loss"),
@@ -221,8 +132,6 @@ _FROM_THE_CPU: Final = (
 
 DEVICE_RULES: Final[dict[str, Rule]] = {
     **{name: RULES[name] for name in _FROM_THE_CPU},
-    "BiasAdd": _bias_add,
-    "BiasAddGrad": _bias_gradient,
     "MatMul": product_rule,
     "BatchMatMulV2": product_rule,
     "Softmax": _softmax,
@@ -232,13 +141,6 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     "TopKV2": _top_k,
     "ArgMax": partial(_argument, largest=True),
     "ArgMin": partial(_argument, largest=False),
-    **dict.fromkeys(("Div", "RealDiv", "TruncateDiv"), _divide),
-    "LeftShift": _shift("<<"),
-    "RightShift": _shift(">>"),
-    "EuclideanNorm": _euclidean_norm,
-    "IdentityN": _identities,
-    "StridedSlice": _elements,
-    "Unpack": _elements,
     **CHECK_RULES,
     **INDEX_RULES,
     **MOVEMENT_RULES,
@@ -246,6 +148,7 @@ DEVICE_RULES: Final[dict[str, Rule]] = {
     **SEGMENT_RULES,
     **SLIDING_RULES,
     **SPARSE_RULES,
+    **STATEMENT_RULES,
     **WINDOW_RULES,
     **RANDOM_RULES,
 }

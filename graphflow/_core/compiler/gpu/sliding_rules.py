@@ -16,7 +16,6 @@ import numpy as np
 
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.products import add_product, turned
-from graphflow._core.compiler.gpu.strided import box, permuted, reduced, split
 from graphflow._core.compiler.gpu.window_rules import (
     filter_of,
     image_result,
@@ -28,6 +27,7 @@ from graphflow._core.compiler.gpu.window_rules import (
     windows_of,
 )
 from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.compiler.strided import box, permuted, reduced, split
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.nn.windows import Axis
 from graphflow._core.plan.ir import Instruction

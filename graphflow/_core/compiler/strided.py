@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from graphflow._core.compiler.gpu.products import copied
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.values import Value, row_major, whole
@@ -35,6 +34,13 @@ def box(value: Value, starts: Sequence[int], sizes: Sequence[int], steps: Sequen
     offset = value.offset + sum(n * s for n, s in zip(starts, value.strides, strict=True))
     strides = tuple(n * s for n, s in zip(steps, value.strides, strict=True))
     return Value(value.root, value.dtype, tuple(sizes), strides, offset)
+
+
+def copied(lowering: Lowering, i: Instruction, value: Value) -> Value:
+    """A copy that lies side by side."""
+    copy = lowering.temporary(i.name, value.dtype, value.shape)
+    lowering.elementwise(i, "{0}", [value], copy)
+    return copy
 
 
 def unwritten(lowering: Lowering, i: Instruction, value: Value) -> Value:

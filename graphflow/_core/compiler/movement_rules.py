@@ -1,7 +1,7 @@
 """Rules of ops that only move elements: tiles, mirrors, shifts, blocks of space, diagonals.
 
 All of them are told by where the elements lie: a result is a few boxes, each copied by a statement between strided
-operands, so that no kernel is their own and no table of places is read.
+operands, so that no kernel is their own and no table of places is read. They are the same for processors and GPUs.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from typing import Final
 import numpy as np
 
 from graphflow._core.compiler.cpu.assembly_rules import filled
-from graphflow._core.compiler.gpu.strided import box, permuted, places_along, split, unwritten
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
+from graphflow._core.compiler.strided import box, permuted, places_along, split, unwritten
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.plan.ir import Instruction
 
