@@ -77,6 +77,21 @@ def _over_windows(*inner: str) -> list[str]:
     ]
 
 
+def _over_elements(*inner: str) -> list[str]:
+    """Lines over the elements (a, b) of window (oh, ow) that lie in the image, as their places (h, w) in it."""
+    return [
+        "for a in range(kh):",
+        "    h = oh * sh + a * dh - ph",
+        "    if h >= 0 and h < height:",
+        "        for b in range(kw):",
+        "            w = ow * sw + b * dw - pw",
+        "            if w >= 0 and w < width:",
+        *(f"                {line}" for line in inner),
+    ]
+
+
+_PIXEL: Final = "((n * height + h) * width + w) * channels + c"
+"""The place of an element of an image."""
 _ADDED: Final = ("total += value * weight",)
 
 
@@ -112,7 +127,7 @@ def patches_source(dtype: str, wide: bool) -> str:
             "w = ow * sw + b * dw - pw",
             *_lanes([f"value = {dtype}(0)"], ["value"], wide),
             "if h >= 0 and h < height and w >= 0 and w < width:",
-            f"    {_load('x', '((n * height + h) * width + w) * channels + c', 'value', wide)}",
+            f"    {_load('x', _PIXEL, 'value', wide)}",
             _store("y", "i", "value", wide),
         ],
     )
@@ -144,15 +159,11 @@ def depthwise_source(dtype: str, wide: bool) -> str:
         [
             *_decode("n", "oh", "ow", "c"),
             *_lanes([f"total = {dtype}(0)"], ["total"], wide),
-            "for a in range(kh):",
-            "    h = oh * sh + a * dh - ph",
-            "    if h >= 0 and h < height:",
-            "        for b in range(kw):",
-            "            w = ow * sw + b * dw - pw",
-            "            if w >= 0 and w < width:",
-            f"                {_load('x', '((n * height + h) * width + w) * channels + c', 'value', wide)}",
-            f"                {_load('filters', '(a * kw + b) * channels + c', 'weight', wide)}",
-            *(f"                {line}" for line in _lanes(_ADDED, ["total", "value", "weight"], wide)),
+            *_over_elements(
+                _load("x", _PIXEL, "value", wide),
+                _load("filters", "(a * kw + b) * channels + c", "weight", wide),
+                *_lanes(_ADDED, ["total", "value", "weight"], wide),
+            ),
             _store("y", "i", "total", wide),
         ],
     )
@@ -187,15 +198,11 @@ def pool_source(dtype: str, wide: bool, largest: bool) -> str:
             *_decode("n", "oh", "ow", "c"),
             *_lanes([start], ["best"], wide),
             "found = 0",
-            "for a in range(kh):",
-            "    h = oh * sh + a * dh - ph",
-            "    if h >= 0 and h < height:",
-            "        for b in range(kw):",
-            "            w = ow * sw + b * dw - pw",
-            "            if w >= 0 and w < width:",
-            f"                {_load('x', '((n * height + h) * width + w) * channels + c', 'value', wide)}",
-            *(f"                {line}" for line in _lanes([step], ["best", "value"], wide)),
-            "                found += 1",
+            *_over_elements(
+                _load("x", _PIXEL, "value", wide),
+                *_lanes([step], ["best", "value"], wide),
+                "found += 1",
+            ),
             *([] if largest else _lanes([f"best = best / {dtype}(found)"], ["best"], wide)),
             _store("y", "i", "best", wide),
         ],
@@ -215,17 +222,13 @@ def pool_places_source(dtype: str, output: str, with_batch: bool) -> str:
             *_decode("n", "oh", "ow", "c"),
             f"best = {dtype}(-1e999)",
             "place = -1",
-            "for a in range(kh):",
-            "    h = oh * sh + a * dh - ph",
-            "    if h >= 0 and h < height:",
-            "        for b in range(kw):",
-            "            w = ow * sw + b * dw - pw",
-            "            if w >= 0 and w < width:",
-            "                here = ((n * height + h) * width + w) * channels + c",
-            "                value = x[here]",
-            "                if value > best or place < 0 or (value != value and best == best):",
-            "                    best = value",
-            f"                    place = here - {start}",
+            *_over_elements(
+                f"here = {_PIXEL}",
+                "value = x[here]",
+                "if value > best or place < 0 or (value != value and best == best):",
+                "    best = value",
+                f"    place = here - {start}",
+            ),
             "y[i] = best",
             f"places[i] = {output}(place)",
         ],
