@@ -46,7 +46,7 @@ class Writer:
     # -- names ---------------------------------------------------------------------------------------------------
 
     def parameters(self) -> list[str]:
-        """The names of the sizes and of the operands with their strides, in the order of `operand_arguments`."""
+        """The names of the sizes and of the operands with their strides, in the order of `PlacedRegion.arguments`."""
         region = self.region
         names = [f"n{axis}" for axis in range(region.rank)]
         for k, operand in enumerate(region.inputs):
@@ -210,25 +210,6 @@ class Operand:
     strides: tuple[int, ...] = ()
 
 
-def operand_arguments(
-    region: Region, sizes: Sequence[int], inputs: Sequence[Operand], outputs: Sequence[Operand]
-) -> list[Any]:
-    """The sizes and operands as the kernels of a region take them."""
-    w = Writer(region)
-    arguments: list[Any] = list(sizes)
-    for declared, given in zip(region.inputs, inputs, strict=True):
-        arguments.append(given.array)
-        arguments += [given.start] * w.displaced(declared.strided)
-        arguments += [int(given.strides[a]) for a in w.strided_axes(declared)]
-    for output, given in zip(region.outputs, outputs, strict=True):
-        if output.reduction is not None or output.in_place is None:
-            arguments.append(given.array)
-        if output.reduction is None and output.in_place is None:
-            arguments += [given.start] * w.displaced(output.strided)
-            arguments += [int(given.strides[a]) for a in w.output_axes(output)]
-    return arguments
-
-
 def may_be_wide(region: Region, sizes: Sequence[int]) -> bool:
     """Whether the elements of a region can be taken by fours along its last axis, as far as sizes tell."""
     if any(operand.strided and operand.varies[-1] for operand in region.inputs):
@@ -241,15 +222,47 @@ def may_be_wide(region: Region, sizes: Sequence[int]) -> bool:
     return sizes[-1] >= WIDTH and (region.rank == 1 or sizes[-1] % WIDTH == 0)
 
 
-def lie_well(region: Region, inputs: Sequence[Operand], outputs: Sequence[Operand]) -> bool:
-    """Whether all operands lie so that they can be taken by fours."""
-    last = region.rank - 1
-    for declared, given in zip(region.inputs, inputs, strict=True):
-        strides = [given.strides[a] for a, varies in enumerate(declared.varies) if varies and a != last]
-        if declared.varies[last] and not lies_well(given.array, given.start, strides):
+@dataclass(frozen=True)
+class PlacedRegion:
+    """A region with the sizes of its axes, and its operands as they lie in memory.
+
+    status: the numbers (int64[4]) into which its kernels write what fails, under the region's `number` in the plan.
+    """
+
+    region: Region
+    sizes: Sequence[int]
+    inputs: Sequence[Operand]
+    outputs: Sequence[Operand]
+    status: Any
+    number: int
+
+    def arguments(self, *own: Any) -> list[Any]:
+        """The arguments of a kernel of the region: after the status its own, then the sizes and the operands."""
+        w = Writer(self.region)
+        arguments: list[Any] = [self.status, self.number, *own, *self.sizes]
+        for declared, given in zip(self.region.inputs, self.inputs, strict=True):
+            arguments.append(given.array)
+            arguments += [given.start] * w.displaced(declared.strided)
+            arguments += [int(given.strides[a]) for a in w.strided_axes(declared)]
+        for output, given in zip(self.region.outputs, self.outputs, strict=True):
+            if output.reduction is not None or output.in_place is None:
+                arguments.append(given.array)
+            if output.reduction is None and output.in_place is None:
+                arguments += [given.start] * w.displaced(output.strided)
+                arguments += [int(given.strides[a]) for a in w.output_axes(output)]
+        return arguments
+
+    def by_fours(self) -> bool:
+        """Whether a thread can take four neighbours along the last axis: the region allows it, and all lie well."""
+        region, last = self.region, self.region.rank - 1
+        if not may_be_wide(region, self.sizes):
             return False
-    return all(
-        lies_well(given.array, given.start, [given.strides[a] for a in range(last)])
-        for output, given in zip(region.outputs, outputs, strict=True)
-        if output.reduction is None and output.in_place is None
-    )
+        for declared, given in zip(region.inputs, self.inputs, strict=True):
+            strides = [given.strides[a] for a, varies in enumerate(declared.varies) if varies and a != last]
+            if declared.varies[last] and not lies_well(given.array, given.start, strides):
+                return False
+        return all(
+            lies_well(given.array, given.start, [given.strides[a] for a in range(last)])
+            for output, given in zip(region.outputs, self.outputs, strict=True)
+            if output.reduction is None and output.in_place is None
+        )

@@ -21,14 +21,7 @@ from typing import Any
 from graphflow._core.codegen.cpu.regions.region import Region, Statement
 from graphflow._core.codegen.gpu.kernels.reductions import reduction_launches
 from graphflow._core.codegen.gpu.kernels.transposed import transposed_launch
-from graphflow._core.codegen.gpu.region_text import (
-    Operand,
-    Writer,
-    lie_well,
-    marks,
-    may_be_wide,
-    operand_arguments,
-)
+from graphflow._core.codegen.gpu.region_text import PlacedRegion, Writer, marks
 from graphflow._core.codegen.gpu.toolkit import Launch, elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
 
@@ -162,31 +155,20 @@ def _one_by_one(w: Writer, each: int) -> None:
     w.depth -= 1
 
 
-def region_launches(
-    region: Region,
-    sizes: Sequence[int],
-    inputs: Sequence[Operand],
-    outputs: Sequence[Operand],
-    status: Any,
-    number: int,
-    allocate: Callable[[int, str], Any],
-) -> list[Launch]:
-    """The launches that compute a region over `sizes`; `allocate` gives working memory of (elements, dtype)."""
+def region_launches(placed: PlacedRegion, allocate: Callable[[int, str], Any]) -> list[Launch]:
+    """The launches that compute a region; `allocate` gives working memory of (elements, dtype)."""
     launches: list[Launch] = []
-    for piece in pieces(region):
-        part = piece.region
-        results = [outputs[k] for k in piece.outputs]
-        if not piece.axes:
-            turned = transposed_launch(part, sizes, inputs, results, status, number)
-            if turned is not None:
-                launches.append(turned)
-                continue
-            count = math.prod(sizes)
-            groups = sizes[-1] // WIDTH
-            arguments = [status, number, count, groups, *operand_arguments(part, sizes, inputs, results)]
-            wide = may_be_wide(part, sizes) and lie_well(part, inputs, results)
-            source, each = elementwise_source(part, wide), elements_each(part, wide)
-            launches.append(elementwise_launch(source, count, arguments, each))
-        else:
-            launches += reduction_launches(part, sizes, inputs, results, status, number, allocate)
+    for piece in pieces(placed.region):
+        part = replace(placed, region=piece.region, outputs=[placed.outputs[k] for k in piece.outputs])
+        if piece.axes:
+            launches += reduction_launches(part, allocate)
+            continue
+        turned = transposed_launch(part)
+        if turned is not None:
+            launches.append(turned)
+            continue
+        count, wide = math.prod(part.sizes), part.by_fours()
+        arguments = part.arguments(count, part.sizes[-1] // WIDTH)
+        source, each = elementwise_source(part.region, wide), elements_each(part.region, wide)
+        launches.append(elementwise_launch(source, count, arguments, each))
     return launches

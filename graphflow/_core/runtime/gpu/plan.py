@@ -20,7 +20,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen.gpu.merge import merged
-from graphflow._core.codegen.gpu.region_text import Operand
+from graphflow._core.codegen.gpu.region_text import Operand, PlacedRegion
 from graphflow._core.codegen.gpu.regions import region_launches
 from graphflow._core.codegen.gpu.toolkit import Device, Launch, Work, part
 from graphflow._core.common.denormals import computing
@@ -304,14 +304,12 @@ class DevicePlan:
                 self._scratch[key] = self._device.allocate(elements, dtype)
             return self._scratch[key]
 
+        inputs, outputs = (
+            [self._operand(value, strides) for value, strides in values]
+            for values in (fused.inputs, fused.outputs)
+        )
         return region_launches(
-            fused.region,
-            fused.sizes,
-            [self._operand(value, strides) for value, strides in fused.inputs],
-            [self._operand(value, strides) for value, strides in fused.outputs],
-            status,
-            number + 1,
-            allocate,
+            PlacedRegion(fused.region, fused.sizes, inputs, outputs, status, number + 1), allocate
         )
 
     def launch_once(self) -> None:

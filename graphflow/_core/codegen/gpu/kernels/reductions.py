@@ -18,14 +18,7 @@ from typing import Any, Final
 from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput
 from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 from graphflow._core.codegen.gpu.division import with_divisions
-from graphflow._core.codegen.gpu.region_text import (
-    Operand,
-    Writer,
-    lie_well,
-    marks,
-    may_be_wide,
-    operand_arguments,
-)
+from graphflow._core.codegen.gpu.region_text import Operand, PlacedRegion, Writer, marks
 from graphflow._core.codegen.gpu.toolkit import BLOCK, Launch, memory_type
 from graphflow._core.codegen.gpu.vectors import WIDTH
 from graphflow._core.codegen.gpu.warps import Found, combined
@@ -266,37 +259,34 @@ def combining_region(region: Region) -> Region:
     return Region(2, inputs, (), outputs)
 
 
-def reduction_launches(
-    region: Region,
-    sizes: Sequence[int],
-    inputs: Sequence[Operand],
-    outputs: Sequence[Operand],
-    status: Any,
-    number: int,
-    allocate: Callable[[int, str], Any],
-) -> list[Launch]:
+def reduction_launches(placed: PlacedRegion, allocate: Callable[[int, str], Any]) -> list[Launch]:
     """The launches of a region whose reductions are all over the same axes, as of region_launches."""
-    plan = reduction_layout(region, sizes, BLOCK)
+    region, outputs = placed.region, placed.outputs
+    plan = reduction_layout(region, placed.sizes, BLOCK)
     reduced = [k for k, o in enumerate(region.outputs) if o.reduction is not None]
     along = region.rank - 1 in region.outputs[reduced[0]].axes
-    wide = along and may_be_wide(region, sizes) and lie_well(region, inputs, outputs)
+    wide = along and placed.by_fours()
     targets = list(outputs)
     if plan.stretches > 1:
         for k in reduced:
             partial = allocate(plan.stretches * plan.cells, memory_type(region.outputs[k].dtype))
             targets[k] = Operand(partial)
     divisor = float(plan.count) if plan.stretches == 1 else 1.0
-    own = [status, number, *plan.arguments, divisor]
-    arguments = [*own, *operand_arguments(region, sizes, inputs, targets)]
+    arguments = replace(placed, outputs=targets).arguments(*plan.arguments, divisor)
     first = _launch(reduction_source(region, wide), plan, arguments)
     if plan.stretches == 1:
         return [first]
-    combining, shape = combining_region(region), (plan.stretches, plan.cells)
-    second = replace(reduction_layout(combining, shape, BLOCK), stretch=plan.stretches, stretches=1)
-    own = [status, number, *second.arguments, float(plan.count)]
-    partials = [Operand(targets[k].array, 0, (plan.cells, 1)) for k in reduced]
-    arguments = [*own, *operand_arguments(combining, shape, partials, [outputs[k] for k in reduced])]
-    return [first, _launch(reduction_source(combining, False), second, arguments)]
+    combining = replace(
+        placed,
+        region=combining_region(region),
+        sizes=(plan.stretches, plan.cells),
+        inputs=[Operand(targets[k].array, 0, (plan.cells, 1)) for k in reduced],
+        outputs=[outputs[k] for k in reduced],
+    )
+    whole = reduction_layout(combining.region, combining.sizes, BLOCK)
+    second = replace(whole, stretch=plan.stretches, stretches=1)
+    arguments = combining.arguments(*second.arguments, float(plan.count))
+    return [first, _launch(reduction_source(combining.region, False), second, arguments)]
 
 
 def _launch(source: str, plan: ReductionLayout, arguments: Sequence[Any]) -> Launch:

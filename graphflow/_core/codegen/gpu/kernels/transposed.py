@@ -12,12 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
 from graphflow._core.codegen.cpu.regions.region import Region
 from graphflow._core.codegen.cpu.regions.scalar_source import variable
 from graphflow._core.codegen.gpu.division import with_divisions
-from graphflow._core.codegen.gpu.region_text import Operand, Writer, operand_arguments
+from graphflow._core.codegen.gpu.region_text import Operand, PlacedRegion, Writer
 from graphflow._core.codegen.gpu.toolkit import BLOCK, SIMULATED, Launch, memory_type
 
 _SIDE: Final = 2 if SIMULATED else 32
@@ -102,20 +102,14 @@ def transposed_source(region: Region, axis: int, staged: tuple[int, ...]) -> str
     return w.text(["count", "tall", "wide"])
 
 
-def transposed_launch(
-    region: Region,
-    sizes: Sequence[int],
-    inputs: Sequence[Operand],
-    outputs: Sequence[Operand],
-    status: Any,
-    number: int,
-) -> Launch | None:
+def transposed_launch(placed: PlacedRegion) -> Launch | None:
     """The launch of a region with operands that lie along another axis; None if it has none."""
-    axis, staged = turned_axis(region, sizes, inputs)
+    region, sizes = placed.region, placed.sizes
+    axis, staged = turned_axis(region, sizes, placed.inputs)
     if not staged:
         return None
     tall, wide = -(-sizes[axis] // _SIDE), -(-sizes[-1] // _SIDE)
     count = tall * wide * math.prod(n for a, n in enumerate(sizes[:-1]) if a != axis)
-    arguments = [status, number, count, tall, wide, *operand_arguments(region, sizes, inputs, outputs)]
-    text, given = with_divisions(transposed_source(region, axis, staged), arguments, count)
+    source = transposed_source(region, axis, staged)
+    text, given = with_divisions(source, placed.arguments(count, tall, wide), count)
     return Launch(text, max(1, min(_MOST_BLOCKS, count)), BLOCK, given)
