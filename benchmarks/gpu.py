@@ -231,7 +231,7 @@ def cublas_product(arrays: Any, size: int) -> Any:
 
 def products(device: Any) -> None:
     """Square products: the plan's, Numba's tiles, and cuBLAS alone."""
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches
 
     print(f"\n{'float32 product':<20}{'plan':>14}{'tiles':>14}{'cuBLAS':>14}{'plan/cuBLAS':>13}")
     for size in (512, 1024, 2048, 4096, 8192):
@@ -245,7 +245,7 @@ def products(device: Any) -> None:
         with device.current():
             arrays = [device.allocate(size * size, "float32") for _ in range(3)]
         a, b = (Matrix(array, 0, size, 1) for array in arrays[:2])
-        [tiles] = product_launches("float32", (size,) * 3, a, b, arrays[2], 1)
+        [tiles] = product_launches(PlacedProduct("float32", (size,) * 3, a, b, arrays[2]))
         with device.current():
             direct = cublas_product(arrays, size)
         taken = [seconds_of(device, plan.launch_once), seconds_of(device, lambda t=tiles: device.launch(t))]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.kernels.cublas_lt import library, product_call
-from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches, product_layout
+from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches, product_layout
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements
@@ -103,15 +103,16 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
             Matrix(places.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
             for v in (a, b)
         )
-        rest = (
-            *(first, second, places.array(target), product.batch, product.accumulate),
-            *(None if bias is None else places.array(bias), product.relu),
-        )
-        call = product_call(places.device, a.dtype, sizes, *rest)
+        added = None if bias is None else places.array(bias)
+        placed = PlacedProduct(
+            a.dtype, sizes, first, second, places.array(target),
+            product.batch, product.accumulate, added, product.relu,
+        )  # fmt: skip
+        call = product_call(places.device, placed)
         if call is not None:
             return [call]
         partial = None if product.partial is None else places.array(product.partial)
-        return product_launches(a.dtype, sizes, *rest, partial)
+        return product_launches(placed, partial)
 
     reads = [a, b, *([target] if product.accumulate else []), *([] if bias is None else [bias])]
     made = [target.root, *([] if product.partial is None else [product.partial.root])]

@@ -138,13 +138,14 @@ def test_products_are_those_of_numpy(
     library: Library, turned: tuple[bool, bool], sizes: tuple[int, int, int], accumulate: bool, batch: int
 ) -> None:
     from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.matmul import PlacedProduct
 
     stored, described, product = operands(sizes, turned, batch)
     c = np.random.default_rng(1).random((batch, *sizes[:2]), np.float32)
     expected = product + c if accumulate else product
     if not accumulate:
         c.fill(np.nan)
-    call = product_call(0, "float32", sizes, *described, on_device(c), batch, accumulate)
+    call = product_call(0, PlacedProduct("float32", sizes, *described, on_device(c), batch, accumulate))
     assert call is not None
     call.function(42)
     np.testing.assert_allclose(c, expected, 1e-5, 1e-6)
@@ -157,13 +158,16 @@ def test_products_are_those_of_numpy(
 @pytest.mark.parametrize("batch", [1, 3])
 def test_bias_and_relu(library: Library, biased: bool, relu: bool, batch: int) -> None:
     from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.matmul import PlacedProduct
 
     stored, described, expected = operands((4, 3, 2), (False, False), batch)
     bias = np.array([0.5, -1, 2], np.float32)
     expected = expected + bias if biased else expected
     c = np.full((batch, 4, 3), np.nan, np.float32)
     given = on_device(bias) if biased else None
-    call = product_call(0, "float32", (4, 3, 2), *described, on_device(c), batch, False, given, relu)
+    call = product_call(
+        0, PlacedProduct("float32", (4, 3, 2), *described, on_device(c), batch, False, given, relu)
+    )
     assert call is not None
     call.function(1)
     np.testing.assert_allclose(c, np.maximum(expected, 0) if relu else expected, 1e-5, 1e-6)
@@ -172,10 +176,11 @@ def test_bias_and_relu(library: Library, biased: bool, relu: bool, batch: int) -
 
 def test_what_the_library_is_told_is_given_back(library: Library) -> None:
     from graphflow._core.codegen.gpu.kernels.cublas_lt import product_call
+    from graphflow._core.codegen.gpu.kernels.matmul import PlacedProduct
 
     stored, described, _ = operands((2, 3, 4), (False, False), 1)
     c = np.empty((2, 3), np.float32)
-    call = product_call(0, "float32", (2, 3, 4), *described, on_device(c), 1, False)
+    call = product_call(0, PlacedProduct("float32", (2, 3, 4), *described, on_device(c)))
     assert call is not None
     assert len(library.told) == 5
     del call
@@ -186,6 +191,7 @@ def test_what_the_library_is_told_is_given_back(library: Library) -> None:
 
 def test_what_the_library_cannot_do_is_left_to_numba(library: Library) -> None:
     from graphflow._core.codegen.gpu.kernels.cublas_lt import layout, product_call
+    from graphflow._core.codegen.gpu.kernels.matmul import PlacedProduct
 
     assert layout(4, 1, 3, 4) == (False, 4)
     assert layout(1, 3, 3, 4) == (True, 3)
@@ -193,9 +199,8 @@ def test_what_the_library_cannot_do_is_left_to_numba(library: Library) -> None:
     assert layout(0, 1, 3, 4) is None  # One row, repeated.
     _, described, _ = operands((2, 3, 4), (False, False), 1)
     library.finds = 0
-    assert (
-        product_call(0, "float32", (2, 3, 4), *described, on_device(np.empty((2, 3), "f")), 1, False) is None
-    )
+    c = np.empty((2, 3), "f")
+    assert product_call(0, PlacedProduct("float32", (2, 3, 4), *described, on_device(c))) is None
 
 
 @pytest.mark.gpu
@@ -206,7 +211,7 @@ def test_the_library_on_a_gpu(
     turned: tuple[bool, bool], sizes: tuple[int, int, int], biased: bool, relu: bool
 ) -> None:
     from graphflow._core.codegen.gpu.kernels import cublas_lt
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct
     from graphflow._core.codegen.gpu.toolkit import device
 
     if cublas_lt.library() is None:
@@ -227,8 +232,9 @@ def test_the_library_on_a_gpu(
         placed = [
             Matrix(block, m.batch, m.row, m.column) for block, m in zip(blocks, described, strict=False)
         ]
+        added = blocks[3] if biased else None
         call = cublas_lt.product_call(
-            0, "float32", sizes, *placed, blocks[2], 2, False, blocks[3] if biased else None, relu
+            0, PlacedProduct("float32", sizes, *placed, blocks[2], 2, False, added, relu)
         )
         assert call is not None
         gpu.launch(call)

@@ -11,14 +11,14 @@ pytestmark = pytest.mark.device
 
 
 def test_any_number_of_matrices_is_one_launch() -> None:
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches
     from graphflow._core.codegen.gpu.toolkit import device
 
     with device(0).current():
         block = device(0).allocate(1, "float32")
     many = 70_000
     first, second = Matrix(block, 6, 3, 1), Matrix(block, 6, 2, 1)
-    [launch] = product_launches("float32", (2, 2, 3), first, second, block, many)
+    [launch] = product_launches(PlacedProduct("float32", (2, 2, 3), first, second, block, many))
     rows = launch.blocks if isinstance(launch.blocks, tuple) else (launch.blocks, 1)
     assert rows[0] * rows[1] == many
     assert rows[1] < 2**16
@@ -27,7 +27,7 @@ def test_any_number_of_matrices_is_one_launch() -> None:
 @pytest.mark.parametrize("sizes", [(1, 1, 1), (5, 7, 3), (17, 9, 6)])
 @pytest.mark.parametrize("batch", [1, 3])
 def test_each_block_finds_its_matrix_and_its_tile(sizes: tuple[int, int, int], batch: int) -> None:
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches
+    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches
     from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes
@@ -40,7 +40,7 @@ def test_each_block_finds_its_matrix_and_its_tile(sizes: tuple[int, int, int], b
             gpu.upload(block, values.reshape(-1))
         first = Matrix(blocks[0], rows * depth, depth, 1)
         second = Matrix(blocks[1], depth * columns, columns, 1)
-        for launch in product_launches("float32", sizes, first, second, blocks[2], batch):
+        for launch in product_launches(PlacedProduct("float32", sizes, first, second, blocks[2], batch)):
             gpu.launch(launch)
         gpu.download(blocks[2], c.reshape(-1))
         gpu.wait()
@@ -51,7 +51,12 @@ def product(
     sizes: tuple[int, int, int], batch: int, turned: tuple[bool, bool], dtype: str, **more: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """What the GPU makes of a product, with its depth cut where it is to be, and what NumPy does."""
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix, product_launches, product_layout
+    from graphflow._core.codegen.gpu.kernels.matmul import (
+        Matrix,
+        PlacedProduct,
+        product_launches,
+        product_layout,
+    )
     from graphflow._core.codegen.gpu.toolkit import device
 
     rows, columns, depth = sizes
@@ -78,7 +83,8 @@ def product(
             blocks[3] if more.get("biased") else None,
             more.get("relu", False),
         )
-        launches = product_launches(dtype, sizes, first, second, blocks[2], batch, *last, partial)
+        placed = PlacedProduct(dtype, sizes, first, second, blocks[2], batch, *last)
+        launches = product_launches(placed, partial)
         assert len(launches) == 1 + (pieces > 1)
         for launch in launches:
             gpu.launch(launch)

@@ -20,7 +20,7 @@ from graphflow._core.codegen.gpu.toolkit import device as device_of
 from graphflow._core.codegen.gpu.vectors import address
 
 if TYPE_CHECKING:
-    from graphflow._core.codegen.gpu.kernels.matmul import Matrix
+    from graphflow._core.codegen.gpu.kernels.matmul import PlacedProduct
 
 _NAMES: Final = ("libcublasLt.so.13", "libcublasLt.so.12")
 _LARGEST: Final = 2**31 - 1
@@ -149,29 +149,18 @@ def _give_back(made: list[tuple[Callable[[Any], int], Any]]) -> None:
         destroy(description)
 
 
-def product_call(
-    device: int,
-    dtype: str,
-    sizes: tuple[int, int, int],
-    a: Matrix,
-    b: Matrix,
-    c: Any,
-    batch: int,
-    accumulate: bool,
-    bias: Any = None,
-    relu: bool = False,
-) -> Call | None:
-    """The call that computes c = a @ b, or c += a @ b; None if the library cannot do it.
+def product_call(device: int, product: PlacedProduct) -> Call | None:
+    """The call that computes a product; None if the library cannot do it.
 
-    bias: a number for each column of c that is added to it, and relu: whether negative results become 0.
     The library stores matrices by columns: to it ours are their transposes, so it is asked for transposed c = b' a'.
     """
-    rows, columns, depth = sizes
+    dtype, a, b, batch = product.dtype, product.a, product.b, product.batch
+    rows, columns, depth = product.sizes
     first, second = layout(a.row, a.column, rows, depth), layout(b.row, b.column, depth, columns)
-    if first is None or second is None or max(sizes) > _LARGEST or library() is None:
+    if first is None or second is None or max(product.sizes) > _LARGEST or library() is None:
         return None
     descriptions = _Descriptions()
-    product = descriptions.product(dtype, (second[0], first[0]), bias, relu)
+    described = descriptions.product(dtype, (second[0], first[0]), product.bias, product.relu)
     stored = [
         descriptions.matrix(
             dtype, *((depth, columns) if second[0] else (columns, depth)), second[1], batch, b.batch
@@ -179,22 +168,22 @@ def product_call(
         descriptions.matrix(dtype, *((rows, depth) if first[0] else (depth, rows)), first[1], batch, a.batch),
         descriptions.matrix(dtype, columns, rows, columns, batch, rows * columns),
     ]
-    addresses = [address(m) for m in (b.array, a.array, c)]
+    addresses = [address(m) for m in (b.array, a.array, product.c)]
     preference = descriptions.preference([*addresses, addresses[2]])
     handle, found, count = _handle(device), Heuristic(), ctypes.c_int()
     code = library().cublasLtMatmulAlgoGetHeuristic(
-        handle, product, *stored, stored[2], preference, 1, ctypes.byref(found), ctypes.byref(count)
+        handle, described, *stored, stored[2], preference, 1, ctypes.byref(found), ctypes.byref(count)
     )
     if code or not count.value or found.state:
         return None
     kind = _DTYPES[dtype][2]
-    one, beta = kind(1.0), kind(1.0 if accumulate else 0.0)
+    one, beta = kind(1.0), kind(1.0 if product.accumulate else 0.0)
     pointers = [ctypes.c_void_p(a) for a in addresses]
     workspace = ctypes.c_void_p(address(_workspace(device)))
 
     def call(stream: int, descriptions: _Descriptions = descriptions) -> None:
         _checked(
-            "cublasLtMatmul", handle, product, ctypes.byref(one), pointers[0], stored[0], pointers[1], stored[1],
+            "cublasLtMatmul", handle, described, ctypes.byref(one), pointers[0], stored[0], pointers[1], stored[1],
             ctypes.byref(beta), pointers[2], stored[2], pointers[2], stored[2], ctypes.byref(found), workspace,
             ctypes.c_size_t(_WORKSPACE), ctypes.c_void_p(stream),
         )  # fmt: skip

@@ -68,6 +68,25 @@ class Matrix:
 
 
 @dataclass(frozen=True)
+class PlacedProduct:
+    """c = a @ b, or c += a @ b where it accumulates, with all operands as they lie in memory.
+
+    sizes: rows, columns and depth. c: `batch` matrices side by side. bias: a number for each column that is added, or
+    None. relu: whether negative results become 0.
+    """
+
+    dtype: str
+    sizes: tuple[int, int, int]
+    a: Matrix
+    b: Matrix
+    c: Any
+    batch: int = 1
+    accumulate: bool = False
+    bias: Any = None
+    relu: bool = False
+
+
+@dataclass(frozen=True)
 class ProductLayout:
     """How a product is cut: into tiles of the result, and `pieces` of the depth, `stretch` each."""
 
@@ -291,26 +310,17 @@ def sum_source(dtype: str, accumulate: bool, biased: bool, relu: bool) -> str:
     return "\n".join(lines)
 
 
-def product_launches(
-    dtype: str,
-    sizes: tuple[int, int, int],
-    a: Matrix,
-    b: Matrix,
-    c: Any,
-    batch: int,
-    accumulate: bool = False,
-    bias: Any = None,
-    relu: bool = False,
-    partial: Any = None,
-) -> list[Launch]:
-    """The launches of c (batch, rows, columns) = a @ b for sizes (rows, columns, depth); c lies side by side.
+def product_launches(product: PlacedProduct, partial: Any = None) -> list[Launch]:
+    """The launches that compute a product.
 
-    partial: memory for as many c as product_layout has pieces; without it the depth is not cut.
+    partial: memory for as many results as product_layout has pieces; without it the depth is not cut.
     """
-    rows, columns, depth = sizes
-    plan = product_layout(dtype, sizes, batch)
+    dtype, a, b, c = product.dtype, product.a, product.b, product.c
+    batch, accumulate, relu = product.batch, product.accumulate, product.relu
+    rows, columns, depth = product.sizes
+    plan = product_layout(dtype, product.sizes, batch)
     pieces, stretch = (plan.pieces, plan.stretch) if partial is not None else (1, depth)
-    last = [bias] if bias is not None else []
+    last = [product.bias] if product.bias is not None else []
     orders = a.column == 1, b.column == 1
     target = c if pieces == 1 else partial
     wide = columns % WIDTH == 0 and lies_well(target, 0, ())
