@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-training bench-cluster bench-collectives bench-devices bench-gpu \
+.PHONY: help demo test test-all bench bench-ops bench-training bench-cluster bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make test      all that CI runs: lint, types, layers, tests"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
+	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
 	@echo "make emulated-gpu-check  run them on emulated GPUs that do things late, early, and by chance"
@@ -40,6 +41,9 @@ test-all: lint
 
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/compare.py $(BENCH_ARGS)
+
+bench-ops: $(VENV)/.dev
+	$(BIN)/python benchmarks/ops.py $(BENCH_ARGS)
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
