@@ -12,6 +12,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from types import SimpleNamespace
 from typing import Any, cast
@@ -49,6 +50,18 @@ class _Link:
     queue: deque[list[bytes]] = field(default_factory=deque)
     stood: bool = False
     gone: bool = False
+
+
+class CheckedJournal(Journal):
+    """Checks all machines after each event, which it keeps, as all others."""
+
+    def __init__(self, protocol: TaskProtocol) -> None:
+        super().__init__(None)
+        self._protocol = protocol
+
+    def add(self, event: Event, instructions: Sequence[Instruction]) -> None:
+        super().add(event, instructions)
+        self._protocol.check()
 
 
 class CheckedRecord(StepRecord):
@@ -90,16 +103,9 @@ class Node:
             ACCESS, lambda: None, True, cast(Sockets, self), self, lambda: world.now,
         )  # fmt: skip
         self.store = store
-        self.service.protocol.journal = Journal(None)
+        self.service.protocol.journal = CheckedJournal(self.service.protocol)
         self.service.protocol.step_record = CheckedRecord(self.service.protocol)
-        self._handle = self.service.protocol.handle
-        self.service.protocol.handle = self._checked  # type: ignore[method-assign]
         self.service.serves_at(task)
-
-    def _checked(self, event: Event) -> list[Instruction]:
-        found = self._handle(event)
-        self.service.protocol.check()
-        return found
 
     def replay(self) -> None:
         """Plays again what this life of the task has heard of, as from a file: it comes to the same state."""
@@ -215,14 +221,14 @@ class World:
         found: list[Callable[[], None]] = []
         for way, link in sorted(self.links.items(), key=lambda item: item[0]):
             if link.queue and way[1] in self.nodes:
-                found.append(lambda way=way: self._deliver(way))  # type: ignore[misc]
+                found.append(partial(self._deliver, way))
             if link.gone:
-                found.append(lambda way=way: self._lose(way))  # type: ignore[misc]
+                found.append(partial(self._lose, way))
         for node in self.nodes.values():
             if node.calls:
-                found.append(lambda node=node: node.calls.popleft()())  # type: ignore[misc]
+                found.append(partial(self._call, node))
             if node.work:
-                found.append(lambda node=node: self._work(node))  # type: ignore[misc]
+                found.append(partial(self._work, node))
         return found
 
     def step(self) -> bool:
@@ -236,6 +242,9 @@ class World:
         """Everything happens that can; clients that are given go on."""
         while self.step() or sum(client.go_on() for client in clients):
             pass
+
+    def _call(self, node: Node) -> None:
+        node.calls.popleft()()
 
     def _work(self, node: Node) -> None:
         node.work.pop(self.random.randrange(len(node.work)))()

@@ -28,7 +28,7 @@ def tell() -> Told:
 
 
 def _wait(tell: Told, socket: bytes = b"1", wanted: Any = (PS, OTHER), needs: Any = None) -> Any:
-    return tell(WelcomeAwaited(tell.now, socket, 3, 10.0, wanted, needs))
+    return tell(WelcomeAwaited(tell.now, AcceptSocket(socket, 3, 10.0, wanted, needs)))
 
 
 def test_a_client_is_welcomed_when_all_tasks_that_it_wants_are_there(tell: Told) -> None:

@@ -19,7 +19,7 @@ from graphflow._core.cluster.protocol.membership import (
     TaskGreeted,
 )
 from graphflow._core.cluster.protocol.registrations import RegistrantGone
-from graphflow._core.cluster.protocol.sessions import RefuseHello
+from graphflow._core.cluster.protocol.sessions import AcceptSocket, RefuseHello
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
 
 MOST_WAITING: Final = 4096
@@ -31,13 +31,9 @@ MOST_WAITING: Final = 4096
 
 @dataclass(frozen=True, slots=True)
 class WelcomeAwaited(Event):
-    """A socket of a session was accepted, and waits for its welcome; the fields are those of `AcceptSocket`."""
+    """A socket of a session was accepted, as that instruction said, and waits for its welcome."""
 
-    socket: bytes
-    request: int
-    seconds: float
-    wanted: tuple[str, ...]
-    needs: tuple[str, ...] | None
+    accepted: AcceptSocket
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
@@ -102,12 +98,13 @@ class Welcomes(Machine):
         return found
 
     def _awaited(self, event: WelcomeAwaited) -> list[Instruction]:
-        self.waiting.pop(event.socket, None)
+        accepted = event.accepted
+        self.waiting.pop(accepted.socket, None)
         if len(self.waiting) >= MOST_WAITING:
             text = f"{MOST_WAITING} clients wait for {self._membership.task}, which is the most."
-            return [RefuseHello(event.socket, event.request, errors.RESOURCE_EXHAUSTED, text)]
-        deadline = event.now + event.seconds
-        self.waiting[event.socket] = Waiting(event.request, deadline, event.wanted, event.needs)
+            return [RefuseHello(accepted.socket, accepted.request, errors.RESOURCE_EXHAUSTED, text)]
+        deadline = event.now + accepted.seconds
+        self.waiting[accepted.socket] = Waiting(accepted.request, deadline, accepted.wanted, accepted.needs)
         return self._look(event)
 
     def _gone(self, event: RegistrantGone) -> list[Instruction]:

@@ -241,7 +241,7 @@ class Handshake:
     def _accept_socket(self, i: AcceptSocket, message: Message | None) -> None:
         assert message is not None
         self._sharing.met(i.socket, message.details)
-        self._tell(WelcomeAwaited(self._clock(), i.socket, i.request, i.seconds, i.wanted, i.needs))
+        self._tell(WelcomeAwaited(self._clock(), i))
 
     def _forget_socket(self, i: ForgetSocket, message: Message | None) -> None:
         self._sharing.gone(i.socket)
