@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.cluster.protocol.membership import MemberState, SayHello
+from graphflow._core.cluster.protocol.membership import Hello, MemberState, SayHello
 from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.shared import SharedMemoryError
 from tests.cluster.service_world import TASKS, Client, Node, Plan, World, plans, shown
@@ -137,7 +137,7 @@ def _counting(world: World, planned: Mapping[str, Plan], runs: int = 3) -> Clien
 
 def _say_hello(node: Node, to: str, asks: int = 0) -> None:
     """A task says hello, whatever it knows."""
-    node.service.links.carry_out[SayHello](SayHello(to, asks, 0, False, (), ()), None)
+    node.service.links.carry_out[SayHello](SayHello(to, Hello(asks, 0, False, (), ())), None)
 
 
 def _until(world: World, kind: Kind, sender: str, to: str) -> None:

@@ -55,6 +55,11 @@ class Instruction:
     """Something that the server is to do; what it needs for that is in the fields."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """Fields that an event and an instruction have in common, as what one task says and another one hears."""
+
+
 class BrokenInvariant(AssertionError):
     """The state of a machine contradicts itself: an error of the machine's own, which `Machine.check` finds."""
 

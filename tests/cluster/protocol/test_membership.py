@@ -14,6 +14,7 @@ from graphflow._core.cluster.protocol.membership import (
     ConnectionLost,
     Disconnect,
     EndTask,
+    Hello,
     HelloFailed,
     Listening,
     MemberState,
@@ -49,18 +50,17 @@ class Told:
         return found
 
     def hello(self, task: str = PS, incarnation: str = "b1", **more: Any) -> list[Instruction]:
-        fields = {
-            "socket": bytes.fromhex(incarnation), "to": TASK, "at": "", "devices": ("CPU:0",), "asks": 0,
-            "answers": 0, "in_use": False, "absent": (), "users": (),
-        }  # fmt: skip
-        fields.update(more)
-        return self(TaskGreeted(self.now, task=task, incarnation=incarnation, **fields))
+        fields = {"socket": bytes.fromhex(incarnation), "to": TASK, "at": "", "devices": ("CPU:0",)}
+        said = {"asks": 0, "answers": 0, "in_use": False, "absent": (), "users": ()}
+        for name, value in more.items():
+            (said if name in said else fields)[name] = value
+        return self(TaskGreeted(self.now, task=task, incarnation=incarnation, hello=Hello(**said), **fields))
 
     def connect(self, task: str = PS, incarnation: str = "b1") -> None:
         """A task is wanted, and answers."""
         (hello,) = self(TaskWanted(self.now, task))
         assert isinstance(hello, SayHello)
-        self.hello(task, incarnation, answers=hello.asks)
+        self.hello(task, incarnation, answers=hello.hello.asks)
         assert self.state(task) is MemberState.CONNECTED
 
     def tick(self, seconds: float) -> list[Instruction]:
@@ -84,14 +84,14 @@ def _kinds(found: list[Instruction]) -> list[type]:
 
 
 def test_who_is_wanted_is_asked_once_and_connected_by_the_answer(tell: Told) -> None:
-    assert tell(TaskWanted(0.0, PS)) == [SayHello(PS, 1, 0, False, (), ())]
+    assert tell(TaskWanted(0.0, PS)) == [SayHello(PS, Hello(1, 0, False, (), ()))]
     assert tell(TaskWanted(0.0, PS)) == []
     assert tell.hello(answers=1) == [AcceptTask(PS, True, False), OpenChannel(PS)]
     assert tell.state() is MemberState.CONNECTED and tell.state(OTHER) is MemberState.UNKNOWN
 
 
 def test_a_hello_that_asks_is_answered_with_its_number(tell: Told) -> None:
-    assert tell.hello(asks=7) == [AcceptTask(PS, True, False), SayHello(PS, 0, 7, False, (), ())]
+    assert tell.hello(asks=7) == [AcceptTask(PS, True, False), SayHello(PS, Hello(0, 7, False, (), ()))]
     assert tell(TaskWanted(0.0, PS)) == []
 
 
@@ -108,14 +108,14 @@ def test_a_task_that_asks_anew_had_lost_its_connection(tell: Told) -> None:
     tell.connect()
     ended, accepted, answer = tell.hello(asks=3)
     assert isinstance(ended, EndTask) and ended.why == "had lost its connection to this task"
-    assert accepted == AcceptTask(PS, False, False) and answer == SayHello(PS, 0, 3, False, (), ())
+    assert accepted == AcceptTask(PS, False, False) and answer == SayHello(PS, Hello(0, 3, False, (), ()))
 
 
 def test_another_life_ends_the_first_and_is_asked_which_of_the_two_is_there(tell: Told) -> None:
     tell.connect()
     ended, hello = tell.hello(incarnation="b2", asks=1)
     assert isinstance(ended, EndTask) and ended.why == "was started again" and ended.incarnation == "b1"
-    assert ended.sockets == (b"\xb1",) and isinstance(hello, SayHello) and hello.asks == 2
+    assert ended.sockets == (b"\xb1",) and isinstance(hello, SayHello) and hello.hello.asks == 2
     assert tell.state() is MemberState.SUSPECTED
     assert tell.hello(incarnation="b2", answers=2)[0] == AcceptTask(PS, True, False)
 
@@ -124,11 +124,11 @@ def test_a_hello_tells_who_is_absent_and_who_has_clients(tell: Told) -> None:
     tell.connect()
     tell.hello(OTHER, "c1", in_use=True)
     tell(TaskLeft(0.0, PS))
-    hello = SayHello(OTHER, 0, 0, False, (PS,), (OTHER,))
+    hello = SayHello(OTHER, Hello(0, 0, False, (PS,), (OTHER,)))
     assert tell(TaskWanted(0.0, OTHER)) == [hello]
     tell(SessionGreeted(0.0, b"s", "s", False, 1, False, {}, 1.0, (), None))
     (announced,) = tell(UseAnnounced(0.0))
-    assert isinstance(announced, SayHello) and announced.in_use and announced.task == OTHER
+    assert isinstance(announced, SayHello) and announced.hello.in_use and announced.task == OTHER
 
 
 @pytest.mark.parametrize(
@@ -168,7 +168,7 @@ def test_who_says_goodbye_has_departed_and_is_asked_only_if_it_is_wanted(tell: T
     tell.connect()
     assert tell(TaskLeft(0.0, PS)) == [EndTask(PS, "b1", "has ended", True, (b"\xb1",))]
     assert tell.state() is MemberState.DEPARTED
-    assert tell(ConnectionLost(0.0, PS))[1:] == [SayHello(PS, 2, 0, False, (PS,), ())]
+    assert tell(ConnectionLost(0.0, PS))[1:] == [SayHello(PS, Hello(2, 0, False, (PS,), ()))]
     assert tell.state() is MemberState.SUSPECTED
 
 
@@ -185,7 +185,7 @@ def test_what_cannot_be_read_ends_what_a_task_takes_part_in(tell: Told) -> None:
     tell.connect()
     ended, hello = tell(TaskUnreadable(0.0, PS, "no more files"))
     assert isinstance(ended, EndTask) and ended.why == "sent what cannot be read (no more files)"
-    assert isinstance(hello, SayHello) and hello.asks
+    assert isinstance(hello, SayHello) and hello.hello.asks
 
 
 def test_a_connection_to_who_was_never_there_is_closed_and_begins_anew_when_it_is_wanted(tell: Told) -> None:

@@ -16,7 +16,7 @@ from graphflow._core.cluster.protocol.membership import (
     TaskLeft,
 )
 from graphflow._core.cluster.protocol.registrations import RegistrantGone
-from graphflow._core.cluster.protocol.sessions import RefuseHello
+from graphflow._core.cluster.protocol.sessions import AcceptSocket, RefuseHello
 from graphflow._core.cluster.protocol.welcomes import RefuseWelcome, Welcome, WelcomeAwaited
 from graphflow._core.common.timeouts import GREET_GONE_SECONDS
 from tests.cluster.protocol.test_membership import OTHER, PS, Told
@@ -86,7 +86,7 @@ def test_a_task_that_is_awaited_is_asked_again_and_not_given_up(tell: Told) -> N
     tell.connect(PS, "b1")
     _wait(tell)
     (*_, hello) = tell(ConnectionLost(tell.now, PS))
-    assert isinstance(hello, SayHello) and hello.asks
+    assert isinstance(hello, SayHello) and hello.hello.asks
     tell.protocol.welcomes.waiting[b"1"].deadline = 1000.0
     assert not tell.tick(GREET_GONE_SECONDS + 1)
     tell(RegistrantGone(tell.now, b"1", None, {}))

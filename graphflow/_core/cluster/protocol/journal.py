@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import membership, queries, registrations, sessions, strangers, welcomes
-from graphflow._core.common.machine import Event, Instruction, Tick
+from graphflow._core.common.machine import Event, Instruction, Shared, Tick
 
 MOST_ENTRIES: Final = 256
 """Entries of each kind that are kept."""
@@ -111,12 +111,12 @@ class Journal:
 
 
 def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
-    """The events and instructions of modules, by their names."""
+    """The events and instructions of modules, and what they share, by their names."""
     return {
         name: value
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Event | Instruction)
+        if isinstance(value, type) and issubclass(value, Event | Instruction | Shared)
     }
 
 
@@ -125,7 +125,7 @@ _CLASSES: Final = _classes((membership, queries, registrations, sessions, strang
 
 def to_data(value: Any) -> Any:
     """An event, an instruction, or a value of one of their fields as JSON has it."""
-    if isinstance(value, Event | Instruction):
+    if isinstance(value, Event | Instruction | Shared):
         own = {field.name: to_data(getattr(value, field.name)) for field in fields(value)}
         return {"type": type(value).__name__, **own}
     if isinstance(value, bytes):

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import Sessions
-from graphflow._core.common.machine import Event, Instruction, Machine, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Shared, hold
 from graphflow._core.common.timeouts import GREET_GONE_SECONDS
 
 DIFFER: Final = "The ClusterSpecs of the two differ: give all tasks the same."
@@ -36,6 +36,22 @@ class MemberState(StrEnum):
     """It was connected, and is gone without a goodbye; nothing is sent to it."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hello(Shared):
+    """What a task tells another one of itself and of the others, with its name and address.
+
+    asks: the number of the hello that wants an answer; 0 if it wants none. answers: the number of the hello that it
+    answers. in_use: whether it has a client. absent: tasks that it was connected to, and is not now. users: tasks of
+    which it knows that they have a client.
+    """
+
+    asks: int
+    answers: int
+    in_use: bool
+    absent: tuple[str, ...]
+    users: tuple[str, ...]
+
+
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
@@ -51,9 +67,6 @@ class TaskGreeted(Event):
     """Another task says hello, with the secret of the cluster.
 
     to: whom it means. at: where it says that it is; "" if it does not say so. incarnation: of its life, in hexadecimal.
-    asks: the number of the hello that wants an answer; 0 if it wants none. answers: the number of the hello that it
-    answers. in_use: whether it has a client. absent: tasks that it was connected to, and is not now. users: tasks of
-    which it knows that they have a client.
     """
 
     socket: bytes
@@ -62,11 +75,7 @@ class TaskGreeted(Event):
     at: str
     incarnation: str
     devices: tuple[str, ...]
-    asks: int
-    answers: int
-    in_use: bool
-    absent: tuple[str, ...]
-    users: tuple[str, ...]
+    hello: Hello
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,14 +132,10 @@ class UseAnnounced(Event):
 
 @dataclass(frozen=True, slots=True)
 class SayHello(Instruction):
-    """Send a task a hello, with these fields as in `TaskGreeted`, and open a local channel to it if that can be."""
+    """Send a task a hello, and open a local channel to it if that can be."""
 
     task: str
-    asks: int
-    answers: int
-    in_use: bool
-    absent: tuple[str, ...]
-    users: tuple[str, ...]
+    hello: Hello
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,29 +286,29 @@ class Membership(Machine):
         refused = self._refusal(event)
         if refused is not None:
             return [refused]
-        member, now = self.members[event.task], event.now
+        member, hello, now = self.members[event.task], event.hello, event.now
         found: list[Instruction] = []
         connected = member.state is MemberState.CONNECTED
-        if event.asks and event.at and event.at != member.address and not connected:
+        if hello.asks and event.at and event.at != member.address and not connected:
             # The two may mean the same; if not, this is why it hears no answer.
             text = f"{self.task} has {event.task} at {member.address}, while it says that it is at {event.at}. {DIFFER}"
             found.append(WarnTask(event.socket, errors.FAILED_PRECONDITION, text))
-        if member.asked and not event.asks and event.answers != member.asked:
+        if member.asked and not hello.asks and hello.answers != member.asked:
             return found  # It does not know yet that it was forgotten; what it says until then it will take back.
         if connected and member.incarnation != event.incarnation:
             # What a process has said last may come after what the next one says first: who is there will answer.
             return [*found, self._end(member, "was started again"), self._hello(member, now, True)]
-        if connected and event.asks:
+        if connected and hello.asks:
             found.append(self._end(member, "had lost its connection to this task"))
-        found.append(AcceptTask(event.task, member.last != event.incarnation, event.in_use))
+        found.append(AcceptTask(event.task, member.last != event.incarnation, hello.in_use))
         member.state, member.asked = MemberState.CONNECTED, 0
         member.incarnation = member.last = event.incarnation
-        member.devices, member.in_use = event.devices, event.in_use
-        member.absent, member.users = frozenset(event.absent), frozenset(event.users) - {self.task}
+        member.devices, member.in_use = event.devices, hello.in_use
+        member.absent, member.users = frozenset(hello.absent), frozenset(hello.users) - {self.task}
         self.sockets[event.socket] = member
         self.tasks_by_incarnation[int(event.incarnation, 16)] = event.task
-        if event.asks:
-            found.append(self._hello(member, now, False, event.asks))
+        if hello.asks:
+            found.append(self._hello(member, now, False, hello.asks))
         elif member.greeted:
             found.append(OpenChannel(event.task))
         return found
@@ -345,7 +350,7 @@ class Membership(Machine):
         absent = tuple(m.task for m in others if m.was_there)
         users = tuple(m.task for m in others if m.state is MemberState.CONNECTED and m.in_use)
         number = member.asked if asks else 0
-        return SayHello(member.task, number, answers, bool(self._sessions.users), absent, users)
+        return SayHello(member.task, Hello(number, answers, bool(self._sessions.users), absent, users))
 
     def want(self, task: str, now: float) -> list[Instruction]:
         """Says hello to a task unless the connection to it has begun with one; if it is not connected, it is asked."""

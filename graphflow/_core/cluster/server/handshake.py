@@ -17,6 +17,7 @@ from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.protocol.membership import (
     AcceptTask,
     AnswerOverdue,
+    Hello,
     Member,
     RefuseTask,
     TaskGreeted,
@@ -229,11 +230,13 @@ class Handshake:
             text_of(at) if isinstance(at, str) else "",
             f"{number:x}",
             tuple(text_of(device) for device in details.get("devices", ())),
-            int(details.get("answer") or 0),
-            answers if type(answers) is int else 0,
-            bool(details.get("in_use")),
-            tuple(text_of(other) for other in details.get("left", ())),
-            tuple(text_of(other) for other in details.get("users", ())),
+            Hello(
+                int(details.get("answer") or 0),
+                answers if type(answers) is int else 0,
+                bool(details.get("in_use")),
+                tuple(text_of(other) for other in details.get("left", ())),
+                tuple(text_of(other) for other in details.get("users", ())),
+            ),
         )
 
     # ---- clients --------------------------------------------------------------------------------------------------

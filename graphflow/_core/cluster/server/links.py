@@ -72,11 +72,11 @@ class Links:
         return self._protocol.membership.address
 
     def _say_hello(self, i: SayHello, message: Message | None) -> None:
-        address = self.members[i.task].address
+        address, hello = self.members[i.task].address, i.hello
         details = {"token": self._access.shown_at(address), "task": self.task, "devices": self.devices,
-                   "to": i.task, "at": self.address, "answer": i.asks, "answers": i.answers,
-                   "incarnation": f"{self.incarnation:x}", "in_use": i.in_use, "left": list(i.absent),
-                   "users": list(i.users), "memory": self._sharing.memory.address,
+                   "to": i.task, "at": self.address, "answer": hello.asks, "answers": hello.answers,
+                   "incarnation": f"{self.incarnation:x}", "in_use": hello.in_use, "left": list(hello.absent),
+                   "users": list(hello.users), "memory": self._sharing.memory.address,
                    "lane": self.sockets.listener_name}  # fmt: skip
         self._unsent.pop(i.task, None)
         try:
