@@ -17,7 +17,7 @@ from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources import readers
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements
+from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.batching import BatchDataset
 from graphflow._core.resources.datasets.iterators import IteratorResource
 from graphflow._core.resources.datasets.sources import RangeTable, TableDataset
@@ -213,7 +213,7 @@ def test_an_element_is_in_one_of_two_queues(store: ResourceStore, full: bool) ->
 # ---- iterators ------------------------------------------------------------------------------------------------------
 
 
-class _Slow(Dataset):
+class _Slow(DatasetBase):
     """Numbers of which each but the first comes when it is let."""
 
     def __init__(self) -> None:
@@ -245,7 +245,7 @@ class _SlowElements(Elements):
         pass
 
 
-def _waiting(kind: str) -> tuple[_Slow, Dataset]:
+def _waiting(kind: str) -> tuple[_Slow, DatasetBase]:
     """A dataset that waits for a thread, and what keeps that up."""
     slow = _Slow()
     ahead = PrefetchDataset(ORIGIN, slow, 1)

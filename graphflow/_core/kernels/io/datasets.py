@@ -11,7 +11,7 @@ import graphflow.errors as errors
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.ir import Origin
-from graphflow._core.resources.datasets.base import Dataset
+from graphflow._core.resources.datasets.base import DatasetBase
 from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow._core.resources.datasets.caching import CacheDataset
 from graphflow._core.resources.datasets.files import FilesDataset, TextLineDataset, TFRecordDataset
@@ -38,10 +38,10 @@ def _origin(node: Node) -> Origin:
     return node.origin or Origin(node.name, node.type, ("<unknown>", 0))
 
 
-def _dataset(*op_types: str) -> Callable[[Callable[..., Dataset]], Callable[..., Dataset]]:
+def _dataset(*op_types: str) -> Callable[[Callable[..., DatasetBase]], Callable[..., DatasetBase]]:
     """Registers a function (node, origin, *inputs) that gives the description."""
 
-    def register(make: Callable[..., Dataset]) -> Callable[..., Dataset]:
+    def register(make: Callable[..., DatasetBase]) -> Callable[..., DatasetBase]:
         def factory(node: Node) -> Kernel:
             origin = _origin(node)
             return lambda *inputs: make(node, origin, *inputs)
@@ -68,12 +68,12 @@ def _fixed(value: Any) -> Any:
 
 
 @_dataset("TensorDataset")
-def _tensor(node: Node, origin: Origin, *components: Any) -> Dataset:
+def _tensor(node: Node, origin: Origin, *components: Any) -> DatasetBase:
     return SingleDataset(origin, tuple(_fixed(c) for c in components))
 
 
 @_dataset("TensorSliceDataset")
-def _tensor_slice(node: Node, origin: Origin, *components: Any) -> Dataset:
+def _tensor_slice(node: Node, origin: Origin, *components: Any) -> DatasetBase:
     sizes = {component.shape[0] for component in components}
     if len(sizes) > 1:
         raise errors.InvalidArgumentError(
@@ -86,7 +86,7 @@ def _tensor_slice(node: Node, origin: Origin, *components: Any) -> Dataset:
 
 
 @_dataset("RangeDataset")
-def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> Dataset:
+def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> DatasetBase:
     first, last, by = int(start), int(stop), int(step)
     if by == 0:
         raise errors.InvalidArgumentError(None, None, "step must be a non-zero integer.")
@@ -94,15 +94,15 @@ def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> Data
 
 
 @_dataset("GeneratorDataset")
-def _generator(node: Node, origin: Origin, *arguments: Any) -> Dataset:
+def _generator(node: Node, origin: Origin, *arguments: Any) -> DatasetBase:
     attrs = node.attrs
     given = [a[()] if isinstance(a, np.ndarray) and a.ndim == 0 else _fixed(a) for a in arguments]
     types, shapes = attrs["output_types"], attrs["output_shapes"]
     return GeneratorDataset(origin, attrs["generator"], given, attrs["take_apart"], types, shapes)
 
 
-def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[..., Dataset]:
-    def from_files(node: Node, origin: Origin, filenames: Any, compression: Any, size: Any) -> Dataset:
+def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[..., DatasetBase]:
+    def from_files(node: Node, origin: Origin, filenames: Any, compression: Any, size: Any) -> DatasetBase:
         kind = _text(compression)
         if kind not in ("", "GZIP", "ZLIB"):
             raise errors.InvalidArgumentError(
@@ -126,56 +126,56 @@ _dataset("TFRecordDataset")(_files(TFRecordDataset))
 
 
 @_dataset("ZipDataset")
-def _zip(node: Node, origin: Origin, *sources: Any) -> Dataset:
+def _zip(node: Node, origin: Origin, *sources: Any) -> DatasetBase:
     return ZipDataset(origin, sources)
 
 
 @_dataset("ConcatenateDataset")
-def _concatenate(node: Node, origin: Origin, first: Any, second: Any) -> Dataset:
+def _concatenate(node: Node, origin: Origin, first: Any, second: Any) -> DatasetBase:
     return ConcatenateDataset(origin, first, second)
 
 
 @_dataset("MapDataset")
-def _map(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+def _map(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
     return MapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
 
 
 @_dataset("ParallelMapDataset")
-def _parallel_map(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+def _parallel_map(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     *captured, calls = rest
     number = 2 if int(calls) == -1 else _positive(origin, "num_parallel_calls", calls)
     return ParallelMapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], calls=number)
 
 
 @_dataset("FilterDataset")
-def _filter(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+def _filter(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
     return FilterDataset(origin, source, node.attrs["predicate"], [_fixed(c) for c in captured])
 
 
 @_dataset("FlatMapDataset")
-def _flat_map(node: Node, origin: Origin, source: Any, *captured: Any) -> Dataset:
+def _flat_map(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
     return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
 
 
 @_dataset("InterleaveDataset")
-def _interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+def _interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     *captured, cycle, length = rest
     sizes = _positive(origin, "cycle_length", cycle), _positive(origin, "block_length", length)
     return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], *sizes)
 
 
 @_dataset("ParallelInterleaveDatasetV2")
-def _parallel_interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> Dataset:
+def _parallel_interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     return _interleave(node, origin, source, *rest[:-1])
 
 
 @_dataset("BatchDatasetV2")
-def _batch(node: Node, origin: Origin, source: Any, size: Any, drop: Any) -> Dataset:
+def _batch(node: Node, origin: Origin, source: Any, size: Any, drop: Any) -> DatasetBase:
     return BatchDataset(origin, source, _positive(origin, "Batch size", size), bool(drop))
 
 
 @_dataset("PaddedBatchDatasetV2")
-def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any) -> Dataset:
+def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any) -> DatasetBase:
     *components, drop = rest
     half = len(components) // 2
     shapes = [[int(n) for n in shape] for shape in components[:half]]
@@ -186,30 +186,30 @@ def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any
 
 
 @_dataset("ShuffleDataset")
-def _shuffle(node: Node, origin: Origin, source: Any, size: Any, seed: Any, seed2: Any) -> Dataset:
+def _shuffle(node: Node, origin: Origin, source: Any, size: Any, seed: Any, seed2: Any) -> DatasetBase:
     number = _positive(origin, "buffer_size", size)
     again = bool(node.attrs["reshuffle_each_iteration"])
     return ShuffleDataset(origin, source, number, (int(seed), int(seed2)), again)
 
 
 @_dataset("RepeatDataset")
-def _repeat(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+def _repeat(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     return RepeatDataset(origin, source, int(count))
 
 
 @_dataset("TakeDataset")
-def _take(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+def _take(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     return SliceDataset(origin, source, 0, int(count))
 
 
 @_dataset("SkipDataset")
-def _skip(node: Node, origin: Origin, source: Any, count: Any) -> Dataset:
+def _skip(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     number = int(count)
     return SliceDataset(origin, source, max(number, 0), -1 if number >= 0 else 0)
 
 
 @_dataset("ShardDataset")
-def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> Dataset:
+def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> DatasetBase:
     count, which = int(shards), int(index)
     if count < 1 or not 0 <= which < count:
         raise errors.InvalidArgumentError(
@@ -219,7 +219,7 @@ def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> 
 
 
 @_dataset("PrefetchDataset")
-def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> Dataset:
+def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> DatasetBase:
     if int(size) < -1:
         raise errors.InvalidArgumentError(
             None, None, f"buffer_size must be >= 0 or set to be -1, got {size}."
@@ -228,7 +228,7 @@ def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> Dataset:
 
 
 @_dataset("CacheDataset")
-def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> Dataset:
+def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> DatasetBase:
     return CacheDataset(origin, source, _text(filename))
 
 
@@ -248,7 +248,7 @@ def _iterator(node: Node) -> Kernel:
     def give(run: Any) -> Any:
         store = run.store
 
-        def make(dataset: str) -> Dataset | None:
+        def make(dataset: str) -> DatasetBase | None:
             return None if store.graph is None or not dataset else _dataset_of(dataset, store, origin)
 
         return store.other(name, lambda: IteratorResource(origin, store, make))
@@ -256,10 +256,10 @@ def _iterator(node: Node) -> Kernel:
     return give
 
 
-def _dataset_of(name: str, store: Any, origin: Origin) -> Dataset | None:
+def _dataset_of(name: str, store: Any, origin: Origin) -> DatasetBase | None:
     """The dataset that the iterator had when it was saved, made again without its initializer."""
     try:
-        dataset: Dataset = store.graph.evaluate(f"{name}:0", store)
+        dataset: DatasetBase = store.graph.evaluate(f"{name}:0", store)
         return dataset
     except (KeyError, errors.InvalidArgumentError, errors.FailedPreconditionError) as error:
         raise errors.FailedPreconditionError(
@@ -277,9 +277,9 @@ def _one_shot_iterator(node: Node) -> Kernel:
     def give(run: Any) -> Any:
         store = run.store
 
-        def make(_: str) -> Dataset:
+        def make(_: str) -> DatasetBase:
             (dataset,) = store.planner.function(factory, store)(())
-            made: Dataset = dataset
+            made: DatasetBase = dataset
             return made
 
         return store.other(name, lambda: IteratorResource(origin, store, make))

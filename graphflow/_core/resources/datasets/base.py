@@ -1,8 +1,8 @@
-"""Datasets while a graph runs: descriptions (Dataset) and walks over them (Elements).
+"""Datasets while a graph runs: descriptions (DatasetBase, as in TensorFlow's kernels) and walks over them (Elements).
 
-A Dataset is immutable; an op of the graph makes it. Elements is one walk over it, with a position that can be saved. An
-element is a tuple of arrays, one for each component. If the elements are rows of a table in memory, such as slices of
-arrays, a walk also returns numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
+A description is immutable; an op of the graph makes it. Elements is one walk over it, with a position that can be
+saved. An element is a tuple of arrays, one for each component. If the elements are rows of a table in memory, such as
+slices of arrays, a walk also returns numbers of rows: a shuffle then moves numbers, and a batch copies each row once.
 """
 
 from __future__ import annotations
@@ -156,7 +156,7 @@ class Context:
             worker.stop()
 
 
-class Dataset(ABC):
+class DatasetBase(ABC):
     """A description of elements; `origin` is the op that it comes from."""
 
     def __init__(self, origin: Origin) -> None:

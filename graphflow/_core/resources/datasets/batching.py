@@ -10,14 +10,14 @@ import numpy as np
 from graphflow._core.graph.shapes import text
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements
+from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.states import State
 
 
-class BatchDataset(Dataset):
+class BatchDataset(DatasetBase):
     """`size` elements one below the other; the last batch may be smaller, or is left out."""
 
-    def __init__(self, origin: Origin, source: Dataset, size: int, drop_remainder: bool) -> None:
+    def __init__(self, origin: Origin, source: DatasetBase, size: int, drop_remainder: bool) -> None:
         super().__init__(origin)
         self.source = source
         self.size = size
@@ -57,7 +57,7 @@ class PaddedBatchDataset(BatchDataset):
     def __init__(
         self,
         origin: Origin,
-        source: Dataset,
+        source: DatasetBase,
         size: int,
         drop_remainder: bool,
         shapes: Sequence[Sequence[int]],

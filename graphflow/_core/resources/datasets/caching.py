@@ -17,15 +17,15 @@ from graphflow._core.checkpoint.atomic import atomic_file
 from graphflow._core.common import numpy_files
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, owned
+from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned
 from graphflow._core.resources.datasets.sources import ArrayTable
 from graphflow._core.resources.datasets.states import State
 
 
-class CacheDataset(Dataset):
+class CacheDataset(DatasetBase):
     """The elements, made once. path: of the file, "" to keep them in memory."""
 
-    def __init__(self, origin: Origin, source: Dataset, path: str) -> None:
+    def __init__(self, origin: Origin, source: DatasetBase, path: str) -> None:
         super().__init__(origin)
         self.source = source
         self.path = path

@@ -12,12 +12,12 @@ import graphflow.errors as errors
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.compressed import open_to_read, read_lines, reading_errors
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements
+from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.states import State
 from graphflow._core.resources.records import read_records
 
 
-class FilesDataset(Dataset):
+class FilesDataset(DatasetBase):
     """Strings read from files one after the other; subclasses say how one is read.
 
     compression: "", "GZIP" or "ZLIB".

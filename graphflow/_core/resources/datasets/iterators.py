@@ -20,7 +20,7 @@ import graphflow.errors as errors
 from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, owned
+from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, owned
 from graphflow._core.resources.datasets.states import State
 
 END: Final = "End of sequence"
@@ -91,13 +91,13 @@ class IteratorResource:
 
     begins_alike = True
 
-    def __init__(self, origin: Origin, store: Any, make: Callable[[str], Dataset | None]) -> None:
+    def __init__(self, origin: Origin, store: Any, make: Callable[[str], DatasetBase | None]) -> None:
         self.origin = origin
         self._store = store
         self._make = make
         self._lock = threading.Lock()
         self._context: Context | None = None
-        self._dataset: Dataset | None = None
+        self._dataset: DatasetBase | None = None
         self._walk: Elements | None = None
         self._ended = False
         self._restored: State = {}
@@ -111,7 +111,7 @@ class IteratorResource:
         """A heap of the elements that came back; guarded by `_returning`."""
         self._returning = threading.RLock()
 
-    def initialize(self, dataset: Dataset, run: Any) -> None:
+    def initialize(self, dataset: DatasetBase, run: Any) -> None:
         """Begins at the first element of a dataset."""
         with self._returning:
             self._anew += 1
@@ -256,7 +256,7 @@ class IteratorResource:
             )
         return self._begin(dataset)
 
-    def _begin(self, dataset: Dataset) -> Elements:
+    def _begin(self, dataset: DatasetBase) -> Elements:
         self.release()
         context = Context(self._store)
         saved, self._restored = self._restored, {}

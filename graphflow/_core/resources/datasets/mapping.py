@@ -12,21 +12,21 @@ import graphflow.errors as errors
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements, owned
+from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned
 from graphflow._core.resources.datasets.states import State
 
 _TOGETHER = 256
 """How many elements are made at once for a buffer: a block of them stays in the processor's cache."""
 
 
-class FunctionDataset(Dataset):
+class FunctionDataset(DatasetBase):
     """The elements of a dataset, and a function of each: what the datasets of this module have in common.
 
     captured: values of the function's last inputs.
     """
 
     def __init__(
-        self, origin: Origin, source: Dataset, function: LoweredFunction, captured: Sequence[Any]
+        self, origin: Origin, source: DatasetBase, function: LoweredFunction, captured: Sequence[Any]
     ) -> None:
         super().__init__(origin)
         self.source = source
@@ -199,7 +199,7 @@ class InterleaveDataset(FunctionDataset):
     def __init__(
         self,
         origin: Origin,
-        source: Dataset,
+        source: DatasetBase,
         function: LoweredFunction,
         captured: Sequence[Any],
         cycle: int = 1,

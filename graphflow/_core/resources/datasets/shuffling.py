@@ -14,7 +14,7 @@ import numpy as np
 from graphflow._core.common.philox import Philox
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, Dataset, Element, Elements
+from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.states import State
 
 _MOST_BLOCKS: Final = 1 << 10
@@ -49,14 +49,14 @@ class Words:
         self._ready, self._given = [int(word) for word in state["ready"]], 0
 
 
-class ShuffleDataset(Dataset):
+class ShuffleDataset(DatasetBase):
     """The elements in random order, drawn from a buffer of some size.
 
     again: whether each epoch has another order.
     """
 
     def __init__(
-        self, origin: Origin, source: Dataset, size: int, seeds: tuple[int, int], again: bool
+        self, origin: Origin, source: DatasetBase, size: int, seeds: tuple[int, int], again: bool
     ) -> None:
         super().__init__(origin)
         self.source = source

@@ -15,7 +15,7 @@ from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import (
     Context,
-    Dataset,
+    DatasetBase,
     Element,
     Elements,
     Table,
@@ -58,7 +58,7 @@ class RangeTable:
         return (np.int64(self.start + number * self.step),)
 
 
-class TableDataset(Dataset):
+class TableDataset(DatasetBase):
     """The rows of a table, in order."""
 
     def __init__(self, origin: Origin, table: ArrayTable | RangeTable) -> None:
@@ -100,7 +100,7 @@ class RowsElements(TableElements):
         self._position = min(states.integer(state, "position"), self._size)
 
 
-class SingleDataset(Dataset):
+class SingleDataset(DatasetBase):
     """One element."""
 
     def __init__(self, origin: Origin, element: Element) -> None:
@@ -135,7 +135,7 @@ class SingleElements(Elements):
         self._given = states.integer(state, "given")
 
 
-class GeneratorDataset(Dataset):
+class GeneratorDataset(DatasetBase):
     """What a Python function yields, checked against declared dtypes and shapes.
 
     take_apart: gives the flat components of what is yielded, ValueError or TypeError if its structure is wrong.

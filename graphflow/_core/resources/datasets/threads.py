@@ -18,17 +18,17 @@ import numpy as np
 
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Context, Dataset, Element, Elements, Worker
+from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, Worker
 from graphflow._core.resources.datasets.mapping import MapDataset
 from graphflow._core.resources.datasets.states import State
 
 
-class PrefetchDataset(Dataset):
+class PrefetchDataset(DatasetBase):
     """The elements, made up to `size` ahead by a thread; `automatic` lets the size be chosen."""
 
     AUTOMATIC = 2
 
-    def __init__(self, origin: Origin, source: Dataset, size: int) -> None:
+    def __init__(self, origin: Origin, source: DatasetBase, size: int) -> None:
         super().__init__(origin)
         self.source = source
         self.size = self.AUTOMATIC if size < 0 else size

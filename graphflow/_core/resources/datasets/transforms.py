@@ -9,14 +9,14 @@ import numpy as np
 
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import NO_IDS, Block, Context, Dataset, Element, Elements
+from graphflow._core.resources.datasets.base import NO_IDS, Block, Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.states import State
 
 
-class RepeatDataset(Dataset):
+class RepeatDataset(DatasetBase):
     """The elements again and again, `count` times, or for ever if it is negative."""
 
-    def __init__(self, origin: Origin, source: Dataset, count: int) -> None:
+    def __init__(self, origin: Origin, source: DatasetBase, count: int) -> None:
         super().__init__(origin)
         self.source = source
         self.count = count
@@ -134,10 +134,10 @@ def _same_rows(parts: Sequence[Sequence[np.ndarray[Any, Any]]]) -> bool:
     return all(len({c.shape[1:] for c in column}) == 1 for column in zip(*parts, strict=True))
 
 
-class SliceDataset(Dataset):
+class SliceDataset(DatasetBase):
     """Some of the elements: after the first `skip` every `step`-th, at most `take` of them (all if negative)."""
 
-    def __init__(self, origin: Origin, source: Dataset, skip: int, take: int, step: int = 1) -> None:
+    def __init__(self, origin: Origin, source: DatasetBase, skip: int, take: int, step: int = 1) -> None:
         super().__init__(origin)
         self.source = source
         self.skip = skip
@@ -225,10 +225,10 @@ class SliceElements(Elements):
 _MOST_DROPPED = 1 << 20
 
 
-class ZipDataset(Dataset):
+class ZipDataset(DatasetBase):
     """Elements of several datasets side by side, as long as all have one."""
 
-    def __init__(self, origin: Origin, sources: Sequence[Dataset]) -> None:
+    def __init__(self, origin: Origin, sources: Sequence[DatasetBase]) -> None:
         super().__init__(origin)
         self.sources = sources
 
@@ -283,10 +283,10 @@ class ZipElements(Elements):
             inner.set_state(states.get(state, str(number)))
 
 
-class ConcatenateDataset(Dataset):
+class ConcatenateDataset(DatasetBase):
     """The elements of one dataset, then those of another."""
 
-    def __init__(self, origin: Origin, first: Dataset, second: Dataset) -> None:
+    def __init__(self, origin: Origin, first: DatasetBase, second: DatasetBase) -> None:
         super().__init__(origin)
         self.parts = (first, second)
 
