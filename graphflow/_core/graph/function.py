@@ -47,9 +47,7 @@ class FunctionGraph(Graph):
         super().__init__()
         self.outer = outer
         self.seed = outer.seed
-        self._by_value = by_value
-        self._adopted: dict[Tensor, Tensor] = {}
-        self._captures: list[Tensor] = []
+        self._captures = Captures(self, by_value)
 
     def add(
         self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str | None = None
@@ -62,49 +60,68 @@ class FunctionGraph(Graph):
             )
         return super().add(definition, inputs, attrs, name)
 
+    def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
+        """The tensor of this graph that stands for one of the graph around it; ValueError if there can be none."""
+        if tensor.op.graph is self:
+            return tensor
+        found = self._captures.stand_in(definition, tensor)
+        return super().adopt(definition, tensor) if found is None else found
+
     def finish(self, name: str, arguments: Sequence[Tensor], outputs: Sequence[Tensor]) -> GraphFunction:
         """The function that gives `outputs` for `arguments`; nothing can be added any more."""
         own = tuple(self.adopt(lookup("Identity"), tensor) for tensor in outputs)
-        bound = tuple(self._adopted[tensor] for tensor in self._captures)
         self.finalize()
-        return GraphFunction(name, self, (*arguments, *bound), own, tuple(self._captures))
+        captures = self._captures
+        return GraphFunction(name, self, (*arguments, *captures.inputs), own, tuple(captures.taken))
 
     def add_argument(self, dtype: dtypes.DType, shape: TensorShape, name: str) -> Tensor:
         """A placeholder for one more argument."""
         with self.context_scope(None):
             return self.add(lookup("Placeholder"), (), {"dtype": dtype, "shape": shape}, name).outputs[0]
 
-    def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        """The tensor of this graph that stands for one of the graph around it; ValueError if there can be none."""
-        if tensor.op.graph is self:
-            return tensor
-        found = self._adopted.get(tensor)
-        if found is None:
-            found = self._adopted[tensor] = self._stand_in(definition, tensor)
+
+class Captures:
+    """The tensors of the graphs around a function's graph that are used in it, and what stands for each.
+
+    taken: those that became inputs. inputs: their placeholders, in the same order.
+    """
+
+    def __init__(self, graph: FunctionGraph, by_value: bool) -> None:
+        self._graph = graph
+        self._by_value = by_value
+        self._found: dict[Tensor, Tensor] = {}
+        self.taken: list[Tensor] = []
+        self.inputs: list[Tensor] = []
+
+    def stand_in(self, definition: OpDef, tensor: Tensor) -> Tensor | None:
+        """The tensor that an operation gets for one from outside; None if that is of no graph around.
+
+        Raises ValueError if it cannot be taken.
+        """
+        found = self._found.get(tensor)
+        if found is None and self._is_around(tensor.op.graph):
+            found = self._found[tensor] = self._take(definition, tensor)
         return found
 
-    def _stand_in(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        if not self._is_around(tensor.op.graph):
-            return super().adopt(definition, tensor)
-        if definition.writes or definition.takes_refs:
-            raise ValueError(
-                f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
-                "dataset. Change it in the training step."
-            )
-        if tensor.op.op_def.is_constant:
-            return self._copied(tensor.op).outputs[0]
-        if self._by_value:
-            return self._copied(tensor.op).outputs[tensor.value_index]
-        self._captures.append(tensor)
-        return self.add_argument(tensor.dtype, tensor.shape, tensor.op.name)
-
     def _is_around(self, graph: Graph | None) -> bool:
-        around: Graph | None = self.outer
+        around: Graph | None = self._graph.outer
         while around is not None:
             if around is graph:
                 return True
             around = around.outer
         return False
+
+    def _take(self, definition: OpDef, tensor: Tensor) -> Tensor:
+        if definition.writes or definition.takes_refs:
+            raise ValueError(
+                f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
+                "dataset. Change it in the training step."
+            )
+        if tensor.op.op_def.is_constant or self._by_value:
+            return self._copied(tensor.op).outputs[tensor.value_index]
+        self.taken.append(tensor)
+        self.inputs.append(self._graph.add_argument(tensor.dtype, tensor.shape, tensor.op.name))
+        return self.inputs[-1]
 
     def _copied(self, op: Operation) -> Operation:
         if op.type in _UNCOPIED:
@@ -115,9 +132,10 @@ class FunctionGraph(Graph):
                 f"Cannot capture a stateful node (name:{op.name}, type:{op.type}, built at "
                 "{}:{}) by value.".format(*op.line)
             )
-        inputs = [self.adopt(op.op_def, tensor) for tensor in op.inputs]
-        with self.context_scope(None), self.name_scope(None):
-            copied = self.add(op.op_def, inputs, dict(op.attrs), op.name)
+        graph = self._graph
+        inputs = [graph.adopt(op.op_def, tensor) for tensor in op.inputs]
+        with graph.context_scope(None), graph.name_scope(None):
+            copied = graph.add(op.op_def, inputs, dict(op.attrs), op.name)
         copied.keep_line(op)
         return copied
 
