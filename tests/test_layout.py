@@ -10,7 +10,7 @@ import ast
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -218,6 +218,123 @@ def test_no_folder_is_crowded() -> None:
             found[str(path.parent.relative_to(PROJECT))] += 1
     crowded = {folder: n for folder, n in found.items() if n > MOST_FILES}
     assert not crowded, "make a folder of a subject, or put together what is one"
+
+
+MOST_METHODS: Final = 30
+MOST_ATTRIBUTES: Final = 25
+"""Of a class of the engine, those of its bases counted: one that has more owns several subjects."""
+
+PRESCRIBED: Final = frozenset({"graph.graph.Graph", "ops.state.variable.Variable"})
+"""Classes that programs use, whose methods are TensorFlow's: a class that extends one of them counts its own alone."""
+
+LARGER: Final = frozenset(
+    {
+        "cluster.server.collectives.CollectiveLink",
+        "resources.queue_kinds.PaddingFIFOQueue",
+        "resources.queue_kinds.PriorityQueue",
+        "resources.queue_kinds.RandomShuffleQueue",
+        "resources.queues.Queue",
+        "runtime.gpu.plan.DevicePlan",
+        "runtime.gpu.watched.WatchedPlan",
+        "transport.sockets.Sockets",
+    }
+)
+"""The classes that still have more."""
+
+
+@dataclass(frozen=True)
+class Class:
+    """A class by the text of its file: its own methods and attributes, and the full names of its bases."""
+
+    methods: frozenset[str]
+    attributes: frozenset[str]
+    bases: tuple[str, ...]
+
+
+def classes_of(module: str, tree: ast.AST) -> Iterator[tuple[str, Class]]:
+    """The classes of a file by their full names."""
+    names = {node.name: f"{module}.{node.name}" for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names |= {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.ClassDef):
+            continue
+        methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
+        attributes = {
+            target.id
+            for part in node.body
+            if isinstance(part, ast.AnnAssign | ast.Assign)
+            for target in (part.targets if isinstance(part, ast.Assign) else [part.target])
+            if isinstance(target, ast.Name)
+        } | {
+            part.attr
+            for part in ast.walk(node)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+            if isinstance(part.value, ast.Name) and part.value.id == "self"
+        }
+        bases = []
+        for base in node.bases:
+            first, _, rest = ast.unparse(base).partition("[")[0].partition(".")
+            full = names.get(first, first)
+            bases.append(f"{full}.{rest}" if rest else full)
+        yield names[node.name], Class(frozenset(methods), frozenset(attributes), tuple(bases))
+
+
+def largest(found: Mapping[str, Class], prescribed: Set[str]) -> Mapping[str, tuple[int, int]]:
+    """The classes with too many methods or attributes, and how many."""
+
+    def whole(name: str) -> tuple[frozenset[str], frozenset[str]]:
+        one = found.get(name)
+        if one is None or name in prescribed:
+            return frozenset(), frozenset()
+        bases = [whole(base) for base in one.bases]
+        return one.methods.union(*(m for m, _ in bases)), one.attributes.union(*(a for _, a in bases))
+
+    counts = {name: tuple(map(len, whole(name))) for name in found}
+    return {n: (m, a) for n, (m, a) in counts.items() if m > MOST_METHODS or a > MOST_ATTRIBUTES}
+
+
+def test_classes_are_counted_with_their_bases() -> None:
+    methods = "\n".join(f"    def m{k}(self): self.a{k} = {k}" for k in range(MOST_METHODS))
+    source = f"""
+from p.far import Far, Given
+class Base:
+{methods}
+class Fits(Base):
+    def m0(self): pass
+class Large(Base):
+    def more(self): pass
+class Wide(Far):
+    x: int = 0
+class Extends(Given):
+    def own(self): pass
+"""
+    far = "class Far:\n    def f(self): self.a, self.b = " + ", ".join("ab")
+    far += "\n    " + "; ".join(f"c{k} = {k}" for k in range(MOST_ATTRIBUTES - 2))
+    far += "\nclass Given:\n" + methods + "\n    def other(self): pass"
+    found = dict(classes_of("p.near", ast.parse(source))) | dict(classes_of("p.far", ast.parse(far)))
+    large = largest(found, {"p.far.Given"})
+    assert large == {
+        "p.near.Base": (MOST_METHODS, MOST_METHODS),
+        "p.near.Fits": (MOST_METHODS, MOST_METHODS),
+        "p.near.Large": (MOST_METHODS + 1, MOST_METHODS),
+        "p.near.Wide": (1, MOST_ATTRIBUTES + 1),
+    }
+
+
+def test_no_class_of_the_engine_owns_too_much() -> None:
+    engine = f"{PACKAGE}._core."
+    found = {
+        name: one
+        for module, path in modules().items()
+        if module.startswith(engine)
+        for name, one in classes_of(module, ast.parse(path.read_text("utf-8")))
+    }
+    prescribed = {engine + name for name in PRESCRIBED}
+    assert prescribed <= set(found), "the list of what TensorFlow prescribes is old"
+    large = {name.removeprefix(engine): counts for name, counts in largest(found, prescribed).items()}
+    assert set(large) == LARGER, "give what is a subject of its own to an object of its own"
 
 
 OP_TYPES_COMPARED: Final = 52
