@@ -261,18 +261,19 @@ def classes_of(module: str, tree: ast.AST) -> Iterator[tuple[str, Class]]:
         if not isinstance(node, ast.ClassDef):
             continue
         methods = {part.name for part in node.body if isinstance(part, ast.FunctionDef)}
-        attributes = {
-            target.id
-            for part in node.body
-            if isinstance(part, ast.AnnAssign | ast.Assign)
-            for target in (part.targets if isinstance(part, ast.Assign) else [part.target])
-            if isinstance(target, ast.Name)
-        } | {
-            part.attr
-            for part in ast.walk(node)
-            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
-            if isinstance(part.value, ast.Name) and part.value.id == "self"
-        }
+        attributes = (
+            {  # Names of a class that are given a value without a type are constants, such as GraphKeys'.
+                part.target.id
+                for part in node.body
+                if isinstance(part, ast.AnnAssign) and isinstance(part.target, ast.Name)
+            }
+            | {
+                part.attr
+                for part in ast.walk(node)
+                if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+                if isinstance(part.value, ast.Name) and part.value.id == "self"
+            }
+        )
         bases = []
         for base in node.bases:
             first, _, rest = ast.unparse(base).partition("[")[0].partition(".")
@@ -311,7 +312,7 @@ class Extends(Given):
     def own(self): pass
 """
     far = "class Far:\n    def f(self): self.a, self.b = " + ", ".join("ab")
-    far += "\n    " + "; ".join(f"c{k} = {k}" for k in range(MOST_ATTRIBUTES - 2))
+    far += "\n    " + "; ".join(f"c{k}: int = {k}" for k in range(MOST_ATTRIBUTES - 2))
     far += "\nclass Given:\n" + methods + "\n    def other(self): pass"
     found = dict(classes_of("p.near", ast.parse(source))) | dict(classes_of("p.far", ast.parse(far)))
     large = largest(found, {"p.far.Given"})
