@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-ops bench-training bench-cluster bench-collectives bench-devices bench-gpu \
+.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-cluster bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
+	@echo "make bench-zoo  train the models of tests/zoo against TensorFlow: the first steps, and the later ones"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
 	@echo "make emulated-gpu-check  run them on emulated GPUs that do things late, early, and by chance"
@@ -44,6 +45,9 @@ bench: $(VENV)/.dev
 
 bench-ops: $(VENV)/.dev
 	$(BIN)/python benchmarks/ops.py $(BENCH_ARGS)
+
+bench-zoo: $(VENV)/.dev
+	$(BIN)/python benchmarks/zoo.py $(BENCH_ARGS)
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
