@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final, NoReturn
 
 import graphflow.errors as errors
-from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import Dims, compatible, text
 from graphflow._core.plan import inference, kinds
+from graphflow._core.plan.found_right import RIGHT
 from graphflow._core.plan.ir import Instruction, Plan, line_of, walk
 
 VARIABLE: Final = "GRAPHFLOW_VERIFY_PLANS"
@@ -60,7 +60,7 @@ class Verifier:
         if self._last is None or not _is_the_same(plan, self._last):
             if self._last is None:
                 typed = dict(zip(plan.feeds, plan.feed_types, strict=False))
-                level.feeds = {n: inference.given(n, *typed[n]) if n in typed else None for n in plan.feeds}
+                level.feeds = {name: typed.get(name) for name in plan.feeds}
             elif (plan.feeds, plan.feed_types) != (self._last.feeds, self._last.feed_types):
                 check.fail("its feeds, or what is said of them, are others than before it")
             self._last = plan
@@ -84,30 +84,29 @@ def _is_the_same(a: Plan, b: Plan) -> bool:
 def _says_the_same(a: Instruction, b: Instruction) -> bool:
     return (
         a.attrs is b.attrs
-        and a.inputs == b.inputs
+        and (a.inputs is b.inputs or a.inputs == b.inputs)
         and a.definition is b.definition
         and a.type == b.type
-        and a.outputs == b.outputs
-        and a.dtypes == b.dtypes
-        and a.shapes == b.shapes
+        and (a.outputs is b.outputs or a.outputs == b.outputs)
+        and (a.dtypes is b.dtypes or a.dtypes == b.dtypes)
+        and (a.shapes is b.shapes or a.shapes == b.shapes)
     )
 
 
 class _Level:
     """What is known of one level of a plan, by name. `around` is the level whose values it may take as well.
 
-    instructions: those of the pass that was checked last, in their order. operations: the same as shape rules see them.
-    makers, values: what makes each value, and the value as rules see it. feeds: the values from outside; None if nobody
-    says their type. inner: the levels of the bodies of each branch and loop.
+    instructions: those of the pass that was checked last, in their order. makers, types: what makes each value, its
+    dtype and shape. feeds: the same of the values from outside; None if nobody says it. inner: the levels of the bodies
+    of each branch and loop.
     """
 
     def __init__(self, around: _Level | None) -> None:
         self.around = around
         self.instructions: dict[str, Instruction] = {}
-        self.operations: dict[str, inference.DescribedOperation] = {}
         self.makers: dict[str, Instruction] = {}
-        self.values: dict[str, Tensor | None] = {}
-        self.feeds: dict[str, Tensor | None] = {}
+        self.types: dict[str, inference.Type] = {}
+        self.feeds: dict[str, inference.Type | None] = {}
         self.inner: dict[str, list[_Level]] = {}
 
     def has(self, name: str) -> bool:
@@ -119,25 +118,25 @@ class _Level:
             level = level.around
         return False
 
-    def maker(self, name: str) -> Instruction | None:
-        """What makes a value; None if it is fed."""
+    def made(self, name: str) -> tuple[Instruction, _Level] | None:
+        """What makes a value, and the level that this is in; None if it is fed."""
         level: _Level | None = self
         while level is not None:
             if name in level.feeds:
                 return None
             if name in level.makers:
-                return level.makers[name]
+                return level.makers[name], level
             level = level.around
         return None
 
-    def value(self, name: str) -> Tensor | None:
-        """A value as shape rules see it; None if nobody says its type."""
+    def type_of(self, name: str) -> inference.Type | None:
+        """Dtype and shape of a value; None if nobody says them."""
         level: _Level | None = self
         while level is not None:
             if name in level.feeds:
                 return level.feeds[name]
-            if name in level.values:
-                return level.values[name]
+            if name in level.types:
+                return level.types[name]
             level = level.around
         return None
 
@@ -150,7 +149,7 @@ class _Level:
 
 
 class _Check:
-    """The check of a plan after one pass. `first` has what was first said of the shape of each value."""
+    """The check of a plan after one pass. `first` has what was first said of the shape of a value, if that was less."""
 
     def __init__(self, first: dict[str, Dims], plan: Plan, after: str) -> None:
         self._first = first
@@ -185,17 +184,15 @@ class _Check:
         if len(instructions) != len(plan.instructions):
             self._fail_for_twins(plan)
         fresh = [i for i in plan.instructions if before.get(i.name) is not i]
-        touched = touched | self._forget(level, instructions, fresh)
+        touched = touched | (self._forget(level, instructions, fresh) if before else set())
         level.instructions = instructions
         new = self._take_in(level, before, fresh)
         touched.update(o for name in new for o in instructions[name].outputs)
         if sum([len(i.outputs) for i in plan.instructions]) != len(level.makers):
             self._fail_for_twins(plan)
         affected = [i for i in plan.instructions if i.name in new or not touched.isdisjoint(i.inputs)]
-        # All know their inputs before one is inferred: a rule may look at what makes its inputs.
-        inferred = [i for i in affected if self._takes(level, i) or i.name in new]
-        for i in inferred:
-            self._types(i, level.operations[i.name])
+        for i in affected:
+            self._types(i, level, self._inputs(i, level))
         for i in {i.name: i for i in (*fresh, *affected) if i.bodies}.values():
             self._bodies(i, level, touched)
         for value in plan.fetches:
@@ -225,14 +222,18 @@ class _Check:
         """Drops what is there no more from a level; the values that went with it."""
         gone = [i for name, i in level.instructions.items() if name not in instructions]
         for i in gone:
-            del level.operations[i.name]
             level.inner.pop(i.name, None)
         others = [level.instructions[i.name] for i in fresh if i.name in level.instructions]
-        outputs = {o for i in others if i.outputs != instructions[i.name].outputs for o in i.outputs}
+        outputs = {
+            o
+            for i in others
+            if i.outputs is not (now := instructions[i.name].outputs) and i.outputs != now
+            for o in i.outputs
+        }
         outputs.update(o for i in gone for o in i.outputs)
         for output in outputs:
             level.makers.pop(output, None)
-            level.values.pop(output, None)
+            level.types.pop(output, None)
         return outputs
 
     def _take_in(
@@ -240,6 +241,7 @@ class _Check:
     ) -> set[str]:
         """Describes what is another than before; the names of the instructions that say something else than before."""
         new: set[str] = set()
+        types, makers = level.types, level.makers
         for i in fresh:
             was = before.get(i.name)
             if was is None or not _says_the_same(was, i):
@@ -249,24 +251,29 @@ class _Check:
                 new.add(i.name)
                 if was is not None:
                     self._said_before(was, i)
-                op = level.operations[i.name] = inference.described(i)
-                level.values.update(zip(i.outputs, op.outputs, strict=True))
-                for output, dims in zip(i.outputs, i.shapes, strict=True):
-                    self._first.setdefault(output, dims)
-            level.makers.update(dict.fromkeys(i.outputs, i))
+                types.update(zip(i.outputs, zip(i.dtypes, i.shapes, strict=True), strict=True))
+            for output in i.outputs:
+                makers[output] = i
         return new
 
-    def _takes(self, level: _Level, i: Instruction) -> bool:
-        """Checks that the inputs of an instruction are there; whether they are others than after the pass before."""
+    def _inputs(self, i: Instruction, level: _Level) -> list[inference.Type] | None:
+        """Dtypes and shapes of the inputs of an instruction, None if nobody says one. Checks that all are there, and
+        variables where they must be.
+        """
+        found = []
+        fed, types = level.feeds, level.types
         for name in i.inputs:
-            if not level.has(name):
+            kind = types[name] if name in types and name not in fed else level.type_of(name)
+            if kind is not None:
+                found.append(kind)
+            elif not level.has(name):
                 self.fail(f"it takes {name!r}, which nothing makes", i)
         if i.definition is not None and i.definition.takes_refs:
             for name, ref in zip(i.inputs, i.ref_mask(), strict=False):
-                maker = level.maker(name) if ref else None
-                if ref and (maker is None or not maker.is_variable):
+                made = level.made(name) if ref else None
+                if ref and (made is None or not made[0].is_variable):
                     self.fail(f"its input {name!r} must be a variable", i)
-        return level.operations[i.name].take([level.value(name) for name in i.inputs])
+        return found if len(found) == len(i.inputs) else None
 
     def order(self, level: _Level) -> None:
         """Checks that everything stands behind what it needs, in all levels."""
@@ -288,16 +295,26 @@ class _Check:
     def _said_before(self, was: Instruction, i: Instruction) -> None:
         """Compares what an instruction says of its results with what it said after the pass before."""
         said = dict(zip(was.outputs, was.shapes, strict=True))
+        for output, dims in said.items():
+            self._first.setdefault(output, dims)
         for output, dims in zip(i.outputs, i.shapes, strict=True):
             if output in said and not _keeps(said[output], dims):
                 self.fail(
                     f"it said that {output!r} has the shape {text(said[output])}, and now {text(dims)}", i
                 )
 
-    def _types(self, i: Instruction, op: inference.DescribedOperation) -> None:
-        """Compares what an instruction says of its results with what its definition infers from its inputs."""
-        if op.is_given:
+    def _types(self, i: Instruction, level: _Level, types: Sequence[inference.Type] | None) -> None:
+        """Compares what an instruction says of its results with what its definition infers from its inputs, whose types
+        are these.
+        """
+        definition = inference.definition_of(i)
+        if definition is None or types is None:
             return
+        key = RIGHT.key(definition, i, types, level)
+        if key is not None and key in RIGHT:
+            return
+        view = inference.View()
+        op = view.operation(i, level)
         wrong = inference.wrong_dtype(op)
         if wrong:
             self.fail(wrong, i)
@@ -311,6 +328,7 @@ class _Check:
             weaker = [
                 inference.given(n, t.dtype, d) for t, n, d in zip(op.inputs, i.inputs, first, strict=True)
             ]
+            key = None
             try:
                 signature = inference.inferred(op, weaker)
             except (ValueError, TypeError, errors.InvalidArgumentError) as error:
@@ -327,20 +345,22 @@ class _Check:
                 self.fail(
                     f"it says that {output!r} has the shape {text(dims)}, and its definition {text(rule)}", i
                 )
+        if key is not None:
+            RIGHT.add(key, definition, i, level, view.looked)
 
     def _hands_out(self, i: Instruction, body: Plan, inside: _Level) -> None:
         """Compares what a body fetches with what its instruction hands out."""
         for output, dtype, dims, fetch in zip(i.outputs, i.dtypes, i.shapes, body.fetches, strict=True):
-            found = inside.value(fetch)
+            found = inside.type_of(fetch)
             if found is None:
                 continue
-            if found.dtype is not dtype:
+            if found[0] is not dtype:
                 self.fail(
-                    f"it says that {output!r} is {dtype.name}, and hands out {fetch!r}, {found.dtype.name}", i
+                    f"it says that {output!r} is {dtype.name}, and hands out {fetch!r}, {found[0].name}", i
                 )
-            if not compatible(found.dims, dims):
+            if not compatible(found[1], dims):
                 said = f"it says that {output!r} has the shape {text(dims)}"
-                self.fail(f"{said}, and hands out {fetch!r}, {text(found.dims)}", i)
+                self.fail(f"{said}, and hands out {fetch!r}, {text(found[1])}", i)
 
     # ---- branches and loops -----------------------------------------------------------------------------------------
 
@@ -369,11 +389,11 @@ class _Check:
             self.fail("its condition must hand out one value, and take what its body takes", i)
         if not len(body.feeds) == len(body.fetches) == len(i.outputs):
             self.fail("its body must hand out as many values as it takes", i)
-        said = dict(zip(body.feeds, zip(i.dtypes, i.shapes, strict=True), strict=True))
-        known = {n: (t.dtype, t.dims) for n, t in before.feeds.items() if t is not None}
-        if said == known:
+        said: dict[str, inference.Type | None] = {}
+        said.update(zip(body.feeds, zip(i.dtypes, i.shapes, strict=True), strict=True))
+        if said == before.feeds:
             return set()
-        before.feeds = inside.feeds = {name: inference.given(name, *kind) for name, kind in said.items()}
+        before.feeds = inside.feeds = said
         return set(body.feeds)
 
 
