@@ -73,14 +73,16 @@ class Worker:
     def __init__(self, python: str, module: str, command: list[str], patience: float) -> None:
         self.patience = patience
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (`close` closes it, with the process)
-        path = {"PYTHONPATH": str(PROJECT)} if module == "graphflow" else {}
+        kept = Path(sys.executable).parent.parent / "bytecode"  # as an installed package has its own
+        path = {"PYTHONPATH": str(PROJECT), "PYTHONPYCACHEPREFIX": str(kept)} if module == "graphflow" else {}
+        inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
             [python, "-W", "ignore", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
-            env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3", **path},
+            env={**inherited, "TF_CPP_MIN_LOG_LEVEL": "3", **path},
         )
 
     def answer(self) -> dict[str, float | str | bool]:
