@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import cluster_journals, cluster_status
 from graphflow._core.cluster.protocol.journal import read
-from graphflow._core.cluster.protocol.step_outcomes import lines_of_steps
+from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -31,7 +31,7 @@ _KINDS: Final = ("Queue", "Iterator", "Reader")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.description = (
-        "Shows the tasks of a cluster: state, sessions, variables with their bytes, traffic, steps."
+        "Shows the tasks of a cluster: state, sessions, variables with their bytes, traffic, parts of steps."
     )
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
@@ -42,6 +42,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--journal",
         action="store_true",
         help="what each task has last heard of and done about it; with --json as data that can be replayed",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="with --journal: the events of all tasks in the order of time, and each step that runs with what it waits "
+        "for on every task that takes part",
     )
     parser.add_argument("--watch", action="store_true", help="again every two seconds, until Ctrl-C")
     parser.add_argument(
@@ -55,10 +61,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _status(arguments: argparse.Namespace) -> int:
+    if arguments.all and not arguments.journal:
+        raise UsageError("--all says how --journal is shown: give both.")
     clear = "\033[H\033[J" if arguments.watch and sys.stdout.isatty() else ""
     while True:
         tasks = _ask(arguments)
-        show = journals if arguments.journal else shown
+        show = timeline if arguments.all else journals if arguments.journal else shown
         text = json.dumps({"tasks": tasks}, indent=2) if arguments.json else show(tasks)
         sys.stdout.write(clear)
         tell(text)
@@ -79,7 +87,7 @@ def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
 
 def shown(tasks: Sequence[Mapping[str, Any]]) -> str:
     """The answers of the tasks as tables."""
-    heads = "task,address,state,pid,up,sessions,steps,steps/s,received (messages),sent (messages)"
+    heads = "task,address,state,pid,up,sessions,parts,parts/s,received (messages),sent (messages)"
     rows = [tuple(heads.split(","))]
     for task in tasks:
         name, address, state = _short(task["task"]), task["address"], task["state"]
@@ -118,6 +126,60 @@ def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
     return "\n\n".join(parts)
 
 
+def timeline(tasks: Sequence[Mapping[str, Any]]) -> str:
+    """The journals of all tasks as one, in the order of time, then the steps that run, with every task of each.
+
+    Times are seconds before the task's own answer: tasks that answer later are behind by that.
+    """
+    events: list[tuple[float, str, list[str]]] = []
+    parts: list[str] = []
+    steps: list[str] = []
+    waits = _waits(tasks)
+    for task in tasks:
+        name, data = _short(task["task"]), task.get("journal")
+        if data is None:
+            parts.append(f"{name} at {task['address']}: {task['state']}, no journal")
+            continue
+        journal = read(data)
+        if journal.forgotten:
+            parts.append(f"{name} at {task['address']}: {journal.forgotten:,} events before these")
+        for entry in journal.entries:
+            events.append((entry.event.now - data["now"], name, journal.lines_of(entry, data["now"])))
+        for step, line in zip(data["steps"]["running"], lines_of_running(data["steps"]), strict=True):
+            hops = [hop for other in step["awaited"] for hop in _hops(other, waits, task, step["step"])]
+            steps.append("\n".join([f"{name}: {printable(line)}", *hops]))
+    lines = [
+        f"{name}: {printable(line)}"
+        for _, name, found in sorted(events, key=lambda event: event[0])
+        for line in found
+    ]
+    return "\n\n".join(part for part in ("\n".join(parts), "\n".join(lines), *steps) if part)
+
+
+def _waits(tasks: Sequence[Mapping[str, Any]]) -> Callable[[str, str, int], list[str] | None]:
+    """What a task says that it waits for, by its name, a master's incarnation and a step; None if it does not answer.
+
+    Empty if it computes.
+    """
+    serving = {task["task"] for task in tasks if task["state"] == "serving"}
+    found = {
+        (task["task"], wait["master"], wait["step"]): list(wait["for"])
+        for task in tasks
+        for wait in task.get("waiting", ())
+    }
+    return lambda task, master, step: found.get((task, master, step), []) if task in serving else None
+
+
+def _hops(
+    other: str, waits: Callable[[str, str, int], list[str] | None], master: Mapping[str, Any], step: int
+) -> list[str]:
+    """What a task that has not done its part of a step waits for, a line each."""
+    found = waits(other, master["incarnation"], step)
+    if found:
+        return [f"  {_short(other)} waits for {printable(text)}" for text in found]
+    return [f"  {_short(other)} {'does not answer' if found is None else 'computes'}"]
+
+
 def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
     """A table of the sessions, in a list; an empty one if there are none."""
     rows = [
@@ -131,12 +193,7 @@ def _sessions(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
 def _under_way(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
     """For each step that has lasted for long whose it is, since when, and what it waits for on each task."""
     parts = []
-    states = {task["task"]: task["state"] for task in tasks}
-    waits = {
-        (task["task"], wait["master"], wait["step"]): wait["for"]
-        for task in tasks
-        for wait in task.get("waiting", ())
-    }
+    waits = _waits(tasks)
     for task in tasks:
         for step in task.get("under_way", ()):
             head = (
@@ -144,11 +201,7 @@ def _under_way(tasks: Sequence[Mapping[str, Any]]) -> list[str]:
             )
             lines = [f"{head} {_duration(step['seconds'])}"]
             for other in step["awaited"]:
-                found = waits.get((other, task["incarnation"], step["step"]), ())
-                lines += [f"  {_short(other)} waits for {printable(text)}" for text in found]
-                if not found:
-                    answers = states.get(other) == "serving"
-                    lines.append(f"  {_short(other)} {'computes' if answers else 'does not answer'}")
+                lines += _hops(other, waits, task, step["step"])
             parts.append("\n".join(lines))
     return parts
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -142,6 +143,28 @@ def test_the_status_shows_the_steps_that_last_and_what_they_wait_for(
     )
     assert lines[1].startswith(f"  ps 0 waits for {EMPTY} (QueueDequeueV2 'take', built at ")
     assert lines[2] == "  worker 0 waits for the value 'take:0', which another task makes"
+
+
+def test_the_journal_of_all_tasks_goes_beyond_the_first_hop(
+    stack: ExitStack, servers: dict[str, gf.train.Server], capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = _queue().dequeue(name="take")
+    with gf.device("/job:worker/task:0"):
+        further = gf.negative(taken, name="further")
+    _waiting(stack, gf.Session(servers["worker"].target), further)
+    text, limit = "", time.monotonic() + 20
+    while "'take:0'" not in text and time.monotonic() < limit:
+        time.sleep(0.2)
+        assert main(["status", servers["ps"].target, "--journal", "--all"]) == 0
+        text = capsys.readouterr().out
+    head, *hops = text.strip().split("\n\n")[-1].splitlines()
+    assert head.startswith("worker 0: step ") and head.endswith(f"waits for {PS}, {WORKER}")
+    assert hops[0].startswith(f"  ps 0 waits for {EMPTY} (QueueDequeueV2 'take', built at ")
+    assert hops[1:] == ["  worker 0 waits for the value 'take:0', which another task makes"]
+    found = [line.split() for line in text.splitlines() if re.match(r"(ps|worker) 0: -?[\d.]+ s: ", line)]
+    ages = [float(words[2]) for words in found]
+    assert ages == sorted(ages) and {words[0] for words in found} == {"ps", "worker"}
+    assert main(["status", servers["ps"].target, "--all"]) == 2
 
 
 def test_a_wait_that_lasts_is_logged_on_its_task_now_and_then(

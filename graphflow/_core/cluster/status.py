@@ -45,14 +45,18 @@ class Status:
         self._samples: deque[tuple[float, int, int]] = deque([(self._begun, 0, 0)])
 
     def tick(self, now: float) -> None:
-        """Takes a sample of the counts of steps now and then, from which rates are made."""
+        """Takes a sample of the counts of steps and of parts now and then, from which rates are made."""
         if now - self._samples[-1][0] >= RATE_SAMPLE_SECONDS:
             self._samples.append((now, self._master.begun, self._worker.begun))
             while now - self._samples[0][0] > RATE_SECONDS and len(self._samples) > 2:
                 self._samples.popleft()
 
     def facts(self) -> dict[str, Any]:
-        """All of it, as data."""
+        """All of it, as data.
+
+        "steps" has two counts: of the steps that this task began for its clients, as their master, and of the parts
+        that it took in steps, whoever their master is.
+        """
         now = self._clock()
         then, begun, taken = self._samples[0]
         seconds = max(now - then, 1e-3)

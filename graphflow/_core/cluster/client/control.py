@@ -82,8 +82,9 @@ def cluster_status(target: str, timeout_seconds: float = 2.0, cluster_keys: str 
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
     A dictionary for each task: task, address, state ("serving" or "unreachable"), and where it serves incarnation,
-    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps, those under_way for seconds and what its
-    parts of steps are waiting for. cluster_keys: as in ConfigProto.
+    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps (those that it began as master, and how
+    many it had a part in), those under_way for seconds and what its parts of steps are waiting for. cluster_keys: as in
+    ConfigProto.
     UnavailableError where the target does not answer.
     """
     return _ask_all(target, Kind.STATUS, timeout_seconds, {}, cluster_keys)

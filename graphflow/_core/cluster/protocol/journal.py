@@ -94,9 +94,16 @@ class Journal:
         entries = self.entries
         begin = 0 if most is None else max(0, len(entries) - most)  # Each entry has a line or more.
         for entry in entries[begin:]:
-            found.append(f"{entry.event.now - now:.3f} s: {line_of(entry.event)}")
-            found += [f"    -> {line_of(instruction)}" for instruction in entry.instructions]
+            found += self.lines_of(entry, now)
         return found if most is None else found[-most:]
+
+    @staticmethod
+    def lines_of(entry: Entry, now: float) -> list[str]:
+        """An entry as text, a line for the event and one for each instruction."""
+        return [
+            f"{entry.event.now - now:.3f} s: {line_of(entry.event)}",
+            *(f"    -> {line_of(instruction)}" for instruction in entry.instructions),
+        ]
 
     def data(self) -> dict[str, Any]:
         """All of it as JSON has it; `read` is the way back."""

@@ -48,11 +48,15 @@ def lines_of_steps(data: Mapping[str, Any]) -> list[str]:
             f"failed{by} after {seconds:.4f} s: {each['error']}" if each["error"] else f"took {seconds:.4f} s"
         )
         found.append(f"{each['ended']:.3f} s: {_name_of(each)} {how}")
-    for each in data["running"]:
-        found.append(
-            f"{_name_of(each)} runs for {0.0 - each['began']:.3f} s, waits for {', '.join(each['awaited'])}"
-        )
-    return found
+    return found + lines_of_running(data)
+
+
+def lines_of_running(data: Mapping[str, Any]) -> list[str]:
+    """The same of the steps that run alone."""
+    return [
+        f"{_name_of(each)} runs for {0.0 - each['began']:.3f} s, waits for {', '.join(each['awaited'])}"
+        for each in data["running"]
+    ]
 
 
 def _name_of(step: Mapping[str, Any]) -> str:

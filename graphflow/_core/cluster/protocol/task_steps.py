@@ -217,7 +217,7 @@ class TaskSteps(Machine):
         self.refused: dict[StepKey, None] = {}
         """Steps that had not begun when they ended, and will not; in order, the oldest first."""
         self.begun = 0
-        """How many steps began here."""
+        """How often a part of a step began here."""
         self.handlers = {
             PlanRegistered: self._plan_registered, PlanReleased: self._plan_released,
             PartnerSeparated: self._separated, MasterGone: self._master_gone, StepBegun: self._step_begun,
