@@ -37,6 +37,8 @@ RETIRED: Final = {
     "Loans": ("Borrows", EVERYWHERE),
     "LoopDraft": ("LoopJob", EVERYWHERE),
     "Manner": ("ExecutionOptions", EVERYWHERE),
+    "PartRefused": ("SubgraphRefused", EVERYWHERE),
+    "PartTaken": ("SubgraphRegistered", EVERYWHERE),
     "Parcel": ("OutgoingMessage", EVERYWHERE),
     "Runner": ("StageRunner", EVERYWHERE),
     "STRETCH": ("DEVICE_REGION", EVERYWHERE),

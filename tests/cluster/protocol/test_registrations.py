@@ -11,13 +11,13 @@ from graphflow._core.cluster.protocol.registrations import (
     AdmitPlan,
     EndDroppedPlan,
     PartnerLost,
-    PartRefused,
-    PartTaken,
     RefuseRegistration,
     RegistrantGone,
     RegistrationAsked,
     RegistrationFailed,
     Registrations,
+    SubgraphRefused,
+    SubgraphRegistered,
 )
 from graphflow._core.cluster.protocol.sessions import SessionsReset
 from graphflow._core.common.machine import BrokenInvariant, Event, Instruction
@@ -51,33 +51,33 @@ def _refused(number: int, client: bytes = b"1", request: int = 7) -> RefuseRegis
 
 
 def test_a_plan_is_admitted_when_its_last_task_has_its_part_and_only_then(tell: Told) -> None:
-    assert tell.ask(1) == [] and tell(PartTaken(0.0, PS, 1)) == []
-    assert tell(PartTaken(0.0, PS, 1)) == []
-    assert tell(PartTaken(0.0, OWN, 1)) == [AdmitPlan(1, b"1", 7)]
-    assert tell(PartTaken(0.0, OWN, 1)) == [] and not tell.registrations.open
+    assert tell.ask(1) == [] and tell(SubgraphRegistered(0.0, PS, 1)) == []
+    assert tell(SubgraphRegistered(0.0, PS, 1)) == []
+    assert tell(SubgraphRegistered(0.0, OWN, 1)) == [AdmitPlan(1, b"1", 7)]
+    assert tell(SubgraphRegistered(0.0, OWN, 1)) == [] and not tell.registrations.open
 
 
 def test_one_refusal_ends_a_registration_though_that_task_had_its_part_before(tell: Told) -> None:
     tell.ask(1)
-    tell(PartTaken(0.0, PS, 1))
-    assert tell(PartRefused(0.0, PS, 1, ERROR)) == [_refused(1)]
-    assert tell(PartTaken(0.0, OWN, 1)) == []
-    assert tell(PartRefused(0.0, PS, 1, ERROR)) == [EndDroppedPlan(PS, 1, ERROR)]
+    tell(SubgraphRegistered(0.0, PS, 1))
+    assert tell(SubgraphRefused(0.0, PS, 1, ERROR)) == [_refused(1)]
+    assert tell(SubgraphRegistered(0.0, OWN, 1)) == []
+    assert tell(SubgraphRefused(0.0, PS, 1, ERROR)) == [EndDroppedPlan(PS, 1, ERROR)]
 
 
 def test_a_task_that_is_not_of_the_plan_cannot_refuse_it(tell: Told) -> None:
     tell.ask(1)
     other = "/job:worker/replica:0/task:1"
-    assert tell(PartRefused(0.0, other, 1, ERROR)) == [EndDroppedPlan(other, 1, ERROR)]
-    assert tell(PartTaken(0.0, other, 1)) == [] and 1 in tell.registrations.open
+    assert tell(SubgraphRefused(0.0, other, 1, ERROR)) == [EndDroppedPlan(other, 1, ERROR)]
+    assert tell(SubgraphRegistered(0.0, other, 1)) == [] and 1 in tell.registrations.open
 
 
 def test_a_task_that_is_lost_ends_what_waits_for_it_alone(tell: Told) -> None:
     tell.ask(1)
     tell.ask(2, request=8)
-    tell(PartTaken(0.0, PS, 1))
+    tell(SubgraphRegistered(0.0, PS, 1))
     assert tell(PartnerLost(0.0, PS, ERROR)) == [_refused(2, request=8)]
-    assert tell(PartTaken(0.0, OWN, 1)) == [AdmitPlan(1, b"1", 7)]
+    assert tell(SubgraphRegistered(0.0, OWN, 1)) == [AdmitPlan(1, b"1", 7)]
 
 
 def test_who_is_gone_or_wants_one_request_no_more_ends_that_and_no_other(tell: Told) -> None:
@@ -108,8 +108,8 @@ def test_whatever_comes_in_whatever_order_each_registration_ends_once(seed: int)
         number, task = chance.randrange(32), chance.choice(TASKS)
         found += tell(
             chance.choice([
-                PartTaken(0.0, task, number), PartTaken(0.0, task, step // 10 + 1),
-                PartRefused(0.0, task, number, ERROR), RegistrationFailed(0.0, number, ERROR),
+                SubgraphRegistered(0.0, task, number), SubgraphRegistered(0.0, task, step // 10 + 1),
+                SubgraphRefused(0.0, task, number, ERROR), RegistrationFailed(0.0, number, ERROR),
                 RegistrantGone(0.0, b"1", chance.choice([None, step]), ERROR), PartnerLost(0.0, task, ERROR),
             ])
         )  # fmt: skip

@@ -1,8 +1,8 @@
-"""Registrations: plans of clients of this task that other tasks are taking their parts of.
+"""Registrations: plans of clients of this task, of which every task is registering its subgraph.
 
-A plan may be run once every task of it has taken its part. Until then its registration is open; it ends by being
-admitted, or by one refusal, of whichever task, or because its client, a task or its session has gone. The plan itself
-is kept by the server, by its number.
+A plan may be run once every task of it has registered its subgraph. Until then its registration is open; it ends by
+being admitted, or by one refusal, of whichever task, or because its client, a task or its session has gone. The plan
+itself is kept by the server, by its number.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ class RegistrationAsked(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class PartTaken(Event):
-    """A task has taken its part of a plan."""
+class SubgraphRegistered(Event):
+    """A task has registered its subgraph of a plan."""
 
     task: str
     number: int
 
 
 @dataclass(frozen=True, slots=True)
-class PartRefused(Event):
-    """A task cannot take its part of a plan, or has dropped it since another one is out of its reach."""
+class SubgraphRefused(Event):
+    """A task cannot register its subgraph of a plan, or has dropped it since another one is out of its reach."""
 
     task: str
     number: int
@@ -75,7 +75,7 @@ class PartnerLost(Event):
 
 @dataclass(frozen=True, slots=True)
 class AdmitPlan(Instruction):
-    """Every task has its part of a plan: let the client run it, and say so. If the client is gone, free the plan."""
+    """Every task has its subgraph: let the client run the plan, and say so. If the client is gone, free the plan."""
 
     number: int
     client: bytes
@@ -84,7 +84,7 @@ class AdmitPlan(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class RefuseRegistration(Instruction):
-    """Free the parts of a plan that tasks may have taken, and answer the client with an error."""
+    """Free the subgraphs of a plan that tasks may have registered, and answer the client with an error."""
 
     number: int
     client: bytes
@@ -94,7 +94,7 @@ class RefuseRegistration(Instruction):
 
 @dataclass(frozen=True, slots=True)
 class EndDroppedPlan(Instruction):
-    """A task has dropped its part of a plan that is not being registered: if it is admitted, end its steps, free it."""
+    """A task has dropped its subgraph of a plan whose registration has ended: if it is admitted, end its steps."""
 
     task: str
     number: int
@@ -120,7 +120,7 @@ class Registrations(Machine):
     def __init__(self) -> None:
         self.open: dict[int, Registration] = {}
         self.handlers = {
-            RegistrationAsked: self._asked, PartTaken: self._taken, PartRefused: self._refused,
+            RegistrationAsked: self._asked, SubgraphRegistered: self._taken, SubgraphRefused: self._refused,
             RegistrationFailed: self._failed, RegistrantGone: self._registrant_gone,
             PartnerLost: self._partner_lost, SessionsReset: self._reset,
         }  # fmt: skip
@@ -129,14 +129,14 @@ class Registrations(Machine):
         self.open[event.number] = Registration(event.client, event.request, event.tasks, set(event.tasks))
         return [] if event.tasks else self._admit(event.number)
 
-    def _taken(self, event: PartTaken) -> list[Instruction]:
+    def _taken(self, event: SubgraphRegistered) -> list[Instruction]:
         found = self.open.get(event.number)
         if found is None or event.task not in found.pending:
             return []
         found.pending.remove(event.task)
         return [] if found.pending else self._admit(event.number)
 
-    def _refused(self, event: PartRefused) -> list[Instruction]:
+    def _refused(self, event: SubgraphRefused) -> list[Instruction]:
         found = self.open.get(event.number)
         if found is None or event.task not in found.tasks:
             return [EndDroppedPlan(event.task, event.number, event.error)]

@@ -23,10 +23,10 @@ from graphflow._core.cluster.protocol.master_steps import (
 from graphflow._core.cluster.protocol.registrations import (
     AdmitPlan,
     EndDroppedPlan,
-    PartTaken,
     RefuseRegistration,
     RegistrationAsked,
     RegistrationFailed,
+    SubgraphRegistered,
 )
 from graphflow._core.cluster.protocol.sessions import PlanNeeds, RefusePlan
 from graphflow._core.cluster.protocol.task import TaskProtocol
@@ -117,7 +117,7 @@ class Registrar:
             except Exception as error:
                 self._tell(RegistrationFailed(now, number, as_details(error)), message)
                 return
-            self._tell(PartTaken(now, task, number), message)
+            self._tell(SubgraphRegistered(now, task, number), message)
 
     def _admit(self, i: AdmitPlan, message: Message | None) -> None:
         self._step(ExecutableAdmitted(self._clock(), i.number, self.plans.pop(i.number)))

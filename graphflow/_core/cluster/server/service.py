@@ -25,7 +25,12 @@ from graphflow._core.cluster.protocol.membership import (
     Member,
     TaskLeft,
 )
-from graphflow._core.cluster.protocol.registrations import PartnerLost, PartRefused, PartTaken, RegistrantGone
+from graphflow._core.cluster.protocol.registrations import (
+    PartnerLost,
+    RegistrantGone,
+    SubgraphRefused,
+    SubgraphRegistered,
+)
 from graphflow._core.cluster.protocol.sessions import (
     WAS_RESET,
     EndSession,
@@ -277,7 +282,7 @@ class Service:
                 with self.groups.collectives.condition:
                     self.groups.received(peer.task, message)
             case Kind.FAILED if message.details.get("registration"):
-                self.tell(PartRefused(self._clock(), peer.task, message.c, message.details))
+                self.tell(SubgraphRefused(self._clock(), peer.task, message.c, message.details))
             case Kind.FAILED if mine:
                 self._direct(PartFailed(self._clock(), peer.task, message.b, message.details))
             case Kind.ABORT:
@@ -287,7 +292,7 @@ class Service:
             case Kind.REGISTER:
                 self.subgraphs.received(peer, message)
             case Kind.REGISTERED:
-                self.tell(PartTaken(self._clock(), peer.task, message.b))
+                self.tell(SubgraphRegistered(self._clock(), peer.task, message.b))
             case Kind.OUTPUT | Kind.TRACE if mine:
                 self.reports.pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
