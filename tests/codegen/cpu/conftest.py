@@ -17,6 +17,7 @@ from graphflow._core.codegen.cpu import (
     region_source,
     region_steps,
 )
+from graphflow._core.codegen.cpu.programs.array_machine import array_code, array_steps
 
 Runner = Callable[..., list[np.ndarray]]
 
@@ -35,36 +36,60 @@ def machine(compiler: Compiler) -> Iterator[Machine]:
     machine.stop()
 
 
+def memory(region: Region, sizes: Sequence[int], inputs: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    """Contiguous inputs, and outputs that are filled with something; in-place ones are the inputs they overwrite."""
+    arrays = [
+        np.array(value, dtype=operand.dtype) for value, operand in zip(inputs, region.inputs, strict=True)
+    ]
+    outputs = []
+    for output in region.outputs:
+        if output.in_place is not None:
+            outputs.append(arrays[output.in_place])
+            continue
+        reduced = output.axes if output.reduction else ()
+        shape = [size for axis, size in enumerate(sizes) if axis not in reduced]
+        outputs.append(np.full(shape, 77, dtype=output.dtype))
+    return arrays, outputs
+
+
 @pytest.fixture(scope="session")
 def run_region(compiler: Compiler, machine: Machine) -> Runner:
-    """Runs a region on contiguous inputs; returns its outputs, in-place ones as copies of the overwritten inputs."""
+    """Runs a region on contiguous inputs, as its own kernel and on the array machine, which must agree to the bit;
+    returns its outputs, in-place ones as copies of the overwritten inputs.
+    """
 
     def run(
         region: Region, sizes: Sequence[int], inputs: Sequence[Any], threads: int = 1, expect_status: int = 0
     ) -> list[np.ndarray]:
-        kernel = compiler.compile_async(region_source(region)).result(60)
-        arrays = [np.array(value, dtype=operand.dtype) for value, operand in zip(inputs, region.inputs)]
-        outputs = []
-        for output in region.outputs:
-            if output.in_place is not None:
-                outputs.append(arrays[output.in_place])
-                continue
-            reduced = output.axes if output.reduction else ()
-            shape = [size for axis, size in enumerate(sizes) if axis not in reduced]
-            outputs.append(np.full(shape, 77, dtype=output.dtype))
         plan = layout(region, sizes)
-        scratch, status = np.zeros(plan.scratch + 1, np.uint8), np.zeros(1, np.int64)
-        steps = region_steps(
-            region,
-            kernel,
-            sizes,
-            [(a.ctypes.data, contiguous_strides(sizes, i.varies)) for a, i in zip(arrays, region.inputs)],
-            [(o.ctypes.data, None) for o in outputs],
-            int(status.ctypes.data),
-            int(scratch.ctypes.data),
-        )
-        assert machine.program(steps, threads).run() == 0
-        assert status[0] == expect_status
-        return outputs
+        found = []
+        code = array_code(region)
+        for form in ("kernel", "machine") if 0 not in sizes else ("kernel",):
+            arrays, outputs = memory(region, sizes, inputs)
+            scratch, status = np.zeros(plan.scratch + 1, np.uint8), np.zeros(1, np.int64)
+            operands: list[Any] = [
+                [
+                    (a.ctypes.data, contiguous_strides(sizes, i.varies))
+                    for a, i in zip(arrays, region.inputs, strict=True)
+                ],
+                [(o.ctypes.data, None) for o in outputs],
+                int(status.ctypes.data),
+                int(scratch.ctypes.data),
+            ]
+            if form == "kernel":
+                steps = region_steps(
+                    region, compiler.compile_async(region_source(region)).result(60), sizes, *operands
+                )
+            else:
+                kernels = [handle.result(100) for handle in compiler.compile_many(code.sources)]
+                steps = array_steps(code, kernels, sizes, *operands)
+            assert machine.program(steps, threads).run() == 0
+            assert status[0] == expect_status, form
+            found.append(outputs)
+        for output, *others in zip(*found, strict=True):
+            for other in others:
+                np.testing.assert_array_equal(other, output, strict=True)
+                assert other[other == other].tobytes() == output[output == output].tobytes()
+        return found[0]
 
     return run

@@ -20,7 +20,7 @@ from numba import cfunc, float32, float64, int8, int16, int32, int64, uint8, uin
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
-from graphflow._core.codegen.cpu.llvm import memory_intrinsics
+from graphflow._core.codegen.cpu.llvm import memory_intrinsics, reduction_intrinsics
 from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS, fma, intrinsic_call
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
@@ -269,9 +269,12 @@ globals().update({f"f_{name}": _float_function(name, emit) for name, emit in FUN
 
 _memory = {name: value for name, value in vars(memory_intrinsics).items() if type(value) is type(select)}
 globals().update(_memory)
+_reduction = {name: getattr(reduction_intrinsics, name) for name in reduction_intrinsics.__all__}
+globals().update(_reduction)
 
 __all__ = [
     *_memory,
+    *_reduction,
     *(name for name in dict(globals()) if name.startswith(("to_", "bits_", "word_", "f_"))),
     *("accumulate_sum", "accumulate_prod", "accumulate_max", "accumulate_min", "fused_multiply_add"),
     *("integer_floor_divide", "integer_floor_modulo", "integer_truncate_divide", "integer_truncate_modulo"),

@@ -217,7 +217,9 @@ def erf32(builder: Any, x: Any) -> Any:
 
 
 def _library(name: str, count: int = 1) -> Callable[..., Any]:
-    """The C library's function, with the suffix f for float32."""
+    """The C library's function, with the suffix f for float32; LLVM is not to put another in its place where an
+    argument is known, since the bits are not to depend on that.
+    """
 
     def emit(builder: Any, *args: Any) -> Any:
         kind = args[0].type
@@ -227,6 +229,7 @@ def _library(name: str, count: int = 1) -> Callable[..., Any]:
         if function is None:
             function = ir.Function(module, ir.FunctionType(kind, [kind] * count), symbol)
             function.attributes.add("nounwind")
+            function.attributes.add("nobuiltin")
         return builder.call(function, args)
 
     return emit

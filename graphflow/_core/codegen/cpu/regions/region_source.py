@@ -1,9 +1,10 @@
 """Source text of the kernel of a fused region, and the program steps that run it.
 
 The text is one flat loop nest: no callees but intrinsics, sizes and strides from the argument words.
-Reductions over the last axis go through an accumulator for every run of a fixed number of elements, whose
-additions LLVM may spread over vector lanes; runs, rows and blocks are then added in order. So rounding errors
-grow like a pairwise sum's, and the result depends on sizes only.
+Reductions over the last axis take runs of a fixed number of elements; within a run, floating-point numbers are added
+in the order of llvm/reduction_intrinsics.py, for which they go through a buffer, a piece at a time; runs, rows and
+blocks are then added in order. So rounding errors grow like a pairwise sum's, and the bits depend on sizes alone: the
+array machine's are the same.
 
 Argument words: status address, block length, scratch address, sizes; then for each input and each output its
 address and a stride in elements for each axis (for a mean, the first stride word holds the divisor as a
@@ -12,6 +13,7 @@ float64 instead). A call with begin = -1 combines the blocks' partial results.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Sequence
 from functools import lru_cache
@@ -30,9 +32,13 @@ from graphflow._core.codegen.cpu.regions.scalar_source import translate, variabl
 from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 
 ERROR_DIVISION_BY_ZERO = 1
-_RUN = 4096
+RUN = 4096
+PIECE = 512
+"""Elements of a run that go through the buffer at once; a multiple of the lanes."""
+_LANES_STATE = 33
+_BUFFER_SCOPE = 21
 _HEADER_WORDS = 3
-_COMBINE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
+COMBINE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
 _LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
 
 
@@ -40,19 +46,38 @@ def _memory_type(dtype: str) -> str:
     return "uint8" if dtype == "bool" else dtype
 
 
-def _initial(output: RegionOutput) -> str:
-    kind = _memory_type(output.dtype)
-    assert output.reduction is not None
-    operation = _COMBINE[output.reduction]
+def initial_value(output: RegionOutput) -> int | float:
+    """What a reduction of nothing is."""
+    operation = COMBINE[output.reduction or ""]
     if operation in ("sum", "prod"):
-        return f"{kind}({0 if operation == 'sum' else 1})"
+        return 0 if operation == "sum" else 1
     lowest = operation == "max"
-    if kind in FLOATS:
-        return f"{kind}(float('{'-' if lowest else ''}inf'))"
-    if kind in _LIMITS:
-        bound = 2 ** _LIMITS[kind]
-        return f"to_{kind}({-bound if lowest else bound - 1})"
-    return f"{kind}({0 if lowest else 1 if output.dtype == 'bool' else 2 ** (8 * item_size(kind)) - 1})"
+    if output.dtype in FLOATS:
+        return -math.inf if lowest else math.inf
+    if output.dtype in _LIMITS:
+        bound = 1 << _LIMITS[output.dtype]
+        return -bound if lowest else bound - 1
+    return 0 if lowest else 1 if output.dtype == "bool" else (1 << 8 * item_size(output.dtype)) - 1
+
+
+def _initial(output: RegionOutput) -> str:
+    kind, value = _memory_type(output.dtype), initial_value(output)
+    if not math.isfinite(value):
+        return f"{kind}(float('{value}'))"
+    return f"to_{kind}({int(value)})" if kind in _LIMITS else f"{kind}({int(value)})"
+
+
+def in_order(output: RegionOutput) -> bool:
+    """Whether the order in which a reduction takes its elements shows in its bits."""
+    return output.dtype in FLOATS and COMBINE.get(output.reduction or "") in ("sum", "prod")
+
+
+def _combined(output: RegionOutput, total: str, value: str) -> str:
+    """The step of a reduction outside of a run, which nothing may reorder."""
+    operation = COMBINE[output.reduction or ""]
+    if in_order(output):
+        return f"{total} {'+' if operation == 'sum' else '*'} {value}"
+    return f"accumulate_{operation}({total}, {value})"
 
 
 class _Writer:
@@ -64,6 +89,11 @@ class _Writer:
         self.depth = 1
         self.prefix = region.unit_axes if region.reductions else region.rank - 1
         self.blocks = bool(region.reductions) and self.prefix == 0
+        self.ordered = [
+            k
+            for k in region.reductions
+            if region.rank - 1 in region.outputs[k].axes and in_order(region.outputs[k])
+        ]
         self.direct = [k for k in region.reductions if region.kept_prefix(k) > 0 or not self.blocks]
 
     def line(self, text: str) -> None:
@@ -130,6 +160,10 @@ class _Writer:
                     self.line(f"row_bytes = row_bytes // {SCRATCH_ALIGNMENT} * {SCRATCH_ALIGNMENT}")
                     self.line(f"pitch{index} = row_bytes // {item_size(kind)}")
                     self.line("scratch += units * row_bytes")
+        for index in self.ordered:
+            kind = region.outputs[index].dtype
+            self.line(f"lanes{index} = stack_{kind}({_LANES_STATE})")
+            self.line(f"buffer{index} = stack_{kind}({PIECE})")
         self.line("bad = int64(0)")
 
     def finish(self) -> None:
@@ -139,13 +173,11 @@ class _Writer:
             if index in self.direct:
                 continue
             output, scope = self.region.outputs[index], index + 1
-            combine = f"accumulate_{_COMBINE[output.reduction or '']}"
             if self.is_scalar(index):
-                self.line(f"total{index} = {_initial(output)}")
-                self.line("for u in range(units):")
-                self.line(
-                    f"    total{index} = {combine}(total{index}, load(partial{index}, u * pitch{index}, 0))"
-                )
+                self.line(f"total{index} = load(partial{index}, 0, 0)")
+                self.line("for u in range(1, units):")
+                value = _combined(output, f"total{index}", f"load(partial{index}, u * pitch{index}, 0)")
+                self.line(f"    total{index} = {value}")
                 self.line(f"store(q{index}, 0, {self.mean(index, f'total{index}')}, {scope})")
                 continue
             cell = f"load(q{index}, c, {scope})"
@@ -153,7 +185,7 @@ class _Writer:
             self.line(f"    store(q{index}, c, load(partial{index}, c, 0), {scope})")
             self.line("for u in range(1, units):")
             self.line(f"    for c in range(cells{index}):")
-            value = f"{combine}({cell}, load(partial{index}, u * pitch{index} + c, 0))"
+            value = _combined(output, cell, f"load(partial{index}, u * pitch{index} + c, 0)")
             self.line(f"        store(q{index}, c, {value}, {scope})")
             if output.reduction == "mean":
                 self.line(f"for c in range(cells{index}):")
@@ -290,30 +322,61 @@ class _Writer:
         if along:
             for index in along:
                 self.line(f"line{index} = {_initial(region.outputs[index])}")
-            self.line(f"for run in range({low}, {high}, {_RUN}):")
+            self.line(f"for run in range({low}, {high}, {RUN}):")
             self.depth += 1
-            self.line(f"run_end = run + {_RUN}")
+            self.line(f"run_end = run + {RUN}")
             self.line(f"if run_end > {high}:")
             self.line(f"    run_end = {high}")
             for index in along:
-                self.line(f"part{index} = {_initial(region.outputs[index])}")
+                if in_order(region.outputs[index]):
+                    self.line(f"lanes_start(lanes{index}, {_initial(region.outputs[index])})")
+                else:
+                    self.line(f"part{index} = {_initial(region.outputs[index])}")
             low, high = "run", "run_end"
+        if self.ordered:
+            self.line(f"for piece in range({low}, {high}, {PIECE}):")
+            self.depth += 1
+            self.line(f"piece_end = piece + {PIECE}")
+            self.line(f"if piece_end > {high}:")
+            self.line(f"    piece_end = {high}")
+            low, high = "piece", "piece_end"
         self.line(f"for j in range({low}, {high}):")
         self.depth += 1
         self.statements(old, along, across)
         self.depth -= 1
+        for index in self.ordered:
+            operation = COMBINE[region.outputs[index].reduction or ""]
+            source = self.read_directly(index)
+            if source is None:
+                values = f"buffer{index}"
+            else:
+                kind = region.inputs[source].dtype
+                values = f"pointer_{kind}(address_at(p{source}, a{source}{old} + piece))"
+            self.line(f"lanes_{operation}(lanes{index}, {values}, piece_end - piece)")
+        self.depth -= bool(self.ordered)
         if along:
             for index in along:
-                combine = f"accumulate_{_COMBINE[region.outputs[index].reduction or '']}"
-                self.line(f"line{index} = {combine}(line{index}, part{index})")
+                output = region.outputs[index]
+                if in_order(output):
+                    self.line(f"part{index} = fold_{COMBINE[output.reduction or '']}(lanes{index})")
+                self.line(f"line{index} = {_combined(output, f'line{index}', f'part{index}')}")
             self.depth -= 1
         for index in along:
-            combine = f"accumulate_{_COMBINE[region.outputs[index].reduction or '']}"
+            output = region.outputs[index]
             if self.is_scalar(index):
-                self.line(f"total{index} = {combine}(total{index}, line{index})")
+                self.line(f"total{index} = {_combined(output, f'total{index}', f'line{index}')}")
             else:
-                value = f"{combine}(load(r{index}, row{index}, {index + 1}), line{index})"
+                value = _combined(output, f"load(r{index}, row{index}, {index + 1})", f"line{index}")
                 self.line(f"store(r{index}, row{index}, {value}, {index + 1})")
+
+    def read_directly(self, output: int) -> int | None:
+        """The input whose elements, side by side, an ordered reduction takes as they are; nothing overwrites it."""
+        last = self.region.rank - 1
+        for index, operand in enumerate(self.region.inputs):
+            if operand.name == self.region.outputs[output].source:
+                beside = operand.varies[last] and not operand.strided
+                return index if beside and self.input_scope(index) == 0 else None
+        return None
 
     def fetch(self, index: int, position: str) -> str:
         value = f"load(p{index}, {position}, {self.input_scope(index)})"
@@ -340,13 +403,14 @@ class _Writer:
         for index, output in enumerate(region.outputs):
             value = variable(output.source)
             value = f"to_uint8({value})" if output.dtype == "bool" else value
-            if index in along:
-                self.line(
-                    f"part{index} = accumulate_{_COMBINE[output.reduction or '']}(part{index}, {value})"
-                )
+            if index in self.ordered:
+                if self.read_directly(index) is None:
+                    self.line(f"store(buffer{index}, j - piece, {value}, {_BUFFER_SCOPE})")
+            elif index in along:
+                self.line(f"part{index} = accumulate_{COMBINE[output.reduction or '']}(part{index}, {value})")
             elif index in across:
                 cell = f"load(r{index}, row{index} + j, {index + 1})"
-                value = f"accumulate_{_COMBINE[output.reduction or '']}({cell}, {value})"
+                value = _combined(output, cell, value)
                 self.line(f"store(r{index}, row{index} + j, {value}, {index + 1})")
             elif output.in_place is not None:
                 step = f"j * s{output.in_place}_{last}" if region.inputs[output.in_place].strided else "j"

@@ -216,14 +216,25 @@ class _Parser:
                     return value
                 if number == 2:
                     return self.node("square", dtype, value)
+                if number == 0.5 and dtype in FLOATS:
+                    return self.root(value)
                 if dtype in INTEGERS and 0 < number <= _LARGEST_UNROLLED_POWER and number == int(number):
                     result = value
                     for _ in range(int(number) - 1):
                         result = self.node("mul", dtype, result, value)
                     return result
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=1 | 1.0)) if dtype in FLOATS:
+                return self.node("div", dtype, self.literal(1, dtype), value)
         if dtype not in FLOATS:
             raise self.error(f"pow of {dtype} with this exponent")
         return self.node("pow", dtype, value, self.parse(exponent, dtype))
+
+    def root(self, value: Node) -> Node:
+        """value ** 0.5, which is not the square root for -inf and -0."""
+        dtype = value.dtype
+        infinite = Node("eq", "bool", (value, self.literal(-math.inf, dtype)))
+        root = self.node("abs", dtype, self.node("sqrt", dtype, value))
+        return Node("select", dtype, (infinite, self.literal(math.inf, dtype), root))
 
     def compare(self, operands: list[ast.expr], operators: list[ast.cmpop]) -> Node:
         result: Node | None = None
