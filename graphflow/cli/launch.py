@@ -13,6 +13,7 @@ import graphflow
 from graphflow._core.cluster.launch.launcher import Launcher, roles, task_command
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import keys
+from graphflow.cli.imports import add_imports
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 
@@ -70,6 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--grace", metavar="SECONDS", type=float, default=2.0,
         help="how long the others have to end by themselves after the chief (default: 2)",
     )  # fmt: skip
+    add_imports(parser)
     add_keys(parser)
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or a command")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
@@ -88,6 +90,10 @@ def _launch(arguments: argparse.Namespace) -> int:
         raise UsageError("There must be a worker or a chief: --workers 1.")
     if arguments.local_devices < 1 or arguments.grace < 0:
         raise UsageError("--local-devices must be at least 1, and --grace must not be negative.")
+    if arguments.imports and arguments.ps_program == "same":
+        raise UsageError(
+            "--import is for the ps that `graphflow serve` serves; PROGRAM imports what it uses by itself."
+        )
     command = task_command(arguments.program)
     if len(command) > 1 and not os.path.exists(arguments.program):
         raise UsageError(f"There is no file {arguments.program}.")
@@ -111,6 +117,7 @@ def _launch(arguments: argparse.Namespace) -> int:
             job: [f"127.0.0.1:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
         }
         serve = _serve_command(arguments.program)
+        serve += [word for module in arguments.imports for word in ("--import", module)]
         found = roles(
             addresses,
             [*command, *arguments.arguments],

@@ -10,10 +10,10 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import graphflow
-from graphflow._core.common.extensions import load_extensions
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow._core.graph.op_def import OpDef
+from graphflow.cli import imports
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import table, tell
 
@@ -62,13 +62,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="an op type, a part of its name or of a function's that adds it, or a pattern such as 'Sparse*'",
     )
+    imports.add_imports(parser)
     parser.add_argument("--markdown", action="store_true", help="print the page docs/ops.md is")
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Prints the ops that were asked for, by default all; returns the exit status."""
-    load_extensions()
+    imports.load(arguments)
     functions = functions_of_ops()
     rows = [support(name) for name in op_types()]
     if arguments.names:

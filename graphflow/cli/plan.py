@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.common import numpy_files
-from graphflow._core.common.extensions import load_extensions
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.plan import files
 from graphflow._core.plan.functions import LoweredFunction
@@ -23,6 +22,7 @@ from graphflow._core.runtime.agreement import report
 from graphflow._core.runtime.agreement.replaying import numpy_results, replayed
 from graphflow._core.runtime.agreement.report import Recorded
 from graphflow._core.runtime.agreement.tape import is_repeatable
+from graphflow.cli import imports
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 from graphflow.errors import OpError
@@ -84,9 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--threads", type=int, default=1, metavar="N", help="threads of compiled code (1)")
     run.add_argument("--numpy", action="store_true", help="run on NumPy alone")
     run.set_defaults(run=_run)
+    for command in (show, diff, run):
+        imports.add_imports(command)
 
 
 def _show(arguments: argparse.Namespace) -> int:
+    imports.load(arguments)
     plan = _load(arguments.file)
     try:
         text = str(plan)
@@ -97,6 +100,7 @@ def _show(arguments: argparse.Namespace) -> int:
 
 
 def _diff(arguments: argparse.Namespace) -> int:
+    imports.load(arguments)
     plans = [_load(path) for path in (arguments.first, arguments.second)]
     try:
         first, second = (list(_full_lines(plan)) for plan in plans)
@@ -110,6 +114,7 @@ def _diff(arguments: argparse.Namespace) -> int:
 def _run(arguments: argparse.Namespace) -> int:
     import numpy as np
 
+    imports.load(arguments)
     plan = _load(arguments.file)
     try:
         verify(plan)
@@ -166,7 +171,6 @@ def _refusal(error: Exception) -> UsageError:
 
 def _load(path: str) -> Plan:
     """The plan of a file, that of a recorded run too; UsageError if it is neither."""
-    load_extensions()
     try:
         with open(path, "rb") as file:
             is_archive = file.read(2) == b"PK"

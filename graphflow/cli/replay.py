@@ -8,10 +8,10 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
-from graphflow._core.common.extensions import load_extensions
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.runtime.agreement.replaying import replayed
 from graphflow._core.runtime.agreement.report import load
+from graphflow.cli import imports
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
@@ -28,11 +28,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("file", metavar="FILE", help="the file that the warning named")
     parser.add_argument("--plan", action="store_true", help="print the plan first")
     parser.add_argument("--threads", type=int, default=1, metavar="N", help="threads of compiled code (1)")
+    imports.add_imports(parser)
     parser.set_defaults(run=_replay)
 
 
 def _replay(arguments: argparse.Namespace) -> int:
-    load_extensions()
+    imports.load(arguments)
     try:
         recorded = load(arguments.file)
     except (OSError, ValueError) as error:

@@ -22,7 +22,7 @@ from graphflow._core.cluster.environment import (
 )
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.server.server import Server
-from graphflow._core.common.extensions import load_extensions
+from graphflow.cli import imports
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
@@ -61,13 +61,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--idle-minutes", metavar="MINUTES", type=float, default=10.0,
         help="end when no client was heard of for so long; 0 means never (default: 10)",
     )  # fmt: skip
+    imports.add_imports(parser)
     add_keys(parser)
     parser.set_defaults(run=_serve)
 
 
 def _serve(arguments: argparse.Namespace) -> int:
     import_module("graphflow.logging")  # So that warnings have their level and time.
-    load_extensions()
+    imports.load(arguments)
     cluster, job, index, devices = _task(arguments)
     if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import venv
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.common.extensions import load_extensions
+from graphflow.cli.main import main
 from tests.cluster.processes import Processes
 from tests.extend import acme
 
@@ -67,11 +69,13 @@ def test_two_tasks_run_the_ops_and_train_with_the_strategy(tmp_path: Path) -> No
 
 
 @contextmanager
-def serving(python: Path | str, folder: Path) -> Iterator[str]:
-    """The target of a task that `graphflow serve` serves."""
+def serving(
+    python: Path | str, folder: Path, options: Sequence[str] = (), path: Sequence[Path] = ()
+) -> Iterator[str]:
+    """The target of a task that `graphflow serve` serves in a folder, with a PYTHONPATH."""
     process = subprocess.Popen(
-        [str(python), "-m", "graphflow.cli", "serve", "--cluster", "worker=localhost:0"],
-        cwd=folder, env={**os.environ, "PYTHONPATH": ""}, text=True,
+        [str(python), "-P", "-m", "graphflow.cli", "serve", "--cluster", "worker=localhost:0", *options],
+        cwd=folder, env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}, text=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     try:
@@ -131,15 +135,113 @@ def test_serve_loads_what_is_installed(tmp_path: Path) -> None:
 
 
 def test_serve_loads_nothing_that_lies_in_the_working_directory(tmp_path: Path) -> None:
+    """Nor what lies on PYTHONPATH, and the error names the operation and says what to do."""
     package(tmp_path, tmp_path / "imported")
-    with (
-        serving(sys.executable, tmp_path) as target,
-        pytest.raises(
-            gf.errors.OpError, match=r"'y' is of the op type 'EntryTwice', which this process does"
-        ),
-    ):
-        twice(target)
+    with serving(sys.executable, tmp_path, path=[tmp_path]) as target:
+        with pytest.raises(gf.errors.NotFoundError) as caught:
+            twice(target)
+        message = caught.value.message
+        assert message.startswith(f"On /job:worker/replica:0/task:0: 'y', built at {__file__}:")
+        assert "is of the op type 'EntryTwice', which this process does not know" in message
+        assert "`graphflow serve --import MODULE`" in message
+        assert caught.value.op is not None and caught.value.op.name == "y"
     assert not (tmp_path / "imported").exists()
+
+
+def test_serve_imports_what_its_command_line_names(tmp_path: Path) -> None:
+    package(tmp_path, tmp_path / "imported")
+    (tmp_path / "folder").mkdir()
+    with serving(
+        sys.executable, tmp_path / "folder", ["--import", "entry_twice", "--import", "json"], [tmp_path]
+    ) as target:
+        assert (tmp_path / "imported").exists()
+        assert twice(target) == 4.0
+
+
+def test_what_a_task_is_sent_names_no_module(tmp_path: Path) -> None:
+    """An op type, an operation and a device that are called as a module can be have none imported."""
+    package(tmp_path, tmp_path / "imported")
+    unknown = gf.extend.define_op(
+        "Entry_twice.TWICE", ("x: T",), infer=gf.extend.same_as_input, gradient=gf.extend.NOT_DIFFERENTIABLE
+    )
+    gf.extend.kernel("Entry_twice.TWICE")(lambda node: lambda x: x)
+    with (
+        serving(sys.executable, tmp_path, path=[tmp_path]) as target,
+        gf.Graph().as_default(),
+        gf.Session(target) as session,
+    ):
+        x = gf.placeholder(gf.float32, [], name="entry_twice")
+        assert session.run(x + 1.0, {x: 1.0}) == 2.0
+        y = gf.extend.add_operation(unknown, [x], {"module": "entry_twice"}, "entry_twice.y").outputs[0]
+        with pytest.raises(gf.errors.NotFoundError, match=r"'Entry_twice\.TWICE'"):
+            session.run(y, {x: 1.0})
+    assert not (tmp_path / "imported").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "said"),
+    [
+        ("no_such_module", "", "There is no module 'no_such_module': install its package, or set PYTHONPATH"),
+        ("mine.missing", "", "There is no module 'mine.missing'"),
+        ("../mine", "", "'../mine' is no name of a module"),
+        ("mine", "import no_such_module_at_all", "The module 'mine' cannot be imported: ModuleNotFoundError: "),
+        ("mine", "\n1 / 0", r"The module 'mine' cannot be imported: ZeroDivisionError: .* \(.*mine.py:2\)"),
+    ],
+)  # fmt: skip
+def test_a_module_that_cannot_be_imported_is_one_line_of_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    module: str,
+    source: str,
+    said: str,
+) -> None:
+    (tmp_path / "mine.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    assert main(["serve", "--cluster", "worker=localhost:0", "--import", module]) == 2
+    shown = capsys.readouterr()
+    assert re.match(f"graphflow: --import: {said}", shown.err), shown.err
+    assert shown.err.count("\n") == 1 and not shown.out
+    sys.modules.pop("mine", None)
+
+
+PROGRAM = """
+import os
+import sys
+import graphflow as gf
+import entry_twice
+
+spec = {"ps": os.environ["PS_HOSTS"].split(","), "worker": os.environ["WORKER_HOSTS"].split(",")}
+server = gf.train.Server(spec, "worker", 0)
+with gf.Session(server.target) as session:
+    x = gf.placeholder(gf.float32, [])
+    with gf.device("/job:ps/task:0"):
+        y = gf.extend.add_operation(entry_twice.TWICE, [x], name="y").outputs[0]
+    print("twice two is", session.run(y, {x: 2.0}))
+"""
+
+
+def test_launch_has_its_ps_import_what_lies_beside_the_program(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    package(tmp_path, tmp_path / "imported")
+    (tmp_path / "program.py").write_text(PROGRAM)
+    command = [sys.executable, "-P", "-m", "graphflow.cli", "launch", "--workers", "1"]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    for options, status, said in (
+        (["--import", "entry_twice"], 0, "twice two is 4.0"),
+        ([], 1, "is of the op type 'EntryTwice', which this process does not know"),
+        (["--import", "no_such_module"], 2, "There is no module 'no_such_module'"),
+    ):
+        done = subprocess.run(
+            [*command, *options, "program.py"],
+            cwd=tmp_path, env=environment, text=True, capture_output=True, timeout=100, check=False,
+        )  # fmt: skip
+        assert said in done.stdout + done.stderr
+        assert done.returncode == status, (done.stdout, done.stderr)
+    assert main(["launch", "--ps-program", "same", "--import", "entry_twice", "program.py"]) == 2
+    assert "PROGRAM imports what it uses by itself" in capfd.readouterr().err
 
 
 def test_an_extension_that_cannot_be_loaded_is_named_and_left_out(

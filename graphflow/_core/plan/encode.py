@@ -30,6 +30,20 @@ class BadPlan(ValueError):
     """What came is no plan that `encode` made."""
 
 
+class UnknownOpType(BadPlan):
+    """An instruction's op type has no definition in this process. `origin` is the operation that it stands for."""
+
+    def __init__(self, instruction: str, op_type: str, origin: Origin | None) -> None:
+        built = "" if origin is None else f", built at {origin.built},"
+        super().__init__(
+            f"{instruction!r}{built} is of the op type {op_type!r}, which this process does not know. Have the "
+            "package that defines it imported there first: by the program that makes the gf.train.Server, with "
+            "`graphflow serve --import MODULE` or `graphflow launch --import MODULE`; what is installed may name "
+            "itself in an entry point (docs/extend.md)."
+        )
+        self.origin = origin
+
+
 # ---- writing --------------------------------------------------------------------------------------------------------
 
 
@@ -164,11 +178,7 @@ class PlanReader:
         # What it may do is told by its type: none may pass for one that only has bodies, or for none at all.
         hidden = not defined and known is not None and known.stateful
         if defined and known is None:
-            raise BadPlan(
-                f"The instruction {name!r} is of the op type {kind!r}, which this process does not know. Import the "
-                "package that defines it there before it serves: in the program that makes the gf.train.Server, or, "
-                "for `graphflow serve`, by an entry point of the package (docs/extend.md)."
-            )
+            raise UnknownOpType(name, kind, None if origin is None else _origin(*origin))
         if hidden or (bodies and kind not in _HAVE_BODIES):
             raise BadPlan(f"The instruction {name!r} of type {kind!r} is none that a plan can have.")
         return Instruction(

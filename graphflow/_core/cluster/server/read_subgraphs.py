@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
+import graphflow.errors as errors
 from graphflow._core.common.timeouts import MOST_REPLICA_WAIT_MS
-from graphflow._core.plan.encode import PlanReader
+from graphflow._core.plan.encode import PlanReader, UnknownOpType
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.transport.frames.message import Message
@@ -19,7 +20,8 @@ def read_subgraphs(
     """The subgraphs that a REGISTER message brings, one a device; its sender has said hello with the secret.
 
     peers: the other tasks of the cluster. runner: makes what runs a stage, from the stage's plan, how it is run, and
-    whether it may wait. A message that is garbled raises whatever reading it leads to.
+    whether it may wait. NotFoundError names an operation whose type this process does not know; a message that is
+    garbled raises whatever reading it leads to.
     """
     import cloudpickle
 
@@ -40,7 +42,10 @@ def read_subgraphs(
     options = ExecutionOptions(flags[0], flags[1], compiled, flags[2], wait, verify, flags[3])
 
     def stage(tree: Mapping[str, Any]) -> PartStage:
-        plan = reader.plan(tree["plan"])
+        try:
+            plan = reader.plan(tree["plan"])
+        except UnknownOpType as error:
+            raise errors.NotFoundError(None, error.origin, f"On {task}: {error}") from None
         for _, _, to in tree["sends"]:
             if to != task and to not in peers:
                 raise ValueError(f"The plan sends to {to!r:.200}, which is no task of this cluster.")
