@@ -175,7 +175,10 @@ class Channel:
 
     def send(self, frames: Sequence[Buffer]) -> None:
         """Sends a message. Raises Gone if the server is gone, Closed if another thread has closed the channel."""
-        self._begin()
+        with self._guard:  # As in _begin() and _done(), without the calls: every run comes by here.
+            if self._closed:
+                raise Closed
+            self._users += 1
         try:
             if self._local_channel is not None:
                 self._local_channel.send(frames, self._check)
@@ -188,7 +191,11 @@ class Channel:
         except LocalChannelBroken:
             raise self._broken() from None
         finally:
-            self._done()
+            with self._guard:
+                self._users -= 1
+                last = self._closed and not self._users
+            if last:
+                self._free()
 
     def _send(self, frames: Sequence[Buffer]) -> None:
         try:
@@ -202,7 +209,10 @@ class Channel:
 
         Raises Gone or Closed if none will come any more.
         """
-        self._begin()
+        with self._guard:  # As in _begin() and _done(), without the calls: every run comes by here.
+            if self._closed:
+                raise Closed
+            self._users += 1
         try:
             if self._local_channel is not None:
                 left = (
@@ -228,7 +238,11 @@ class Channel:
         except LocalChannelBroken:
             raise self._broken() from None
         finally:
-            self._done()
+            with self._guard:
+                self._users -= 1
+                last = self._closed and not self._users
+            if last:
+                self._free()
 
     def _check(self) -> None:
         """Raises Gone if ZeroMQ has noticed that the connection is gone, Closed if another thread has closed it."""

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import Sessions
-from graphflow._core.common.machine import Event, Instruction, Machine, Shared, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Shared, hold, task_event
 from graphflow._core.common.timeouts import GREET_GONE_SECONDS
 
 DIFFER: Final = "The ClusterSpecs of the two differ: give all tasks the same."
@@ -55,14 +55,14 @@ class Hello(Shared):
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class Listening(Event):
     """This task listens at an address, host:port."""
 
     address: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class TaskGreeted(Event):
     """Another task says hello, with the secret of the cluster.
 
@@ -78,28 +78,28 @@ class TaskGreeted(Event):
     hello: Hello
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class TaskWanted(Event):
     """Something is to be sent to a task, or somebody needs it, and the connection to it has not begun with a hello."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class ConnectionLost(Event):
     """The connection to a task has ended."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class TaskLeft(Event):
     """A task has said goodbye."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class TaskUnreadable(Event):
     """A message of a task cannot be read: what it belongs to is lost."""
 
@@ -107,7 +107,7 @@ class TaskUnreadable(Event):
     why: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class HelloFailed(Event):
     """A hello cannot be sent to a task, now or later."""
 
@@ -115,14 +115,14 @@ class HelloFailed(Event):
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class AnswerOverdue(Event):
     """A task has not answered a query in time."""
 
     task: str
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class UseAnnounced(Event):
     """The other tasks are to hear that this one has a client."""
 

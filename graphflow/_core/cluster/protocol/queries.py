@@ -12,12 +12,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class QueryAsked(Event):
     """A client asks. alone: whether this task alone is to answer. details: what goes along, such as names."""
 
@@ -29,7 +29,7 @@ class QueryAsked(Event):
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class QueryReceived(Event):
     """The master of a client, another task, has passed a question on. number: its number of the query."""
 
@@ -40,7 +40,7 @@ class QueryReceived(Event):
     details: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class QueryAnswered(Event):
     """Another task has answered a query of this one."""
 
@@ -48,7 +48,7 @@ class QueryAnswered(Event):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class NumbersBeginAnew(Event):
     """Another task was started again: it numbers its queries from 1."""
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import WAS_RESET, SessionsReset
-from graphflow._core.common.machine import Event, Instruction, Machine, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, hold, task_event
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class RegistrationAsked(Event):
     """A client registers a plan. number: given to it by this task; larger than all before. tasks: those of the plan."""
 
@@ -28,7 +28,7 @@ class RegistrationAsked(Event):
     tasks: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SubgraphRegistered(Event):
     """A task has registered its subgraph of a plan."""
 
@@ -36,7 +36,7 @@ class SubgraphRegistered(Event):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SubgraphRefused(Event):
     """A task cannot register its subgraph of a plan, or has dropped it since another one is out of its reach."""
 
@@ -45,7 +45,7 @@ class SubgraphRefused(Event):
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class RegistrationFailed(Event):
     """A plan cannot be registered: this task has found why."""
 
@@ -53,7 +53,7 @@ class RegistrationFailed(Event):
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class RegistrantGone(Event):
     """A client is not there any more, or does not want a request any more. request: that one; None for all of it."""
 
@@ -62,7 +62,7 @@ class RegistrantGone(Event):
     error: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class PartnerLost(Event):
     """A task is gone: what it has not answered it will not."""
 

@@ -15,7 +15,7 @@ from typing import Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.requests import RequestNumbers
-from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
 from graphflow._core.common.timeouts import IN_USE_SECONDS, LEASE_SECONDS
 
 MOST_SOCKETS: Final = 16_384
@@ -28,7 +28,7 @@ WAS_RESET: Final = "Session.reset() ended this session: make a new one."
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SessionGreeted(Event):
     """A client says hello. request: the number of that hello in its session.
 
@@ -48,7 +48,7 @@ class SessionGreeted(Event):
     needs: tuple[str, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class RequestCame(Event):
     """A request came over a socket that is known; number: its number in the session."""
 
@@ -56,14 +56,14 @@ class RequestCame(Event):
     number: int
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SocketGone(Event):
     """The thread of a client has ended that had this socket, or its process has; its session may go on."""
 
     socket: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SessionLeft(Event):
     """A client has said goodbye. given_up: whether its session was closed by a failure."""
 
@@ -71,12 +71,12 @@ class SessionLeft(Event):
     given_up: bool
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class SessionsReset(Event):
     """Session.reset() ends all sessions: they are there until they say goodbye, but register nothing any more."""
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class ClientWelcomed(Event):
     """The session of a socket is told which lives of the other tasks are there; what it knows already stays."""
 
@@ -84,7 +84,7 @@ class ClientWelcomed(Event):
     incarnations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class PlanNeeds(Event):
     """The session of a socket registers a plan on other tasks. number: of the plan. incarnations: their lives now."""
 
@@ -93,14 +93,14 @@ class PlanNeeds(Event):
     incarnations: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class WasDeaf(Event):
     """The thread of the sockets was busy for so many seconds, in which nobody could be heard of."""
 
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class UseHeardOf(Event):
     """Another task says that it has a client."""
 
@@ -277,7 +277,7 @@ class Sessions(Machine):
         return [*found, accepted]
 
     def _request_came(self, event: RequestCame) -> list[Instruction]:
-        requests = self.of(event.socket).requests
+        requests = self.sessions[self.sockets[event.socket]].requests
         if requests.take(event.number):
             return []
         return [RefuseRequest(event.socket, event.number, requests.is_late(event.number))]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import graphflow.errors as errors
-from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
 
 ANSWERS_A_SECOND: Final = 50
 """Answers to strangers, and how many go out at once."""
@@ -23,7 +23,7 @@ MOST_UNANSWERED: Final = 4096
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class StrangerAsked(Event):
     """A socket that is not known has sent a request; the client was silent for too long, or means an earlier life."""
 
@@ -31,7 +31,7 @@ class StrangerAsked(Event):
     request: int
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class VersionDiffers(Event):
     """A socket that is not known has sent a message of another version of the protocol. own: that of this task."""
 
@@ -41,7 +41,7 @@ class VersionDiffers(Event):
     own: int
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class HelloRefused(Event):
     """A hello has not the secret, or comes of no task of this cluster; code is one of graphflow.errors."""
 

@@ -20,7 +20,7 @@ from graphflow._core.cluster.protocol.membership import (
 )
 from graphflow._core.cluster.protocol.registrations import RegistrantGone
 from graphflow._core.cluster.protocol.sessions import AcceptSocket, RefuseHello
-from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold
+from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
 
 MOST_WAITING: Final = 4096
 """Clients that may wait for their welcome at once."""
@@ -29,7 +29,7 @@ MOST_WAITING: Final = 4096
 # ---- events ---------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@task_event
 class WelcomeAwaited(Event):
     """A socket of a session was accepted, as that instruction said, and waits for its welcome."""
 
