@@ -230,10 +230,6 @@ PRESCRIBED: Final = frozenset({"graph.graph.Graph", "ops.state.variable.Variable
 LARGER: Final = frozenset(
     {
         "cluster.server.collectives.CollectiveLink",
-        "resources.queue_kinds.PaddingFIFOQueue",
-        "resources.queue_kinds.PriorityQueue",
-        "resources.queue_kinds.RandomShuffleQueue",
-        "resources.queues.Queue",
         "runtime.gpu.plan.DevicePlan",
         "runtime.gpu.watched.WatchedPlan",
         "transport.sockets.Sockets",

@@ -24,8 +24,9 @@ from graphflow._core.resources.datasets.sources import RangeTable, TableDataset
 from graphflow._core.resources.datasets.states import State
 from graphflow._core.resources.datasets.threads import PrefetchDataset
 from graphflow._core.resources.datasets.transforms import ZipDataset
+from graphflow._core.resources.queue_config import QueueConfig
 from graphflow._core.resources.queue_kinds import KINDS
-from graphflow._core.resources.queues import Queue, QueueConfig
+from graphflow._core.resources.queues import Queue
 from graphflow._core.resources.readers import Reader
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext

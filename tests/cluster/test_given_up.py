@@ -13,8 +13,8 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.resources.queue_config import QueueConfig
 from graphflow._core.resources.queue_kinds import KINDS
-from graphflow._core.resources.queues import QueueConfig
 from graphflow._core.transport.frames.message import Kind, Message
 from tests.cluster.giving_up import Cluster, dies, gives_up, until
 

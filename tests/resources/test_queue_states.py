@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.resources.queue_config import QueueConfig
 from graphflow._core.resources.queue_kinds import KINDS
-from graphflow._core.resources.queues import QueueConfig
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 

@@ -9,8 +9,9 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.philox import Philox
+from graphflow._core.resources.queue_config import Element, QueueConfig
 from graphflow._core.resources.queue_values import filled, zeros
-from graphflow._core.resources.queues import Element, Queue, QueueConfig
+from graphflow._core.resources.queues import Queue
 
 _BLOCKS: Final = 16
 
@@ -52,7 +53,7 @@ class RandomShuffleQueue(Queue):
     def _set_own_state(self, state: Mapping[str, Any]) -> None:
         used = np.asarray(state.get("used"))
         if used.shape != () or used.dtype.kind != "i" or not 0 <= used <= 4 * _BLOCKS:
-            raise ValueError(f"This is no state of {self._title()}: its random state is missing.")
+            raise ValueError(f"This is no state of {self.title}: its random state is missing.")
         self._elements = []
         self._random.set_state({"philox": np.asarray(state.get("random", ()))})
         self._begin = self._random.get_state()["philox"]

@@ -34,10 +34,3 @@ def filled(values: Sequence[Any], dtype: DType, shape: tuple[int, ...]) -> Any:
     for number, value in enumerate(values):
         out[number] = value[()] if not shape else value
     return out
-
-
-def readable(value: Any) -> str:
-    """A field of a QueueConfig as a message says it."""
-    if isinstance(value, tuple) and all(isinstance(v, DType) for v in value):
-        return str([v.name for v in value])
-    return repr(value)

@@ -12,41 +12,21 @@ import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
-from graphflow._core.graph import shapes
-from graphflow._core.graph.dtypes import DType
-from graphflow._core.graph.shapes import Dims
-from graphflow._core.resources.queue_values import filled, readable, rows
+from graphflow._core.resources.queue_config import Element, QueueConfig
+from graphflow._core.resources.queue_states import components, packed
+from graphflow._core.resources.queue_values import filled
 from graphflow.errors import CancelledError, InvalidArgumentError, OutOfRangeError
-
-Element: TypeAlias = tuple[Any, ...]
-"""One array for each component."""
 
 
 class _Numbered(tuple[Any, ...]):
     """An element with its number in the order of arrival, so that an element that is put back regains its position."""
 
     number: int
-
-
-@dataclass(frozen=True)
-class QueueConfig:
-    """The settings of a queue; two ops that share a queue must have the same.
-
-    shapes: of each component, None if nothing is said of any. capacity: below 0 for no limit.
-    """
-
-    kind: str
-    dtypes: tuple[DType, ...]
-    shapes: tuple[Dims, ...] | None
-    capacity: int
-    min_after_dequeue: int = 0
-    seeds: tuple[int, int] = (0, 0)
 
 
 class _Request:
@@ -73,6 +53,8 @@ class Queue:
     def __init__(self, name: str, config: QueueConfig) -> None:
         self.name = name
         self.config = config
+        self.title = f"{config.kind} {name!r}"
+        """The queue as messages call it."""
         self._condition = threading.Condition()
         self._givers: deque[_Request] = deque()
         self._takers: deque[_Request] = deque()
@@ -118,7 +100,7 @@ class Queue:
 
     def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
         """Puts elements of one shape, waiting for room; CancelledError if the queue is or becomes closed."""
-        self._check_shapes(elements[:1])
+        self.config.check_shapes(elements[:1])
         with self._condition:
             if not self._givers and not self._closed and self._room() >= len(elements):
                 run.begin_change()
@@ -134,13 +116,11 @@ class Queue:
 
         def attempt() -> bool | None:
             if request.cancelled:
-                raise CancelledError(
-                    None, None, f"Enqueue operation was cancelled: {self._title()} was closed."
-                )
+                raise CancelledError(None, None, f"Enqueue operation was cancelled: {self.title} was closed.")
             if self._givers[0] is not request:
                 return None
             if self._closed:
-                raise CancelledError(None, None, f"{self._title()} is closed.")
+                raise CancelledError(None, None, f"{self.title} is closed.")
             moved = False
             if pending and self._room() > 0:
                 run.begin_change()
@@ -175,7 +155,7 @@ class Queue:
             if self._givers[0] is not request:
                 return None
             if self._closed:
-                raise CancelledError(None, None, f"{self._title()} is already closed.")
+                raise CancelledError(None, None, f"{self.title} is already closed.")
             self._closed = True
             self._condition.notify_all()
             return True
@@ -247,7 +227,7 @@ class Queue:
                     raise OutOfRangeError(
                         None,
                         None,
-                        f"{self._title()} is closed and has insufficient elements (requested {count}, current size "
+                        f"{self.title} is closed and has insufficient elements (requested {count}, current size "
                         f"{there})",
                     )
                 wanted = there
@@ -300,7 +280,7 @@ class Queue:
             limit = f" of at most {self.config.capacity}" if self.config.capacity >= 0 else ""
             kept = self.config.min_after_dequeue
             rest = f", {kept} of which stay in it" if kept else ""
-            return f"{what} {self._title()}, which holds {held}{limit} elements{rest}"
+            return f"{what} {self.title}, which holds {held}{limit} elements{rest}"
 
         try:
             with self._condition:
@@ -325,19 +305,6 @@ class Queue:
         """Whether it is closed."""
         return self._closed
 
-    def check(self, config: QueueConfig) -> None:
-        """InvalidArgumentError if another op that shares it asks for another kind of queue."""
-        if config == self.config:
-            return
-        names = ("kind", "dtypes", "shapes", "capacity", "min_after_dequeue", "seeds")
-        name = next(n for n in names if getattr(config, n) != getattr(self.config, n))
-        raise InvalidArgumentError(
-            None,
-            None,
-            f"The shared queue {self.name!r} has {name} {readable(getattr(self.config, name))}, but "
-            f"{readable(getattr(config, name))} is asked for. Use another shared_name.",
-        )
-
     def batch(self, elements: Sequence[Element]) -> tuple[Any, ...]:
         """The elements as one array for each component, along a new first axis."""
         return tuple(
@@ -355,23 +322,6 @@ class Queue:
         capacity = self.config.capacity
         return 1 << 62 if capacity < 0 else capacity - len(self._elements)
 
-    def _title(self) -> str:
-        return f"{self.config.kind} {self.name!r}"
-
-    def _check_shapes(self, elements: Iterable[Element]) -> None:
-        expected = self.config.shapes
-        if expected is None:
-            return
-        for element in elements:
-            for position, (value, dims) in enumerate(zip(element, expected, strict=True)):
-                if value.shape != dims and not shapes.compatible(dims, value.shape):
-                    raise InvalidArgumentError(
-                        None,
-                        None,
-                        f"Shape mismatch in tuple component {position}. Expected {shapes.text(dims)}, got "
-                        f"{shapes.text(value.shape)}",
-                    )
-
     # ---- saving ---------------------------------------------------------------------------------------------------
 
     def get_state(self) -> Mapping[str, Any]:
@@ -386,23 +336,16 @@ class Queue:
             elements = taken + self._listed() + pending
             counts = {"size": len(elements), "waiting": len(taken) + len(pending), "closed": self._closed}
             state = {name: np.array(count) for name, count in counts.items()} | self._own_state()
-        for position, dtype in enumerate(self.config.dtypes):
-            values = [e[position] for e in elements]
-            found = {v.shape for v in values}
-            if len(found) == 1:
-                state[str(position)] = filled(values, dtype, found.pop())
-            else:
-                state |= {f"{position}/{number}": value for number, value in enumerate(values)}
-        return state
+        return state | packed(elements, self.config.dtypes)
 
     def set_state(self, state: Mapping[str, Any]) -> None:
         """Restores a state that get_state returned; ValueError for anything that it cannot have returned.
 
         Enqueues that wait are over: what they were to put is of the time before.
         """
-        elements = list(zip(*self._saved_components(state), strict=True))
+        elements = list(zip(*components(state, self.config, self.title), strict=True))
         try:
-            self._check_shapes(elements)
+            self.config.check_shapes(elements)
         except InvalidArgumentError as error:
             raise ValueError(error.message) from error
         with self._condition:
@@ -427,30 +370,3 @@ class Queue:
 
     def _set_own_state(self, state: Mapping[str, Any]) -> None:
         pass
-
-    def _saved_components(self, state: Mapping[str, Any]) -> list[list[Any]]:
-        size, closed = np.asarray(state.get("size")), np.asarray(state.get("closed"))
-        limit = self.config.capacity
-        if size.shape != () or size.dtype.kind != "i" or size < 0 or closed.dtype != bool or closed.shape:
-            raise ValueError(
-                f"This is no state of {self._title()}: it has no size, or does not say if it is closed."
-            )
-        count, waiting = int(size), np.asarray(state.get("waiting", 0))
-        counted = waiting.shape == () and waiting.dtype.kind == "i"
-        components: list[list[Any]] = []
-        for position, dtype in enumerate(self.config.dtypes):
-            if str(position) in state:
-                values = rows(np.asarray(state[str(position)]), dtype)
-            elif count <= len(state):
-                values = [state.get(f"{position}/{number}") for number in range(count)]
-            else:
-                values = []
-            if len(values) != count or any(getattr(v, "dtype", None) != dtype.native for v in values):
-                raise ValueError(
-                    f"This is no state of {self._title()}: component {position} should be {count} values of "
-                    f"{dtype.name}."
-                )
-            components.append(values)
-        if not counted or not 0 <= waiting <= count or 0 <= limit < count - waiting:
-            raise ValueError(f"{count} elements do not fit into {self._title()}, which holds {limit}.")
-        return components

@@ -11,9 +11,10 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.resources.queue_config import QueueConfig
 from graphflow._core.resources.queue_kinds import KINDS
 from graphflow._core.resources.queue_values import rows
-from graphflow._core.resources.queues import Queue, QueueConfig
+from graphflow._core.resources.queues import Queue
 from graphflow.errors import FailedPreconditionError, InvalidArgumentError
 
 
@@ -43,7 +44,7 @@ def _queue(node: Node) -> Kernel:
 
     def find(run: Any) -> Queue:
         queue: Queue = run.store.other(key, lambda: KINDS[config.kind](name, config))
-        queue.check(config)
+        queue.config.check_same(queue.name, config)
         return queue
 
     return find

@@ -1,0 +1,63 @@
+"""The settings of a queue, and what they say of its elements."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import Dims
+from graphflow.errors import InvalidArgumentError
+
+Element: TypeAlias = tuple[Any, ...]
+"""One array for each component."""
+
+
+@dataclass(frozen=True)
+class QueueConfig:
+    """The settings of a queue; two ops that share a queue must have the same.
+
+    shapes: of each component, None if nothing is said of any. capacity: below 0 for no limit.
+    """
+
+    kind: str
+    dtypes: tuple[DType, ...]
+    shapes: tuple[Dims, ...] | None
+    capacity: int
+    min_after_dequeue: int = 0
+    seeds: tuple[int, int] = (0, 0)
+
+    def check_same(self, name: str, asked: QueueConfig) -> None:
+        """InvalidArgumentError if another op that shares the queue of that name asks for another kind of queue."""
+        if asked == self:
+            return
+        setting = next(f.name for f in fields(self) if getattr(asked, f.name) != getattr(self, f.name))
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"The shared queue {name!r} has {setting} {_readable(getattr(self, setting))}, but "
+            f"{_readable(getattr(asked, setting))} is asked for. Use another shared_name.",
+        )
+
+    def check_shapes(self, elements: Iterable[Element]) -> None:
+        """InvalidArgumentError if an element has other shapes than these."""
+        if self.shapes is None:
+            return
+        for element in elements:
+            for position, (value, dims) in enumerate(zip(element, self.shapes, strict=True)):
+                if value.shape != dims and not shapes.compatible(dims, value.shape):
+                    raise InvalidArgumentError(
+                        None,
+                        None,
+                        f"Shape mismatch in tuple component {position}. Expected {shapes.text(dims)}, got "
+                        f"{shapes.text(value.shape)}",
+                    )
+
+
+def _readable(value: Any) -> str:
+    """A setting as a message says it."""
+    if isinstance(value, tuple) and all(isinstance(v, DType) for v in value):
+        return str([v.name for v in value])
+    return repr(value)
