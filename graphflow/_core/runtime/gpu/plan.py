@@ -11,7 +11,6 @@ for the device only if one of its kernels can fail.
 
 from __future__ import annotations
 
-import math
 import threading
 from collections.abc import Container, Sequence
 from typing import Any
@@ -20,9 +19,9 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen.gpu.merge import merged
-from graphflow._core.codegen.gpu.region_text import Operand, PlacedRegion
+from graphflow._core.codegen.gpu.region_text import PlacedRegion
 from graphflow._core.codegen.gpu.regions import region_launches
-from graphflow._core.codegen.gpu.toolkit import Device, Launch, Work, part
+from graphflow._core.codegen.gpu.toolkit import Device, Launch, Work
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.combine import combine_for_device
 from graphflow._core.compiler.compile_job import stored_roots
@@ -31,21 +30,21 @@ from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.gpu.grouping import batches, lowest, reach, small_groups
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import Lowering
-from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import Instruction, Plan
+from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.assemble import assemble, copied, operand, own
+from graphflow._core.runtime.assemble import copied, operand, own
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import DeviceArray
-from graphflow._core.runtime.gpu.cells import DeviceCell
+from graphflow._core.runtime.gpu.cutting import Cutter
 from graphflow._core.runtime.gpu.failures import raise_failure
+from graphflow._core.runtime.gpu.memory import PlanMemory, PlanVariables, lives
 from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment, cut_after
-from graphflow._core.runtime.gpu.transfers import Inbox, Outbox, bytes_of
+from graphflow._core.runtime.gpu.transfers import Inbox, Outbox
 
 
 class DevicePlan:
@@ -67,7 +66,7 @@ class DevicePlan:
         self._plan = plan
         self._handed = handed
         self._lowering = lowering
-        self.device = self._device = device
+        self.device = device
         self._name = name
         self._store = store
         self._lock = threading.Lock()
@@ -79,18 +78,10 @@ class DevicePlan:
         self._stored = stored_roots(self.groups, plan, lowering) | roots
         self._batches = batches(self.groups)
         self._makers = {o: i for i in plan.instructions for o in i.outputs}
-        self._cells: dict[str, DeviceCell] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}
-        for variable, i in lowering.variables.items():
-            if variable in lowering.values:
-                cell = store.cell(i)
-                assert isinstance(cell, DeviceCell)
-                self._cells[variable] = cell
-                self._shapes[variable] = lowering.known[variable][0]
-        self._bound: dict[str, Any] = {}
-        self._scratch: dict[tuple[int, int], Any] = {}
-        plain = self._cut(kernels)
-        self._segments = cut_after(plain, self._batches, self._last_fetched(), self._written)
+        self._variables = PlanVariables(lowering, store, device)
+        cutter = Cutter(self.groups, self._batches, lowering, self._makers, self._variables, store, kernels)
+        plain = self._cut(cutter)
+        self._segments = cut_after(plain, self._batches, cutter.last_of(roots), self._variables.written)
         self._needed = len(plain)
         """The segments that compute fetched values; the GPU may still be at work on others when a run ends."""
         self._lay_out()
@@ -106,67 +97,9 @@ class DevicePlan:
         makers = {o: i for i in self._plan.instructions for o in i.outputs}
         return self._lowering.compact(makers.get(name, anything), value)
 
-    def _cut(self, kernels: KernelTable) -> list[Segment]:
-        segments: list[Segment] = []
-        stretch: list[PythonNode] = []
-        for number, group in enumerate(self.groups):
-            first = group.nodes[0]
-            if isinstance(first, PythonNode):
-                if stretch and self._takes_made(stretch, first):
-                    segments.append(self._host_segment(stretch, kernels))
-                    stretch = []
-                stretch.append(first)
-                continue
-            if stretch:
-                segments.append(self._host_segment(stretch, kernels))
-                stretch = []
-            if not segments or not isinstance(segments[-1], DeviceSegment):
-                segments.append(DeviceSegment([]))
-            last = segments[-1]
-            assert isinstance(last, DeviceSegment)
-            last.groups.append((number, group))
-            last.written = list(dict.fromkeys([*last.written, *self._written(group)]))
-        if stretch:
-            segments.append(self._host_segment(stretch, kernels))
-        return segments
-
-    def _written(self, group: Group) -> list[DeviceCell]:
-        return [self._cells[root] for node in group.nodes for root in node.variables]
-
-    def _last_fetched(self) -> int:
-        """The number of the last group that computes a fetched value, or writes a fetched variable."""
-        roots = {value.root for value in self._fetched.values() if value is not None}
-        numbers = [
-            number
-            for number, group in enumerate(self.groups)
-            for node in group.nodes
-            if not roots.isdisjoint((*node.makes, *node.variables))
-        ]
-        return max(numbers, default=-1)
-
-    def _takes_made(self, before: Sequence[PythonNode], node: PythonNode) -> bool:
-        """Whether a node takes a view of a value that earlier nodes compute, which is there only after them."""
-        made = {root for n in before for root in n.makes}
-        inside = {o for n in before for o in n.instruction.outputs}
-        names = [n for n in node.instruction.free_variables() if n not in inside]
-        values = [self._lowering.values.get(n) for n in names]
-        return any(v is not None and v.root in made for v in values)
-
-    def _host_segment(self, nodes: Sequence[PythonNode], kernels: KernelTable) -> HostSegment:
-        inside = {o for node in nodes for o in node.instruction.outputs}
-        around: dict[str, Instruction] = {}
-        inputs: dict[str, None] = {}
-        for name in (n for node in nodes for n in node.instruction.free_variables() if n not in inside):
-            maker = self._makers.get(name)
-            if maker is not None and (maker.is_variable or maker.is_constant):
-                around[maker.name] = maker
-            else:
-                inputs[name] = None
-        outputs = [o for node in nodes for o in node.instruction.outputs]
-        instructions = (*around.values(), *(n.instruction for n in nodes))
-        plan = Plan(instructions, feeds=tuple(inputs), fetches=tuple(outputs))
-        told = [n.instruction.describe() for n in nodes]
-        return HostSegment(assemble(plan, self._store, kernels), list(inputs), outputs, told)
+    def _cut(self, cutter: Cutter) -> list[Segment]:
+        """The segments, not yet cut after the last fetched value."""
+        return cutter.whole()
 
     # ---- memory ------------------------------------------------------------------------------------------------------
 
@@ -179,100 +112,26 @@ class DevicePlan:
             for node in group.nodes
             if isinstance(node, DeviceNode) and node.before is not None
         }
-        self._inbox = Inbox(self._device, lowering.values, self._plan.feeds, self._handed, asked)
+        self._inbox = Inbox(self.device, lowering.values, self._plan.feeds, self._handed, asked)
         self._outbox = Outbox(self._fetched)
-        blocks = lowering.blocks
-        lives = self._lives()
-        sizes = {root: blocks[root] for root in lives if root in self._stored and root in blocks}
-        offsets, total = assign_clusters(sizes, {r: lives[r] for r in sizes}, set(lowering.clusters.values()))
-        self._offsets = offsets
-        self._largest = max(sizes, key=lambda r: sizes[r], default="")
-        self._needs = {"results": total, "feeds": self._inbox.total}
-        self._blocks: dict[str, Any] = {}
-        with self._device.current():
+        left = [value.root for value in self._fetched.values() if value is not None]
+        spans = {r: s for r, s in lives(self.groups, self._batches, left).items() if r in self._stored}
+        self._memory = PlanMemory(self.device, lowering, self._variables, self._inbox, spans)
+        with self.device.current():
             try:
-                self._arena = self._device.allocate(total, "uint8")
-                self._inbox.allocate()
+                self._memory.allocate()
                 self._bind()
             except errors.ResourceExhaustedError as error:
-                raise self._exhausted() from error
+                raise self._memory.exhausted(self._name, self._makers) from error
             self._inbox.prepare(self._fallible)
-            self._outbox.prepare(self._device)
-
-    def _exhausted(self) -> errors.ResourceExhaustedError:
-        variables = sum(
-            math.prod(shape) * np.dtype(self._lowering.known[n][1]).itemsize
-            for n, shape in self._shapes.items()
-        )
-        constants = sum(bytes_of(v) for v in self._lowering.values.values() if v.root in self._blocks)
-        needs = {**self._needs, "variables": variables, "constants": constants}
-        root = self._largest.partition("#")[0]
-        maker = self._makers.get(root)
-        largest = self._lowering.blocks.get(self._largest, 0)
-        what = root if maker is None else maker.describe()
-        told = ", ".join(f"{count / 2**20:.1f} MB for {kind}" for kind, count in needs.items())
-        return errors.ResourceExhaustedError(
-            None,
-            None if maker is None else maker.origin,
-            f"{self._name} has not enough memory for this plan, which needs {told}. The largest result is that of "
-            f"{what} with {largest / 2**20:.1f} MB. Feed smaller batches, or place a part of the graph elsewhere.",
-        )
-
-    def _lives(self) -> dict[str, tuple[int, int]]:
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
-        for position, batch in enumerate(self._batches):
-            for node in (node for number in batch for node in self.groups[number].nodes):
-                for root in (*(v.root for v in node.reads), *node.makes):
-                    first.setdefault(root, position)
-                    last[root] = position
-        for value in self._fetched.values():
-            if value is not None:
-                first.setdefault(value.root, len(self.groups))
-                last[value.root] = len(self.groups)
-        return {root: (first[root], last[root]) for root in first}
-
-    def _root(self, root: str, dtype: str) -> Any:
-        """The memory of a block, as an array of a dtype."""
-        if root in self._cells:
-            return self._bound[root]
-        if root in self._offsets:
-            size = self._lowering.blocks[root]
-            return part(self._arena, self._offsets[root], size // np.dtype(dtype).itemsize, dtype)
-        given = self._inbox.find(root, dtype)
-        if given is not None:
-            return given
-        if root not in self._blocks:
-            array = np.array(self._lowering.constants[root], order="C", ndmin=1).reshape(-1)
-            array = array.view(np.uint8) if array.dtype == bool else array
-            self._blocks[root] = self._device.allocate(array.size, array.dtype.name)
-            self._device.upload(self._blocks[root], array)
-            self._device.wait()
-        return self._blocks[root]
-
-    def _array(self, value: Value) -> Any:
-        """The elements of a block, from a value's lowest on."""
-        return self._root(value.root, value.dtype)[lowest(value) :]
-
-    def _fetched_array(self, name: str, value: Value) -> Any:
-        """A fetched value's memory, kept since making the array anew for each run takes longer than to copy it."""
-        found = self._leaving.get(name)
-        if found is None:
-            found = self._leaving[name] = self._array(value)[: value.size]
-        return found
-
-    def _operand(self, value: Value, strides: tuple[int, ...] | None) -> Operand:
-        return Operand(self._array(value), value.offset - lowest(value), strides or ())
+            self._outbox.prepare(self.device)
 
     # ---- launches ----------------------------------------------------------------------------------------------------
 
     def _bind(self) -> None:
         """Makes the launches, for the addresses that variables and all else have now."""
-        for name, cell in self._cells.items():
-            if cell.shape() != self._shapes[name]:
-                raise Unusable
-            self._bound[name] = cell.block(self._device)
-        self._leaving: dict[str, Any] = {}
+        self._variables.bind()
+        self._memory.moved()
         status = self._inbox.status
         for segment in self._segments:
             if isinstance(segment, DeviceSegment):
@@ -292,33 +151,24 @@ class DevicePlan:
         if isinstance(node, DeviceNode):
             assert node.build is not None
             given = None if node.before is None else self._inbox.words(number, node.words)
-            return node.build(Places(self._device.index, self._array, status, number + 1, given))
+            return node.build(Places(self.device.index, self._memory.array, status, number + 1, given))
         fused = fused_region(group, self._stored)
-        count = 0
-
-        def allocate(elements: int, dtype: str) -> Any:
-            nonlocal count
-            count += 1
-            key = (number, count)
-            if key not in self._scratch:
-                self._scratch[key] = self._device.allocate(elements, dtype)
-            return self._scratch[key]
-
         inputs, outputs = (
-            [self._operand(value, strides) for value, strides in values]
+            [self._memory.operand(value, strides) for value, strides in values]
             for values in (fused.inputs, fused.outputs)
         )
         return region_launches(
-            PlacedRegion(fused.region, fused.sizes, inputs, outputs, status, number + 1), allocate
+            PlacedRegion(fused.region, fused.sizes, inputs, outputs, status, number + 1),
+            self._memory.working_memory(number),
         )
 
     def launch_once(self) -> None:
         """Starts the launches of a run on the present values, and does not wait; for measuring."""
-        with self._device.current():
+        with self.device.current():
             for segment in self._segments:
                 if isinstance(segment, DeviceSegment):
                     for work in segment.works:
-                        self._device.launch(work)
+                        self.device.launch(work)
 
     @property
     def launches(self) -> int:
@@ -340,7 +190,7 @@ class DevicePlan:
             for _, group in segment.groups:
                 space = "x".join(map(str, group.space or ()))
                 lines.append(f"{space:>12} {' '.join(n.instruction.type for n in group.nodes)}")
-        megabytes = self._needs["results"] / 2**20
+        megabytes = self._memory.arena_bytes / 2**20
         return "\n".join([*lines, f"{self.launches} launches on {self._name}; arena {megabytes:.1f} MB"])
 
     # ---- a run -------------------------------------------------------------------------------------------------------
@@ -353,7 +203,7 @@ class DevicePlan:
         Raises Unusable, before anything has happened, if variables have no values of the known shapes.
         """
         with self._lock:
-            if any(cell.shape() != self._shapes[name] for name, cell in self._cells.items()):
+            if not self._variables.fit():
                 raise Unusable
             given = dict(zip(self._plan.feeds, feeds, strict=True))
             objects = {n: operand(v) for n, v in given.items() if n not in self._handed}
@@ -374,19 +224,14 @@ class DevicePlan:
                     self._run_device(segment)
                 return self._fetched_values(found, coming)
             except BaseException:
-                self._device.wait()  # The next run may change what this one sends only once it is there.
+                self.device.wait()  # The next run may change what this one sends only once it is there.
                 raise
 
-    def _find_variables(self) -> None:
-        """Brings the newest values of variables to the addresses that the launches read."""
-        blocks = {name: cell.block(self._device) for name, cell in self._cells.items()}
-        if any(blocks[name] is not self._bound[name] for name in blocks):
-            self._bind()
-
     def _run_device(self, segment: DeviceSegment) -> None:
-        with self._device.current():
-            self._find_variables()
-            segment.run(self._device)
+        with self.device.current():
+            if self._variables.have_moved():
+                self._bind()
+            segment.run(self.device)
 
     def _run_host(self, segment: HostSegment, run: RunContext, objects: dict[str, Any]) -> None:
         arguments = [self._on_host(name, objects) for name in segment.inputs]
@@ -395,7 +240,7 @@ class DevicePlan:
                 results = segment.part.function(run, *arguments)
         except Exception as error:
             raise_explained(error, segment.part)
-        with self._device.current():
+        with self.device.current():
             for name, result in zip(segment.outputs, results, strict=True):
                 value = self._lowering.values.get(name)
                 if value is None:
@@ -406,11 +251,11 @@ class DevicePlan:
                         None, None, f"{name!r} changed its shape from {value.shape} to {np.shape(result)}."
                     )
                 array = np.ascontiguousarray(result).reshape(-1)
-                self._device.upload(
-                    self._root(value.root, value.dtype),
+                self.device.upload(
+                    self._memory.block(value.root, value.dtype),
                     array.view(np.uint8) if array.dtype == bool else array,
                 )
-            self._device.wait()
+            self.device.wait()
 
     def _on_host(self, name: str, objects: dict[str, Any]) -> Any:
         """A value for a kernel of NumPy's."""
@@ -421,13 +266,13 @@ class DevicePlan:
 
     def _copied(self, value: Value) -> Any:
         """A value from the device, with the strides that it has there, after the work that was started before."""
-        with self._device.current():
-            block = self._array(value)
+        with self.device.current():
+            block = self._memory.array(value)
             start = value.offset - lowest(value)
             extent = start + reach(value)
             array = np.empty(extent, np.uint8 if value.dtype == "bool" else value.dtype)
-            self._device.download(block[:extent], array)
-            self._device.wait()
+            self.device.download(block[:extent], array)
+            self.device.wait()
         array = array.view(value.dtype)
         item = array.itemsize
         strides = tuple(s * item for s in value.strides)
@@ -438,11 +283,12 @@ class DevicePlan:
         self, objects: dict[str, Any], keeps: Container[str]
     ) -> tuple[dict[str, Any], dict[str, Value]]:
         """Starts the copies to the host; returns the fetched values that need none, and those under way."""
-        device = self._device
+        device = self.device
         found: dict[str, Any] = {}
         coming: dict[str, Value] = {}
         with device.current():
-            self._find_variables()
+            if self._variables.have_moved():
+                self._bind()
             for name, value in self._fetched.items():
                 if value is None or name in self._lowering.constants:
                     found[name] = copied(self._of_host(name, objects))
@@ -450,11 +296,11 @@ class DevicePlan:
                     found[name] = np.empty(value.shape, value.dtype)
                 elif name in keeps:
                     found[name] = kept = DeviceArray(device, value.shape, value.dtype)
-                    device.copy(kept.block, self._fetched_array(name, value))
+                    device.copy(kept.block, self._memory.fetched_array(name, value))
                 else:
                     coming[name] = value
             if coming or self._fallible:
-                arrays = {name: self._fetched_array(name, value) for name, value in coming.items()}
+                arrays = {name: self._memory.fetched_array(name, value) for name, value in coming.items()}
                 self._outbox.fetch(self._inbox.status, arrays)
         return found, coming
 
@@ -483,7 +329,7 @@ class DevicePlan:
 
     def _look_for_failure(self) -> None:
         """Raises the error of a kernel so far, before the host uses its results or changes anything."""
-        with self._device.current():
+        with self.device.current():
             self._outbox.fetch(self._inbox.status, {})
         self._outbox.wait()
         raise_failure(self._outbox.status.tolist(), self.groups)

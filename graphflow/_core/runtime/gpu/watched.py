@@ -13,11 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.compiler.nodes import PythonNode
-from graphflow._core.kernels.table import KernelTable
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
-from graphflow._core.runtime.gpu.cells import DeviceCell
+from graphflow._core.runtime.gpu.cutting import Cutter
 from graphflow._core.runtime.gpu.plan import DevicePlan
 from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment
 
@@ -33,21 +31,11 @@ class WatchedPlan(DevicePlan):
         side_by_side = [(name, value) for name, value in self._fetched.items() if value is not None]
         self._left = left_by(self.groups, self._stored, chain(self._lowering.values.items(), side_by_side))
 
-    def _cut(self, kernels: KernelTable) -> list[Segment]:
-        """A segment for each launch, or those of one kernel's work, and for each instruction of NumPy's."""
-        segments = [self._segment(batch, kernels) for batch in self._batches]
+    def _cut(self, cutter: Cutter) -> list[Segment]:
+        """A segment for each launch, whose numbers of groups are kept."""
+        segments = cutter.launch_by_launch()
         self._steps = {id(s): batch for s, batch in zip(segments, self._batches, strict=True)}
         return segments
-
-    def _segment(self, batch: Sequence[int], kernels: KernelTable) -> Segment:
-        node = self.groups[batch[0]].nodes[0]
-        if isinstance(node, PythonNode):
-            return self._host_segment([node], kernels)
-        groups = [(number, self.groups[number]) for number in batch]
-        written: dict[DeviceCell, None] = {}
-        for _, group in groups:
-            written.update(dict.fromkeys(self._written(group)))
-        return DeviceSegment(groups, written=list(written), captures=False)
 
     def _run_device(self, segment: DeviceSegment) -> None:
         super()._run_device(segment)
