@@ -230,9 +230,6 @@ PRESCRIBED: Final = frozenset({"graph.graph.Graph", "ops.state.variable.Variable
 LARGER: Final = frozenset(
     {
         "cluster.server.collectives.CollectiveLink",
-        "runtime.gpu.plan.DevicePlan",
-        "runtime.gpu.watched.WatchedPlan",
-        "transport.sockets.Sockets",
     }
 )
 """The classes that still have more."""

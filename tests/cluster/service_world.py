@@ -87,7 +87,6 @@ class Node:
     def __init__(self, world: World, task: str, incarnation: int) -> None:
         self.world = world
         self.task = task
-        self.listener_name = ""
         self.dropped = Dropped(task)
         self.gate = SimpleNamespace(count=0, refused=Dropped(task))
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
@@ -95,6 +94,7 @@ class Node:
         self.calls: deque[Callable[[], None]] = deque()
         self.work: list[Callable[[], None]] = []
         self.channels_closed: list[bytes] = []
+        self.channels = SimpleNamespace(name="", open=lambda *_: None, close=self.channels_closed.append)
         store = ResourceStore()
         planner = store.planner = Planner(CONFIG, device_names(task, CONFIG), task)
         self.service = Service(
@@ -147,12 +147,6 @@ class Node:
 
     def trouble(self, address: str) -> str:
         return ""
-
-    def open_local_channel(self, address: str, listener: object) -> None:
-        pass
-
-    def close_local_channel(self, identity: bytes) -> None:
-        self.channels_closed.append(identity)
 
     # ---- as a thread pool -----------------------------------------------------------------------------------------
 

@@ -383,7 +383,7 @@ def test_promise_9_servers_serve_while_strangers_send_rubbish(
         with socket.create_connection((host, int(port)), 5) as raw:
             greeting = b"\xff\0\0\0\0\0\0\0\x01\x7f\x03\0NULL" + bytes(48)
             raw.sendall(greeting[: chance.randrange(65)] + chance.randbytes(chance.choice((0, 10, 2000))))
-        strangers = [local_channels.connect(pair[0]._service.sockets.listener_name) for _ in range(20)]
+        strangers = [local_channels.connect(pair[0]._service.sockets.channels.name) for _ in range(20)]
         for stranger_channel, _ in filter(None, strangers):
             with suppress(OSError):
                 stranger_channel.sendall(

@@ -230,14 +230,14 @@ def test_a_listener_without_a_file_tries_again_soon_and_not_all_the_time(
     def without_a_file(identity: bytes, secret: object, until: float) -> None:
         tries.append(len(waits))
         if len(tries) < 5:
-            server._channels_due[identity] = secret, until
+            server.channels.due[identity] = secret, until
         else:
             enough.set()
 
-    monkeypatch.setattr(server, "_try_to_accept", without_a_file)
+    monkeypatch.setattr(server.channels, "_try_to_accept", without_a_file)
     server.start()
     try:
-        server.call(lambda: server._channels_due.update({b"1": ("secret", 0.0)}))
+        server.call(lambda: server.channels.due.update({b"1": ("secret", 0.0)}))
         assert enough.wait(WITHIN)
     finally:
         server.stop()

@@ -13,7 +13,7 @@ import pytest
 import zmq
 
 from graphflow._core.cluster.ports import ReservedPorts
-from graphflow._core.transport import sockets as sockets_module
+from graphflow._core.transport import socket_channels as channels_module
 from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import Listener, NoFiles, connect, packed
@@ -97,7 +97,7 @@ class Greeter(Told):
     def received(self, sender: bytes, frames: Sequence[Any]) -> None:
         message = Message.of(frames)
         if message.kind is Kind.LOCAL_CHANNEL:
-            self.sockets.accept_local_channel(sender, message.details["secret"])
+            self.sockets.channels.accept(sender, message.details["secret"])
         self.said.put((message.kind, sender))
 
 
@@ -115,7 +115,7 @@ def test_what_a_client_says_last_is_heard_though_an_answer_does_not_reach_it_any
         client.linger = 0
         ACCESS.prepare(client, f"127.0.0.1:{port}")
         client.connect(f"tcp://127.0.0.1:{port}")
-        found = connect(server.listener_name)
+        found = connect(server.channels.name)
         assert found is not None
         end, secret = found
         client.send(Message(Kind.LOCAL_CHANNEL, details={"secret": secret}).frames()[0])
@@ -148,7 +148,7 @@ def test_a_local_channel_waits_for_a_file_and_who_is_in_it_notices_that_none_com
         return accept(listener, secret)
 
     monkeypatch.setattr(Listener, "accept", without_files)
-    monkeypatch.setattr(sockets_module, "LOCAL_CHANNEL_ACCEPT_SECONDS", WITHIN if comes else 0.2)
+    monkeypatch.setattr(channels_module, "LOCAL_CHANNEL_ACCEPT_SECONDS", WITHIN if comes else 0.2)
     port = stack.enter_context(ReservedPorts(1)).ports[0]
     greeter = Greeter()
     server = greeter.sockets = Sockets(greeter, b"server  ", "server", ACCESS)
@@ -159,7 +159,7 @@ def test_a_local_channel_waits_for_a_file_and_who_is_in_it_notices_that_none_com
         client.linger = 0
         ACCESS.prepare(client, f"127.0.0.1:{port}")
         client.connect(f"tcp://127.0.0.1:{port}")
-        found = connect(server.listener_name)
+        found = connect(server.channels.name)
         assert found is not None
         end, secret = found
         stack.callback(end.close)

@@ -73,7 +73,7 @@ class PeerLinks:
         self._troubles: dict[str, str] = {}
         """Why the last connection to these addresses never stood."""
 
-    def __contains__(self, address: str) -> bool:
+    def __contains__(self, address: object) -> bool:
         return address in self._links
 
     def send(self, address: str, frames: Sequence[Buffer]) -> None:

@@ -5,9 +5,8 @@ sender's DEALER to the receiver's ROUTER. A client has a DEALER of its own in ea
 on it. ZeroMQ's queues have no limit here, since at a limit it would drop messages or block silently; the number of
 steps under way bounds them. ZeroMQ's heartbeats notice a peer that goes without closing, and the handler is told.
 
-If both ends are on one machine, a local channel (local_channels.py) carries what one of these sockets would. Between
-servers it goes one way, to a client both. The handler names the receiver as before; a broken local channel is a lost
-connection.
+If both ends are on one machine, a local channel (socket_channels.py) carries what one of these sockets would. The
+handler names the receiver as before.
 
 No connection gets a message through before it has shown that it may (strangers.py). From a sender whose hello has not
 come, and whom the handler does not know yet, one short frame is taken. Everything else is dropped unread.
@@ -15,70 +14,39 @@ come, and whom the handler does not know yet, one short frame is taken. Everythi
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import zmq
 
 from graphflow._core.common.timeouts import (
-    LOCAL_CHANNEL_ACCEPT_SECONDS,
     LOCAL_CHANNEL_FILE_SECONDS,
     PORT_RELEASE_SECONDS,
     SERVER_GOODBYE_MS,
     TICK_SECONDS,
 )
 from graphflow._core.transport.dropped import Dropped
-from graphflow._core.transport.files import WRITE, Files
-from graphflow._core.transport.frames.message import Kind, Message
+from graphflow._core.transport.files import Files
 from graphflow._core.transport.frames.pieces import Pieces, Pool
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
+from graphflow._core.transport.handler import Handler, guarded
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import (
     MOST_FRAME_BYTES,
     MOST_FRAMES,
-    Listener,
-    LocalChannel,
     LocalChannelBroken,
-    NoFiles,
-    connect,
 )
 from graphflow._core.transport.peer_links import PeerLinks
+from graphflow._core.transport.socket_channels import SocketChannels
 from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
 from graphflow._core.transport.zeromq import options, receive_rest, send
 
 _MESSAGES_AT_ONCE: Final = 64
-_LOG = logging.getLogger("graphflow")
-
-
-class Handler(Protocol):
-    """The object that the thread of the sockets calls."""
-
-    def knows(self, sender: bytes) -> bool:
-        """Whether the socket of that identity has shown that it may send; a stranger may send one short frame."""
-        ...
-
-    def received(self, sender: bytes, frames: Sequence[Buffer]) -> None:
-        """Takes a message from the socket of that identity."""
-        ...
-
-    def lost(self, peer: str) -> None:
-        """Notes that an established connection to a peer is gone."""
-        ...
-
-    def left(self, sender: bytes) -> None:
-        """The other end has closed the local channel of that identity; a new one begins with a new socket."""
-        ...
-
-    def tick(self) -> None:
-        """Called every TICK_SECONDS or so."""
-        ...
 
 
 def _file(socket: zmq.Socket[bytes]) -> int:
@@ -111,7 +79,6 @@ class Sockets:
         local_channels: bool = True,
     ) -> None:
         self._handler = handler
-        self._access = access
         self.dropped = Dropped(name)
         self._context: zmq.Context[Any] = zmq.Context()
         self._router = self._context.socket(zmq.ROUTER)
@@ -125,13 +92,6 @@ class Sockets:
         self._files = Files()
         self._router_used = True
         """Whether the router was used: that may have taken ZeroMQ's signal that a message came."""
-        self._listener = Listener(local_channels)
-        self._channels_in: dict[bytes, LocalChannel] = {}
-        """The local channels that others have opened, by their identity. Answers to clients go through them, too."""
-        self._channels_due: dict[bytes, tuple[object, float]] = {}
-        """The secrets of local channels that no file was left for, and until when they wait, by the same identity."""
-        self._channels_out: dict[str, LocalChannel] = {}
-        """The local channels to peers, by their addresses."""
         self._pool = Pool()
         self._pieces: dict[bytes, Pieces] = {}
         """The unfinished messages of senders who send in pieces."""
@@ -142,6 +102,10 @@ class Sockets:
         self._waking = threading.Lock()
         """Held while the pipe is written to or closed: after closing, its number may belong to another file."""
         self._ended = False
+        self.channels = SocketChannels(
+            local_channels, handler, self._files, self.dropped, self._peers,
+            self.send_to_peer, self._take, self._calls.append, self._make_room,
+        )  # fmt: skip
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
         """Counts since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
@@ -183,20 +147,20 @@ class Sockets:
 
         PermissionError if that is on another machine and there are no keys.
         """
-        channel = self._channels_out.get(address)
+        channel = self.channels.outgoing.get(address)
         if channel is None:
             self._peers.send(address, frames)
         else:
             try:
                 if not channel.send(frames):
                     self._files.until_writable(channel, True)
-            except LocalChannelBroken:  # The handler may be in the middle of something.
-                self._calls.append(lambda: self._channel_out_broken(address, channel))
+            except LocalChannelBroken:
+                self.channels.broken(address, channel)
         self._count_out(frames)
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
         """Sends to the process that has sent with this identity; False if it is gone."""
-        channel = self._channels_in.get(identity)
+        channel = self.channels.incoming.get(identity)
         try:
             if channel is None:
                 self._router_used = True
@@ -205,7 +169,7 @@ class Sockets:
                 self._files.until_writable(channel, True)
         except LocalChannelBroken:
             if channel is not None:
-                self._end_writing(channel)
+                self.channels.end_writing(channel)
             return False
         except zmq.ZMQError as error:
             if error.errno == zmq.EHOSTUNREACH:
@@ -220,9 +184,7 @@ class Sockets:
 
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
-        channel = self._channels_out.pop(address, None)
-        if channel is not None:
-            self._close_channel(channel)
+        self.channels.disconnect(address)
         self._peers.disconnect(address, linger_ms)
 
     def trouble(self, address: str) -> str:
@@ -230,7 +192,7 @@ class Sockets:
         return self._peers.trouble(address)
 
     def _peer_lost(self, address: str) -> None:
-        self._guarded(self._handler.lost, address)
+        guarded(self._handler.lost, address)
 
     def stop(self, seconds: float = 2.0) -> None:
         """Ends the thread and closes every socket; from any thread but its own."""
@@ -243,112 +205,6 @@ class Sockets:
 
     def _end(self) -> None:
         self._ended = True
-
-    # ---- local channels
-    # ----------------------------------------------------------------------------------------------------
-
-    @property
-    def listener_name(self) -> str:
-        """The name of the listener to which others may open local channels; "" if there is none."""
-        return self._listener.name
-
-    def open_local_channel(self, address: str, listener: object) -> None:
-        """Sends to a peer through a local channel from now on, if the listener that it has named is on this machine.
-
-        The connection to the peer has to have begun with a hello.
-        """
-        if not self._listener.name or address in self._channels_out or address not in self._peers:
-            return
-        found = connect(listener)
-        if found is None:
-            return
-        end, secret = found
-        self.send_to_peer(address, Message(Kind.LOCAL_CHANNEL, details={"secret": secret}).frames())
-        channel = self._channels_out[address] = LocalChannel(end)
-        self._files.watch(channel, partial(self._use_channel_out, address, channel))
-
-    def accept_local_channel(self, identity: bytes, secret: object) -> None:
-        """Accepts the local channel with that secret, through which this identity sends and is answered from now on."""
-        self._try_to_accept(identity, secret, time.monotonic() + LOCAL_CHANNEL_ACCEPT_SECONDS)
-
-    def _try_to_accept(self, identity: bytes, secret: object, until: float) -> None:
-        """Accepts a local channel, or leaves it for later: some strangers, who hold files, are about to be closed.
-
-        What comes through it waits there meanwhile, in its order.
-        """
-        try:
-            channel = self._listener.accept(secret)
-        except NoFiles as error:
-            if time.monotonic() < until:
-                self._channels_due[identity] = secret, until
-                self.gate.tick()
-                self._gate_used = True
-            else:  # Who waits in it has to notice.
-                self.dropped.add(str(error))
-                self._listener.shut()
-            return
-        if channel is None:
-            self.dropped.add("There is no such local channel.")
-            return
-        self.close_local_channel(identity)
-        self._channels_in[identity] = channel
-        self._files.watch(channel, partial(self._use_channel_in, identity, channel))
-
-    def close_local_channel(self, identity: bytes) -> None:
-        """Takes nothing more through the local channel of an identity, if it has one."""
-        self._channels_due.pop(identity, None)
-        channel = self._channels_in.pop(identity, None)
-        if channel is not None:
-            self._close_channel(channel)
-
-    def _close_channel(self, channel: LocalChannel) -> None:
-        self._files.unwatch(channel)
-        channel.close()
-
-    def _end_writing(self, channel: LocalChannel) -> None:
-        """Writes nothing more into a local channel of others; what they have said last is taken: maybe a BYE."""
-        channel.discard()
-        self._files.until_writable(channel, False)
-
-    def _use_channel_in(self, identity: bytes, channel: LocalChannel, events: int) -> None:
-        if events & WRITE:
-            try:
-                self._write(channel)
-            except LocalChannelBroken:
-                self._end_writing(channel)
-        try:
-            found = channel.receive()
-        except (LocalChannelBroken, BadMessage) as error:
-            if isinstance(error, BadMessage):
-                self.dropped.add(str(error))
-            self.close_local_channel(identity)
-            self._guarded(self._handler.left, identity)
-            return
-        for frames in found:
-            self._take(identity, frames)
-            if self._channels_in.get(identity) is not channel:
-                return
-
-    def _use_channel_out(self, address: str, channel: LocalChannel, events: int) -> None:
-        try:
-            if events & WRITE:
-                self._write(channel)
-            if events & ~WRITE and channel.receive():
-                raise LocalChannelBroken("A local channel to a peer brings nothing.")
-        except (
-            LocalChannelBroken,
-            BadMessage,
-        ):  # What the peer has sent last is taken first: maybe that it ends.
-            self._calls.append(lambda: self._channel_out_broken(address, channel))
-
-    def _channel_out_broken(self, address: str, channel: LocalChannel) -> None:
-        if self._channels_out.get(address) is channel:
-            self._handler.lost(address)
-
-    def _write(self, channel: LocalChannel) -> None:
-        channel.flush()
-        if not channel.waits:
-            self._files.until_writable(channel, False)
 
     # ---- the thread -----------------------------------------------------------------------------------------------
 
@@ -363,11 +219,11 @@ class Sockets:
             while not self._ended:
                 at_once = self._router_used or self._gate_used or self._calls
                 for number, events in files.wait(
-                    0 if at_once else LOCAL_CHANNEL_FILE_SECONDS if self._channels_due else TICK_SECONDS
+                    0 if at_once else LOCAL_CHANNEL_FILE_SECONDS if self.channels.due else TICK_SECONDS
                 ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
-                        self._guarded(called, events)
+                        guarded(called, events)
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
@@ -376,19 +232,17 @@ class Sockets:
                         self._drain_router()
                 if self._gate_used:
                     self._look_at_gate()
-                if self._channels_due:
-                    due, self._channels_due = self._channels_due, {}
-                    for identity, (secret, until) in due.items():
-                        self._try_to_accept(identity, secret, until)
+                if self.channels.due:
+                    self.channels.accept_due()
                 if time.monotonic() >= next_tick:
                     next_tick = time.monotonic() + TICK_SECONDS
                     self._router_used = self._gate_used = True
                     self.gate.tick()
-                    self._guarded(self._peers.look)
-                    self._listener.trim()
+                    guarded(self._peers.look)
+                    self.channels.trim()
                     self._pool.trim()
                     self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
-                    self._guarded(self._handler.tick)
+                    guarded(self._handler.tick)
         finally:
             self._close()
 
@@ -396,6 +250,11 @@ class Sockets:
         self._router_used = True
 
     def _touch_gate(self) -> None:
+        self._gate_used = True
+
+    def _make_room(self) -> None:
+        """Closes strangers, who hold files."""
+        self.gate.tick()
         self._gate_used = True
 
     def _look_at_gate(self) -> None:
@@ -410,12 +269,8 @@ class Sockets:
     def _close(self) -> None:
         if self._router.closed:
             return
-        for address in list(self._channels_out):
-            self._close_channel(self._channels_out.pop(address))
+        self.channels.shut()
         self._peers.close(SERVER_GOODBYE_MS)
-        for identity in list(self._channels_in):
-            self.close_local_channel(identity)
-        self._listener.close()
         self._files.close()
         self.gate.close()
         self._router.close()
@@ -425,18 +280,11 @@ class Sockets:
             os.close(self._writer)
             self._writer = -1
 
-    def _guarded(self, function: Callable[..., None], *arguments: Any) -> None:
-        """Calls a function of the handler. An error in it is a bug, which must not end the thread that all share."""
-        try:
-            function(*arguments)
-        except Exception:
-            _LOG.exception("A message or event could not be handled.")
-
     def _drain_calls(self) -> None:
         with suppress(BlockingIOError):
             os.read(self._reader, 4096)
         while self._calls:
-            self._guarded(self._calls.popleft())
+            guarded(self._calls.popleft())
 
     def _drain_router(self) -> bool:
         """Takes the messages that have come, up to a number; returns whether it was reached."""
@@ -478,4 +326,4 @@ class Sockets:
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
         self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
-        self._guarded(self._handler.received, sender, frames)
+        guarded(self._handler.received, sender, frames)

@@ -135,7 +135,7 @@ class Handshake:
             if message.kind is Kind.HELLO:
                 self._hello(sender, message)
             else:
-                self._links.sockets.accept_local_channel(sender, message.details.get("secret"))
+                self._links.sockets.channels.accept(sender, message.details.get("secret"))
         elif peer is not None:
             try:
                 self._receiver.from_peer(peer, message)
@@ -266,7 +266,7 @@ class Handshake:
         self._tell(ClientWelcomed(self._clock(), i.socket, incarnations))
         details = {"task": self._task, "devices": sorted([*self._links.devices, *i.devices]),
                    "incarnations": incarnations, "in_use": i.in_use, "memory": self._sharing.memory.address,
-                   "lane": self._links.sockets.listener_name}  # fmt: skip
+                   "lane": self._links.sockets.channels.name}  # fmt: skip
         self._links.reply(i.socket, Message(Kind.WELCOME, i.request, details=details))
 
     def _refuse_welcome(self, i: RefuseWelcome, message: Message | None) -> None:

@@ -77,7 +77,7 @@ class Links:
                    "to": i.task, "at": self.address, "answer": hello.asks, "answers": hello.answers,
                    "incarnation": f"{self.incarnation:x}", "in_use": hello.in_use, "left": list(hello.absent),
                    "users": list(hello.users), "memory": self._sharing.memory.address,
-                   "lane": self.sockets.listener_name}  # fmt: skip
+                   "lane": self.sockets.channels.name}  # fmt: skip
         self._unsent.pop(i.task, None)
         try:
             self.sockets.send_to_peer(address, Message(Kind.HELLO, details=details).frames())
@@ -85,10 +85,10 @@ class Links:
             self._unsent[i.task] = error
             self._tell(HelloFailed(self._clock(), i.task, as_details(error)))
             return
-        self.sockets.open_local_channel(address, self.listeners.get(i.task, ""))
+        self.sockets.channels.open(address, self.listeners.get(i.task, ""))
 
     def _open_channel(self, i: OpenChannel, message: Message | None) -> None:
-        self.sockets.open_local_channel(self.members[i.task].address, self.listeners.get(i.task, ""))
+        self.sockets.channels.open(self.members[i.task].address, self.listeners.get(i.task, ""))
 
     def _disconnect(self, i: Disconnect, message: Message | None) -> None:
         self.sockets.disconnect(self.members[i.task].address)

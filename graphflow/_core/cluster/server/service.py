@@ -255,7 +255,7 @@ class Service:
         self.registrar.session_ended(i.session, i.given_up)
 
     def _end_socket(self, i: EndSocket, message: Message | None) -> None:
-        self.sockets.close_local_channel(i.socket)
+        self.sockets.channels.close(i.socket)
         text = f"{self._task} has ended this step: the client is gone that asked for it."
         self._client_gone(i.socket, details_of(errors.ABORTED, text))
 
@@ -344,7 +344,7 @@ class Service:
         self.sharing.gone(i.task)
         if not i.departed:  # Else it was its last word, and it need not take its end for a loss.
             for socket in i.sockets:
-                self.sockets.close_local_channel(
+                self.sockets.channels.close(
                     socket
                 )  # What is in it was said before the hello that may follow.
         error = errors.UnavailableError(None, None, f"The task {i.task} at {address} {i.why}.")
