@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeAlias
 
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
@@ -15,6 +17,9 @@ from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import KernelNode, PythonNode, Statements
 from graphflow._core.plan.ir import Instruction, Plan
+
+Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
+"""For each group the texts of its kernels and the names of its instructions, without sizes; then those of loops."""
 
 
 def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
@@ -94,6 +99,20 @@ class CompileJob:
             return [interpreter_source()]
         self.regions[number] = region = fused_region(group, self.stored)
         return [region_source(region.region)]
+
+    @cached_property
+    def sources(self) -> frozenset[str]:
+        """The texts of all its kernels, those of loops included."""
+        return frozenset(self._handles).union(*[loop.job.sources for loop in self.loops])
+
+    @cached_property
+    def structure(self) -> Structure:
+        """What is the same for jobs of one plan that differ in sizes alone."""
+        own = [
+            (tuple(self._sources[number]), tuple(i.name for i in group.instructions))
+            for number, group in enumerate(self.groups)
+        ]
+        return sum([loop.job.structure for loop in self.loops], tuple(own))
 
     def ready(self) -> bool:
         """Whether every kernel is compiled, or known not to be."""

@@ -20,7 +20,7 @@ from graphflow._core.runtime.agreement.shadow import Variables, written_variable
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
 from graphflow._core.runtime.compiled.build import CompiledPlan
-from graphflow._core.runtime.compiled.observe import observed_run
+from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.gpu.cells import DeviceCell
@@ -76,7 +76,7 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     run = RunContext(store)
     planner = Planner(ConfigProto(), [f"{_TASK}/device:CPU:0"], _TASK)
     base = NumpyExecutable(plan, store, kernels(KERNELS), ThreadPool)
-    _, known = observed_run(base, plan, store, kernels(KERNELS), run, recorded.feeds)
+    _, known = Observer(base, plan, store, kernels(KERNELS)).run(run, recorded.feeds)
     job = prepare_job(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
     job.wait(REPLAY_COMPILE_SECONDS)
 

@@ -1,13 +1,12 @@
 """CompiledPlan: the groups of a plan as native programs and stretches of the NumPy tier, over one arena.
 
 The addresses of feeds and variables are not known beforehand. So each gets a range of addresses that no memory has, and
-before a run the words of the programs that lie in such a range are patched. A compiled plan serves one run at a time;
-another run that comes meanwhile uses the NumPy tier.
+before a run the words of the programs that lie in such a range are patched. A compiled plan serves one run at a time,
+and so do the plans for several sizes that share their memory; a run that comes meanwhile uses the NumPy tier.
 """
 
 from __future__ import annotations
 
-import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
@@ -20,7 +19,7 @@ import graphflow.errors as errors
 from graphflow._core.codegen.cpu import PROGRAM_STATUS, Machine
 from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.common.denormals import flush, restore
-from graphflow._core.compiler.compile_job import CompileJob
+from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.memory import assign_clusters
@@ -32,6 +31,7 @@ from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
+from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
@@ -70,11 +70,14 @@ class CompiledPlan:
         kernels: KernelTable,
         borrows: bool = False,
         watch: Watch | None = None,
+        arena: Arena | None = None,
     ) -> None:
         """`borrows`: whether it is a stage, whose fetched values may be borrowed, so that they need not be copied.
 
-        watch: is shown the values that each group has computed, before the next one runs.
+        watch: is shown the values that each group has computed, before the next one runs. arena: gives its memory,
+        also to the plans for other sizes.
         """
+        self._memory = Arena() if arena is None else arena
         self._borrows = borrows
         self._watch = watch
         self._left = [] if watch is None else left_by(job.groups, job.stored, job.lowering.values.items())
@@ -83,7 +86,6 @@ class CompiledPlan:
         self._store = store
         self._machine = machine
         self._threads = threads
-        self._lock = threading.Lock()
         self._plan = job.plan
         self._externals: dict[str, int] = {}
         self._cells: list[tuple[str, VariableCell, tuple[int, ...]]] = []
@@ -111,8 +113,13 @@ class CompiledPlan:
 
     @property
     def arena_bytes(self) -> int:
-        """The size of the block that its values share."""
-        return int(self._arena.nbytes)
+        """The bytes that its values share."""
+        return self._arena_bytes
+
+    @property
+    def job(self) -> CompileJob:
+        """What it was made from."""
+        return self._job
 
     @property
     def groups(self) -> Sequence[Group]:
@@ -184,7 +191,8 @@ class CompiledPlan:
                 first[f"scratch {position}"] = last[f"scratch {position}"] = position
         lives = {root: (first[root], last[root]) for root in sizes}
         offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
-        self._arena = np.zeros(total + 64, np.uint8)
+        self._arena_bytes = total + 64
+        self._arena, self._lock = self._memory.block(self._arena_bytes)
         shift = -self._arena.ctypes.data % 64
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
 
@@ -305,14 +313,17 @@ class CompiledPlan:
         )
 
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
-        def build(job: CompileJob) -> CompiledPlan:
-            return CompiledPlan(job, self._machine, self._threads, self._store, kernels)
+        def built(loop: LoopJob) -> CompiledLoop:
+            arena = self._memory.inside(loop.instruction.name)
+
+            def build(job: CompileJob) -> CompiledPlan:
+                return CompiledPlan(job, self._machine, self._threads, self._store, kernels, arena=arena)
+
+            return CompiledLoop(loop, build, self._store, kernels)
 
         names = {i.name for i in plan.instructions}
         loops = {
-            loop.instruction.name: CompiledLoop(loop, build, self._store, kernels)
-            for loop in self._job.loops
-            if loop.instruction.name in names
+            loop.instruction.name: built(loop) for loop in self._job.loops if loop.instruction.name in names
         }
         return with_loops(plan, loops)
 

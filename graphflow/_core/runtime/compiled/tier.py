@@ -4,13 +4,24 @@ The fourth run of a combination is observed: the compiled plan is made for the s
 process compiles its kernels while the runs go on. When the kernels are there, one run is done by both tiers, and
 compiled code takes over only if it agrees with NumPy (runtime/agreement).
 
+Once that has happened for one combination, others follow sooner: the first run of each is observed, and the second is
+compiled if it needs no kernels but those that are there, which is the rule, since kernels take sizes as arguments
+(runtime/compiled/family.py). What is left to do for new sizes is Python's work: where each value lies, and with which
+words each kernel is called. It is kept for as many combinations as the plan's size allows. If there are more, those that
+were not used for long give way; others run on NumPy meanwhile, for a program that goes through more combinations than
+are kept, again and again, would else make each anew every time.
+
 If no operation draws random numbers without a seed, the change happens at a fixed run, which waits for the compiler if
-need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are there.
+need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are there. A
+program of fixed bits keeps the first combinations for good, as which of them give way must not depend on where it was
+stopped and went on from a checkpoint.
 """
 
 from __future__ import annotations
 
+import ast
 import logging
+import sys
 import threading
 import time
 from collections.abc import Sequence
@@ -39,12 +50,14 @@ from graphflow._core.compiler.reasons import (
 )
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import Plan
+from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
-from graphflow._core.runtime.compiled.observe import observed_run
+from graphflow._core.runtime.compiled.arena import Arena
+from graphflow._core.runtime.compiled.family import Family
+from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.tier_state import TierRecord, TierState, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
@@ -52,6 +65,7 @@ from graphflow._core.runtime.executable import Executable, Unusable
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 if TYPE_CHECKING:
+    from graphflow._core.compiler.compile_job import CompileJob
     from graphflow._core.runtime.compiled.build import CompiledPlan
 
 _LOG: Final = logging.getLogger("graphflow")
@@ -59,7 +73,12 @@ _OBSERVED_RUN: Final = 4
 _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
-_MOST_SHAPES: Final = 16
+_MOST_SHAPES: Final = 256
+_FEWEST_SHAPES: Final = 16
+_MOST_INSTRUCTIONS: Final = 1 << 16
+"""Instructions of all plans that are kept for the combinations of one executable, if these are more than the fewest."""
+_LONG_UNUSED: Final = 4
+"""A combination gives way to a new one if it was not used for so many runs times the combinations that are kept."""
 
 
 @dataclass
@@ -80,13 +99,17 @@ class _State:
     again_at: float | None = None
     """When it is tried again (time.monotonic()), if that reason may pass."""
     failures: int = 0
+    used: int = 0
+    """The number of its last run among all runs of the executable."""
+    compared: bool = False
+    """Whether its compiled plan has itself been compared with NumPy."""
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def try_again(self) -> bool:
         """Forgets the reason if it is time to try again; returns whether it did."""
         if self.again_at is None or time.monotonic() < self.again_at:
             return False
-        self.reason = self.again_at = None
+        self.reason = self.again_at = self.known = None
         return True
 
     def may_pass(self) -> None:
@@ -131,6 +154,12 @@ class TieredExecutable(Executable):
         self._policy = policy
         self._deciding = deciding_feeds(plan)
         self._states: dict[Any, _State] = {}
+        instructions = sum(1 for _ in walk(plan))
+        self._most = max(_FEWEST_SHAPES, min(_MOST_SHAPES, _MOST_INSTRUCTIONS // max(1, instructions)))
+        self._runs = self._full_until = 0
+        self._arena = Arena()
+        self._family = Family()
+        self._observer = Observer(base, plan, store, kernels)
         self._told: set[type[StaysOnNumpy]] = set()
         self._tier_state = TierState.of(store) if policy.seeded or policy.mode == "always" else None
         if self._tier_state is not None:
@@ -157,7 +186,8 @@ class TieredExecutable(Executable):
 
     def forget(self) -> None:
         """Begins again, with what the restored tier state says."""
-        self._states = {}
+        self._states, self._family = {}, Family()
+        self._full_until = 0
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
@@ -168,12 +198,11 @@ class TieredExecutable(Executable):
         )
         if self._deciding:
             key += tuple([bool(feeds[position]) for position in self._deciding])
-        state = self._states.get(key)
+        self._runs += 1
+        state = self._states.get(key) or self._added(key)
         if state is None:
-            if len(self._states) >= _MOST_SHAPES:
-                self._give_up(_State(), ManyShapes(_MOST_SHAPES))
-                return self._base.run(run, feeds)
-            state = self._states.setdefault(key, self._begin(key))
+            return self._base.run(run, feeds)
+        state.used = self._runs
         compiled = state.compiled
         if compiled is None and (state.reason is None or state.try_again()):
             done = self._advance(state, run, feeds)
@@ -198,17 +227,52 @@ class TieredExecutable(Executable):
             if state.compiled is not None
         )
 
+    def _added(self, key: tuple[Any, ...]) -> _State | None:
+        """The state of a combination of shapes at its first run here; None if there is no room for it."""
+        if len(self._states) >= self._most:
+            if self._runs < self._full_until or not self._given_way():
+                return None
+        return self._states.setdefault(key, self._begin(key))
+
+    def _given_way(self) -> bool:
+        """Whether the combination that was not used for the longest time has given way to a new one."""
+        key, unused = min(list(self._states.items()), key=lambda entry: entry[1].used)
+        until = unused.used + _LONG_UNUSED * self._most
+        if self._tier_state is not None or self._runs < until:
+            self._full_until = until if self._tier_state is None else sys.maxsize
+            self._give_up(_State(), ManyShapes(self._most))
+            return False
+        self._states.pop(key, None)
+        return True
+
     def _begin(self, key: tuple[Any, ...]) -> _State:
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
-        names = [self._plan.feeds[position] for position in self._deciding]
-        decisions = dict(zip(names, key[len(self._plan.feeds) :], strict=True))
-        record = None if self._tier_state is None else self._tier_state.restored(self, str(key))
+        decisions = self._decisions(key)
+        if self._tier_state is None:
+            return _State(decisions)
+        if not self._states:
+            self._restore_family(self._tier_state)
+        record = self._tier_state.restored(self).get(str(key))
         if record is None:
             return _State(decisions)
         state = _State(decisions, record.runs)
         if record.known is not None:
             self._prepare(state, record.known)
         return state
+
+    def _restore_family(self, tier_state: TierState) -> None:
+        """Notes the plans that had taken over, each at the fixed run, when the checkpoint was written."""
+        for text, record in tier_state.restored(self).items():
+            if record.runs >= _SEEDED_SWITCH and record.known is not None:
+                state = _State(self._decisions(ast.literal_eval(text)))
+                self._prepare(state, record.known)
+                if state.job is not None:
+                    self._family.has_kernels_of(state.job)
+
+    def _decisions(self, key: tuple[Any, ...]) -> dict[str, bool]:
+        """The fed truth values of a combination that decide branches."""
+        names = [self._plan.feeds[position] for position in self._deciding]
+        return dict(zip(names, key[len(self._plan.feeds) :], strict=True))
 
     def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, if that step was a run."""
@@ -218,15 +282,16 @@ class TieredExecutable(Executable):
             if state.compiled is not None or state.reason is not None:
                 return None
             state.runs += 1
-            always = self._policy.mode == "always"
+            always, follows = self._policy.mode == "always", self._family.begun
+            if state.job is None and state.known is None:
+                observed = state.runs >= (1 if always or follows else _OBSERVED_RUN)
+                return self._observe(state, run, feeds) if observed else None
             if state.job is None:
-                return (
-                    self._observe(state, run, feeds)
-                    if state.runs >= (1 if always else _OBSERVED_RUN)
-                    else None
-                )
+                self._prepare(state, state.known or {})
+                if state.job is None:
+                    return None
             fixed = self._policy.seeded and not always
-            if fixed and state.runs < _SEEDED_SWITCH:
+            if fixed and state.runs < _SEEDED_SWITCH and not self._family.knows(state.job):
                 return None
             if always or fixed or state.job.ready():
                 return self._switch(state, run, feeds)
@@ -235,11 +300,14 @@ class TieredExecutable(Executable):
             state.lock.release()
 
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        result, known = observed_run(self._base, self._plan, self._store, self._kernels, run, feeds)
-        if known is not None:
+        result, known = self._observer.run(run, feeds)
+        if known is None:
+            if state.runs >= _LAST_OBSERVED_RUN:
+                self._give_up(state, MayReshape())
+        elif self._family.begun and state.runs == 1:
+            state.known = known  # Many sizes come once only: the compiled plan is made when these come again.
+        else:
             self._prepare(state, known)
-        elif state.runs >= _LAST_OBSERVED_RUN:
-            self._give_up(state, MayReshape())
         return result
 
     def _prepare(self, state: _State, known: Known) -> None:
@@ -274,17 +342,37 @@ class TieredExecutable(Executable):
             if getattr(error, "passing", False):
                 state.may_pass()
             return None
-        room = room_for(self._plan, self._store, self._policy.verify)
-        trial, results = state.trial, None
-        if room is None:
-            trial.trusted = True
-        else:
-            results = trial.run(self._subject(state), run, feeds, room)
-        if trial.trusted:
+        results = None
+        if not state.trial.trusted:
+            results = self._compared(state, run, feeds)
+        if state.trial.trusted:
+            self._family.took_over(job)
             state.compiled, state.job = compiled, None
-        elif trial.reason is not None:
-            self._give_up(state, trial.reason)
+            if self._tier_state is None:
+                state.known = None
+        elif state.trial.reason is not None:
+            self._doubt(job)
+            self._give_up(state, state.trial.reason)
         return results
+
+    def _compared(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+        """Compares the tiers on a run if there is reason to, and returns its results then."""
+        room = room_for(self._plan, self._store, self._policy.verify)
+        trial = state.trial
+        if room is None or not (self._policy.verify or self._family.is_to_be_compared(state.job)):
+            trial.trusted = True
+            return None
+        state.compared = True
+        return trial.run(self._subject(state), run, feeds, room)
+
+    def _doubt(self, job: CompileJob) -> None:
+        """Has the plans compared that took over only since others of the same structure had agreed with NumPy."""
+        self._family.doubts(job.structure)
+        for other in list(self._states.values()):
+            compiled = other.compiled
+            if compiled is not None and not other.compared and compiled.job.structure == job.structure:
+                other.job, other.trial, other.known = compiled.job, Trial(), compiled.job.lowering.known
+                other.compiled = None
 
     def _wait(self, job: Any, run: RunContext) -> None:
         """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
@@ -321,7 +409,10 @@ class TieredExecutable(Executable):
         from graphflow._core.runtime.compiled.build import CompiledPlan
 
         machine, threads = shared.machine(), self._policy.threads
-        return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch)
+        arena = (
+            self._arena if store is self._store and watch is None else None
+        )  # Beside a run it needs its own.
+        return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch, arena)
 
 
 def usable_cores() -> int:

@@ -72,12 +72,12 @@ class TierState:
         with self._lock:
             self._executables.add(executable)
 
-    def restored(self, executable: Recorded, shapes: str) -> TierRecord | None:
-        """The record of an executable and a combination of fed shapes that was restored from a checkpoint."""
+    def restored(self, executable: Recorded) -> Mapping[str, TierRecord]:
+        """The records of an executable that were restored from a checkpoint, by the text of the fed shapes."""
         if not self._restored:
-            return None
+            return {}
         with self._lock:
-            return self._restored.get(executable.fingerprint, {}).get(shapes)
+            return self._restored.get(executable.fingerprint, {})
 
     def get_state(self) -> dict[str, np.ndarray[Any, Any]]:
         """The records as JSON in an array of bytes."""

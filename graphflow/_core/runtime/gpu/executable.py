@@ -44,7 +44,7 @@ from graphflow._core.plan.passes.placement import cpu_beside
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
-from graphflow._core.runtime.compiled.observe import observed_run
+from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, Unusable
@@ -143,9 +143,8 @@ class DeviceExecutable(Executable):
                 if state.plan is None:
                     self._lay_out(state, self._static_types(feeds), feeds, sizes)
                 if state.plan is None:
-                    observed, known = observed_run(
-                        self._base, self._plan, self._store, self._kernels, run, [host(f) for f in feeds]
-                    )
+                    observer = Observer(self._base, self._plan, self._store, self._kernels)
+                    observed, known = observer.run(run, [host(f) for f in feeds])
                     self._lay_out(state, known, feeds, sizes)
                     state.given_up = state.plan is None
                     return observed
