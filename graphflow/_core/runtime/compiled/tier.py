@@ -229,9 +229,8 @@ class TieredExecutable(Executable):
 
     def _added(self, key: tuple[Any, ...]) -> _State | None:
         """The state of a combination of shapes at its first run here; None if there is no room for it."""
-        if len(self._states) >= self._most:
-            if self._runs < self._full_until or not self._given_way():
-                return None
+        if len(self._states) >= self._most and (self._runs < self._full_until or not self._given_way()):
+            return None
         return self._states.setdefault(key, self._begin(key))
 
     def _given_way(self) -> bool:
