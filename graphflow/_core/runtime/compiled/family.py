@@ -1,36 +1,54 @@
 """Family: what the compiled plans of one executable, made for different sizes, have in common and may rely on.
 
 The text of a kernel holds no sizes as a rule, so the plans for most sizes need the same kernels, in the same order, for
-the same instructions. The first of them comes slowly: it is observed, waits for its kernels, and is compared with
-NumPy. What follows needs no more than that its kernels are among those that are there. If all its structure is that
-of a plan which has agreed with NumPy, it needs no comparison either, but for a sample that thins out as the plans
-become many.
+the same instructions. The first plan comes slowly: it is observed, waits for its kernels, and is compared with NumPy.
+What follows needs no more than that its kernels are among those that are there. If all its structure is that of a plan
+which has agreed with NumPy, it needs no comparison either, but for a sample that thins out as the plans become many.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from graphflow._core.compiler.compile_job import CompileJob, Structure
+
+_MOST_OF_THEIR_OWN: Final = 16
 
 
 @dataclass
 class Family:
-    """The kernels and structures of plans that have taken over from NumPy. Any thread may use it."""
+    """The kernels and structures of the plans of one executable.
 
+    runs: of all combinations of sizes, while they were on their way to compiled code. first: the text of the
+    combination for which a plan was made first, "" before that.
+    """
+
+    runs: int = 0
+    first: str = ""
     _sources: set[str] = field(default_factory=set)
+    _plans: int = 0
+    _of_their_own: int = 0
     _made: dict[Structure, int] = field(default_factory=dict)
     """How many plans there were of each structure that is trusted."""
     _doubted: set[Structure] = field(default_factory=set)
 
+    def prepared(self, job: CompileJob, shapes: str) -> None:
+        """Notes a plan that is on its way, for the combination of that text."""
+        self._plans += 1
+        self._of_their_own += not self.knows(job)
+        if not self.first:
+            self.first = shapes
+            self.has_kernels_of(job)
+
     @property
-    def begun(self) -> bool:
-        """Whether a plan has taken over."""
-        return bool(self._sources)
+    def is_scattered(self) -> bool:
+        """Whether so many plans needed kernels of their own that no more are to be made."""
+        return self._of_their_own > _MOST_OF_THEIR_OWN and 2 * self._of_their_own > self._plans
 
     def knows(self, job: CompileJob) -> bool:
-        """Whether a plan has taken over, and this one needs no other kernels than such plans."""
-        return self.begun and job.sources <= self._sources
+        """Whether a plan needs no other kernels than the first one and those that have taken over."""
+        return job.sources <= self._sources
 
     def is_to_be_compared(self, job: CompileJob) -> bool:
         """Whether a plan that is about to take over is to be compared with NumPy: the first of its structure, the
@@ -44,7 +62,7 @@ class Family:
         self._made[job.structure] = self._made.get(job.structure, 0) + 1
 
     def has_kernels_of(self, job: CompileJob) -> None:
-        """Notes a plan that has taken over in an earlier process; it is to be compared in this one, too."""
+        """Has other plans rely on the kernels of a plan."""
         self._sources |= job.sources
 
     def doubts(self, structure: Structure) -> None:

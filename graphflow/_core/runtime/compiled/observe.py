@@ -19,7 +19,7 @@ from graphflow._core.runtime.numpy_executable import NumpyExecutable
 
 
 class Observer:
-    """Does runs of a plan that are observed. Thread-safe: each run has an observing function of its own, which is kept."""
+    """Does runs of a plan that are observed. Thread-safe: each has an observing function of its own, which is kept."""
 
     def __init__(self, base: NumpyExecutable, plan: Plan, store: ResourceStore, kernels: KernelTable) -> None:
         self._base = base

@@ -1,20 +1,20 @@
 """TieredExecutable: starts on NumPy, and goes over to compiled code, for each combination of fed shapes, when hot.
 
-The fourth run of a combination is observed: the compiled plan is made for the shapes that this run has. A helper
-process compiles its kernels while the runs go on. When the kernels are there, one run is done by both tiers, and
-compiled code takes over only if it agrees with NumPy (runtime/agreement).
+The fourth run is observed: a compiled plan is made for the shapes that this run has. A helper process compiles its
+kernels while the runs go on. When the kernels are there, one run is done by both tiers, and compiled code takes over
+only if it agrees with NumPy (runtime/agreement).
 
-Once that has happened for one combination, others follow sooner: the first run of each is observed, and the second is
-compiled if it needs no kernels but those that are there, which is the rule, since kernels take sizes as arguments
-(runtime/compiled/family.py). What is left to do for new sizes is Python's work: where each value lies, and with which
-words each kernel is called. It is kept for as many combinations as the plan's size allows. If there are more, those that
-were not used for long give way; others run on NumPy meanwhile, for a program that goes through more combinations than
-are kept, again and again, would else make each anew every time.
+From then on the first run of each other combination of shapes is observed, and the second is compiled if it needs no
+kernels but those that are there, which is the rule, since kernels take sizes as arguments (family.py). What is left to
+do for new sizes is Python's work: where each value lies, and with which words each kernel is called. It is kept for as
+many combinations as the plan's size allows. If there are more, those that were not used for long give way. Others run
+on NumPy meanwhile: a program that goes through more combinations than are kept, again and again, would make each anew
+every time. A combination that needs kernels of its own goes the long way; if most do, no more are made.
 
-If no operation draws random numbers without a seed, the change happens at a fixed run, which waits for the compiler if
-need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are there. A
-program of fixed bits keeps the first combinations for good, as which of them give way must not depend on where it was
-stopped and went on from a checkpoint.
+If no operation draws random numbers without a seed, the change happens at a fixed run, the eighth, which waits for the
+compiler if need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are
+there. A program of fixed bits keeps the first combinations for good, as which of them give way must not depend on where
+it was stopped and went on from a checkpoint.
 """
 
 from __future__ import annotations
@@ -73,6 +73,8 @@ _OBSERVED_RUN: Final = 4
 _SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
+_FIRST: Final = "first "
+"""Stands before the text of the combination for which a plan was made first, in a record with the runs of all."""
 _MOST_SHAPES: Final = 256
 _FEWEST_SHAPES: Final = 16
 _MOST_INSTRUCTIONS: Final = 1 << 16
@@ -85,10 +87,11 @@ _LONG_UNUSED: Final = 4
 class _State:
     """What is known of one combination of fed shapes.
 
-    decisions: the fed truth values that decide branches; they are a part of the combination.
+    decisions: the fed truth values that decide branches; they are a part of the combination, of which `text` tells.
     """
 
     decisions: dict[str, bool] = field(default_factory=dict)
+    text: str = ""
     runs: int = 0
     known: Known | None = None
     job: Any = None
@@ -172,9 +175,12 @@ class TieredExecutable(Executable):
 
     def records(self) -> dict[str, TierRecord]:
         """The record of each combination of fed shapes, by the text of the shapes."""
-        return {
+        records = {
             str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
         }
+        if self._family.first:
+            records[_FIRST + self._family.first] = TierRecord(self._family.runs, None)
+        return records
 
     def reasons(self) -> list[StaysOnNumpy]:
         """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
@@ -229,17 +235,25 @@ class TieredExecutable(Executable):
 
     def _added(self, key: tuple[Any, ...]) -> _State | None:
         """The state of a combination of shapes at its first run here; None if there is no room for it."""
-        if len(self._states) >= self._most and (self._runs < self._full_until or not self._given_way()):
+        full = len(self._states) >= self._most
+        if self._runs < self._full_until or (full and not self._given_way()):
+            return None
+        if self._family.is_scattered:
+            self._keep_out(sys.maxsize, len(self._states))
             return None
         return self._states.setdefault(key, self._begin(key))
+
+    def _keep_out(self, until: int, most: int) -> None:
+        """Has new combinations run on NumPy up to a run."""
+        self._full_until = until
+        self._give_up(_State(), ManyShapes(most))
 
     def _given_way(self) -> bool:
         """Whether the combination that was not used for the longest time has given way to a new one."""
         key, unused = min(list(self._states.items()), key=lambda entry: entry[1].used)
         until = unused.used + _LONG_UNUSED * self._most
         if self._tier_state is not None or self._runs < until:
-            self._full_until = until if self._tier_state is None else sys.maxsize
-            self._give_up(_State(), ManyShapes(self._most))
+            self._keep_out(until if self._tier_state is None else sys.maxsize, self._most)
             return False
         self._states.pop(key, None)
         return True
@@ -248,25 +262,36 @@ class TieredExecutable(Executable):
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
         decisions = self._decisions(key)
         if self._tier_state is None:
-            return _State(decisions)
+            return _State(decisions, str(key))
         if not self._states:
             self._restore_family(self._tier_state)
         record = self._tier_state.restored(self).get(str(key))
         if record is None:
-            return _State(decisions)
-        state = _State(decisions, record.runs)
+            return _State(decisions, str(key))
+        state = _State(decisions, str(key), record.runs)
         if record.known is not None:
             self._prepare(state, record.known)
         return state
 
     def _restore_family(self, tier_state: TierState) -> None:
-        """Notes the plans that had taken over, each at the fixed run, when the checkpoint was written."""
-        for text, record in tier_state.restored(self).items():
-            if record.runs >= _SEEDED_SWITCH and record.known is not None:
-                state = _State(self._decisions(ast.literal_eval(text)))
-                self._prepare(state, record.known)
-                if state.job is not None:
-                    self._family.has_kernels_of(state.job)
+        """Notes the plans on which others relied when the checkpoint was written."""
+        restored = tier_state.restored(self)
+        first = [
+            (text.removeprefix(_FIRST), r.runs) for text, r in restored.items() if text.startswith(_FIRST)
+        ]
+        for text, runs in first:
+            self._family.runs = runs
+            self._rely_on(text, restored.get(text))
+        for text, record in restored.items():
+            if record.runs >= _SEEDED_SWITCH and not text.startswith(_FIRST):
+                self._rely_on(text, record)
+
+    def _rely_on(self, text: str, record: TierRecord | None) -> None:
+        if record is not None and record.known is not None:
+            state = _State(self._decisions(ast.literal_eval(text)), text)
+            self._prepare(state, record.known)
+            if state.job is not None:
+                self._family.has_kernels_of(state.job)
 
     def _decisions(self, key: tuple[Any, ...]) -> dict[str, bool]:
         """The fed truth values of a combination that decide branches."""
@@ -281,16 +306,17 @@ class TieredExecutable(Executable):
             if state.compiled is not None or state.reason is not None:
                 return None
             state.runs += 1
-            always, follows = self._policy.mode == "always", self._family.begun
+            self._family.runs += 1
+            always = self._policy.mode == "always"
             if state.job is None and state.known is None:
-                observed = state.runs >= (1 if always or follows else _OBSERVED_RUN)
+                observed = always or self._family.runs >= _OBSERVED_RUN
                 return self._observe(state, run, feeds) if observed else None
             if state.job is None:
                 self._prepare(state, state.known or {})
                 if state.job is None:
                     return None
             fixed = self._policy.seeded and not always
-            if fixed and state.runs < _SEEDED_SWITCH and not self._family.knows(state.job):
+            if fixed and not self._is_due(state):
                 return None
             if always or fixed or state.job.ready():
                 return self._switch(state, run, feeds)
@@ -298,12 +324,18 @@ class TieredExecutable(Executable):
         finally:
             state.lock.release()
 
+    def _is_due(self, state: _State) -> bool:
+        """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
+        if state.runs >= _SEEDED_SWITCH:
+            return True
+        return self._family.runs >= _SEEDED_SWITCH and self._family.knows(state.job)
+
     def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, known = self._observer.run(run, feeds)
         if known is None:
             if state.runs >= _LAST_OBSERVED_RUN:
                 self._give_up(state, MayReshape())
-        elif self._family.begun and state.runs == 1:
+        elif self._family.first and state.runs == 1:
             state.known = known  # Many sizes come once only: the compiled plan is made when these come again.
         else:
             self._prepare(state, known)
@@ -316,6 +348,7 @@ class TieredExecutable(Executable):
         plan = decided(self._plan, state.decisions)
         try:
             state.job = prepare_job(plan, known, self._store, self._kernels, self._ctx)
+            self._family.prepared(state.job, state.text)
         except StaysOnNumpy as reason:
             self._give_up(state, reason)
         except Exception as error:
