@@ -11,7 +11,7 @@ from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
-from graphflow._core.runtime.gpu.memory import PlanVariables
+from graphflow._core.runtime.gpu.plan_memory import PlanVariables
 from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment
 
 

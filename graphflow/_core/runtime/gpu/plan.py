@@ -42,7 +42,7 @@ from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.gpu.arrays import DeviceArray
 from graphflow._core.runtime.gpu.cutting import Cutter
 from graphflow._core.runtime.gpu.failures import raise_failure
-from graphflow._core.runtime.gpu.memory import PlanMemory, PlanVariables, lives
+from graphflow._core.runtime.gpu.plan_memory import PlanMemory, PlanVariables, lives
 from graphflow._core.runtime.gpu.segments import DeviceSegment, HostSegment, Segment, cut_after
 from graphflow._core.runtime.gpu.transfers import Inbox, Outbox
 
