@@ -9,6 +9,7 @@ import json
 import signal
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ import pytest
 import graphflow as gf
 from tests.cluster import collective_role
 from tests.cluster.processes import Processes
+from tests.machine_clock import MachineClock
 
 pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
@@ -43,17 +45,21 @@ def test_promise_10_a_worker_killed_in_a_step_is_named_and_all_go_on_from_the_ch
     victim: int, tmp_path: Path
 ) -> None:
     workers = range(collective_role.WORKERS)
-    with Processes(tmp_path / "run", "tests.cluster.collective_role", {"worker": len(workers)}) as run:
+    with (
+        Processes(tmp_path / "run", "tests.cluster.collective_role", {"worker": len(workers)}) as run,
+        ExitStack() as stack,
+    ):
         for index in workers:
             run.start("worker", index, steps=STEPS)
         run.wait_until(4 * 12)
+        clock = stack.enter_context(MachineClock())
         run.signal("worker", victim, signal.SIGKILL)
-        killed = time.monotonic()
+        killed = clock.seconds
         others = [index for index in workers if index != victim]
         name = f"/job:worker/replica:0/task:{victim}"
         waiting = set(others)
         while waiting:
-            assert time.monotonic() < killed + 5.0, f"not all have named it\n{run.text()}"
+            assert clock.seconds < killed + 5.0, f"not all have named it\n{run.text()}"
             time.sleep(0.02)
             logs = {index: run.log(run.latest("worker", index)) for index in waiting}
             waiting = {

@@ -25,6 +25,8 @@ from tests.cluster.serving import serve, spec_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs Linux")
 
+CELL_SECONDS = 400
+"""A cell waits a dozen times, one after the other, each time with a limit of its own that says what did not come."""
 _SAMPLE = [("SIGKILL", "ps", "step")]
 
 
@@ -33,11 +35,13 @@ def _params() -> list[Any]:
     return [*_SAMPLE, *(pytest.param(*cell, marks=pytest.mark.slow) for cell in rest)]
 
 
+@pytest.mark.timeout(CELL_SECONDS)
 @pytest.mark.parametrize(("fault", "victim", "moment"), _params())
 def test_promises_5_7_8_a_fault_at_a_moment(fault: str, victim: str, moment: str) -> None:
     cells.run(fault, victim, moment)
 
 
+@pytest.mark.timeout(CELL_SECONDS)
 def test_promise_5_a_stopped_ps_is_noticed_and_named() -> None:
     outcome = cells.run("SIGSTOP", "ps", "step")
     assert outcome.noticed is not None and outcome.noticed <= 5  # The promise is a time.
