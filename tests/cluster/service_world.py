@@ -122,6 +122,8 @@ class Node:
             (m.task, m.state, m.incarnation, m.greeted, m.asked) for m in protocol.membership.members.values()
         ]
         assert again.registrations.open == protocol.registrations.open
+        assert again.subgraphs.registered == protocol.subgraphs.registered
+        assert again.subgraphs.members == protocol.subgraphs.members
         assert protocol.step_record is not None
         again = TaskProtocol(self.task, "1", {}, 0.0, begin=Progress)
         replay_steps(protocol.step_record, again)

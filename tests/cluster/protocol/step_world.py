@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from graphflow._core.cluster.protocol.master_steps import (
@@ -21,7 +21,6 @@ from graphflow._core.cluster.protocol.master_steps import (
 from graphflow._core.cluster.protocol.task_steps import (
     MOST_EARLY_BYTES,
     MasterGone,
-    PartnerSeparated,
     PlanRegistered,
     PlanReleased,
     StageDone,
@@ -61,15 +60,12 @@ class Worker:
     def active(self) -> Sequence[Key]:
         return self.machine.active
 
-    def register(self, executable: Key, parts: Parts, partners: Collection[str] = ()) -> None:
+    def register(self, executable: Key, parts: Parts) -> None:
         parts.check()
-        assert self.tell(PlanRegistered(self.now, executable, parts, partners)) == []
+        assert self.tell(PlanRegistered(self.now, executable, parts)) == []
 
     def release(self, executable: Key) -> None:
         assert self.tell(PlanReleased(self.now, executable)) == []
-
-    def separated(self, task: str, error: Any) -> list[Any]:
-        return self.tell(PartnerSeparated(self.now, task, error))
 
     def release_master(self, incarnation: int) -> None:
         assert self.tell(MasterGone(self.now, incarnation)) == []

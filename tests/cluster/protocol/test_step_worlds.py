@@ -88,7 +88,7 @@ class World:
         self.number += 1
         for task in TASKS:
             self.parts[task] = _parts(task)
-            self.send("master", task, PlanRegistered(self.now, (MASTER, self.number), self.parts[task], ()))
+            self.send("master", task, PlanRegistered(self.now, (MASTER, self.number), self.parts[task]))
         plan = Executable("session", {"ps": [], "worker": [0]}, [("ps", 0)])
         self.tell("master", ExecutableAdmitted(self.now, self.number, plan))
 

@@ -11,7 +11,6 @@ from graphflow._core.cluster.protocol.task_steps import (
     MOST_EARLY_STEPS,
     TellDone,
     TellFailed,
-    TellPlanDropped,
     TensorsArrived,
 )
 from graphflow._core.common.machine import BrokenInvariant
@@ -173,20 +172,7 @@ def test_parts_that_do_not_fit_together_are_not_registered(parts: Parts) -> None
     steps = Worker()
     with pytest.raises(ValueError):
         steps.register((7, 3), parts)
-    assert not steps.machine.had((7, 3)) and isinstance(steps.begin(KEY, 3, [])[0], TellFailed)
-
-
-def test_plans_whose_partner_is_out_of_reach_are_dropped_and_their_masters_are_told() -> None:
-    steps = _steps({"a": [stage("v", "", {9: "v"})]})
-    steps.register((7, 4), Parts({"a": [stage()]}, (), []), {"ps", "other"})
-    steps.register((8, 4), Parts({"a": [stage()]}, (), []), {"ps"})
-    steps.begin(KEY, 3, [])
-    assert steps.separated("stranger", {}) == []
-    assert steps.separated("ps", {"code": 14}) == [
-        TellPlanDropped((7, 4), {"code": 14}), TellPlanDropped((8, 4), {"code": 14}),
-    ]  # fmt: skip
-    assert steps.separated("ps", {}) == [] and list(steps.active) == [KEY]
-    assert isinstance(steps.begin((7, 2), 4, [])[0], TellFailed)
+    assert isinstance(steps.begin(KEY, 3, [])[0], TellFailed)
 
 
 def test_a_plan_that_is_released_begins_no_step_and_those_that_run_go_on() -> None:

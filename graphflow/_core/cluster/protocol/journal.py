@@ -13,7 +13,15 @@ from dataclasses import dataclass, fields
 from operator import itemgetter
 from typing import Any, Final
 
-from graphflow._core.cluster.protocol import membership, queries, registrations, sessions, strangers, welcomes
+from graphflow._core.cluster.protocol import (
+    membership,
+    queries,
+    registrations,
+    sessions,
+    strangers,
+    subgraphs,
+    welcomes,
+)
 from graphflow._core.common.machine import Event, Instruction, Shared, Tick
 
 MOST_ENTRIES: Final = 256
@@ -127,7 +135,7 @@ def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
     }
 
 
-_CLASSES: Final = _classes((membership, queries, registrations, sessions, strangers, welcomes))
+_CLASSES: Final = _classes((membership, queries, registrations, sessions, strangers, subgraphs, welcomes))
 
 
 def to_data(value: Any) -> Any:

@@ -16,6 +16,7 @@ from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.cluster.protocol.step_record import StepRecord
 from graphflow._core.cluster.protocol.strangers import Strangers
+from graphflow._core.cluster.protocol.subgraphs import Subgraphs
 from graphflow._core.cluster.protocol.task_steps import BeginProgress, TaskSteps
 from graphflow._core.cluster.protocol.welcomes import Welcomes
 from graphflow._core.common.machine import Event, Instruction, StepEvent
@@ -47,6 +48,7 @@ class TaskProtocol:
         self.welcomes = Welcomes(self.membership)
         self.queries = Queries(others)
         self.registrations = Registrations()
+        self.subgraphs = Subgraphs()
         self.master = MasterSteps()
         self.worker = TaskSteps(task, begin or _no_progress)
         self.journal = Journal() if journal is None else journal
@@ -55,6 +57,7 @@ class TaskProtocol:
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
         self._machines = (
             self.strangers, self.membership, self.welcomes, self.sessions, self.queries, self.registrations,
+            self.subgraphs,
         )  # fmt: skip
         for machine in self._machines:
             for kind, handler in machine.handlers.items():

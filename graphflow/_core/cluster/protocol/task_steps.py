@@ -11,12 +11,12 @@ that number, which its master has given up. What waits for its step is limited, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import graphflow.errors as errors
-from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.machine import Machine, StepEvent, hold, step_event
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""
@@ -65,14 +65,13 @@ BeginProgress = Callable[[Any, Sequence[Any], StepKey], StepProgress]
 
 @step_event
 class PlanRegistered(StepEvent):
-    """A master has registered parts of an executable here. executable: its master's incarnation, and its number there.
+    """A master has registered its subgraph here. executable: its master's incarnation, and its number there.
 
-    parts: what is run here, which is nothing to this module. partners: the tasks that they send to or receive from.
+    parts: what is run here, which is nothing to this module.
     """
 
     executable: StepKey
     parts: Any
-    partners: Collection[str]
 
 
 @step_event
@@ -80,18 +79,6 @@ class PlanReleased(StepEvent):
     """A master wants an executable no more; steps that run go on."""
 
     executable: StepKey
-
-
-@step_event
-class PartnerSeparated(StepEvent):
-    """A task is out of reach.
-
-    Values that go to or come from it may be lost, of steps that run and of those that are to begin. So the executables
-    that it takes part in are dropped, and their masters have to end the steps.
-    """
-
-    task: str
-    error: Mapping[str, Any]
 
 
 @step_event
@@ -173,18 +160,10 @@ class TellFailed:
     error: BaseException
 
 
-@dataclass(frozen=True, slots=True)
-class TellPlanDropped(Instruction):
-    """Tell the master of an executable that it was dropped here."""
-
-    executable: StepKey
-    error: Mapping[str, Any]
-
-
 Instructions = list[Any]
 """What is to be done, in this order; who does it may add what follows from that.
 
-TellDone, TellFailed, TellPlanDropped, and what StepProgress says: to run a stage, to send tensors.
+TellDone, TellFailed, and what StepProgress says: to run a stage, to send tensors.
 """
 
 
@@ -203,14 +182,10 @@ class TaskSteps(Machine):
         self._most_early_bytes = most_early_bytes
         self.parts: dict[StepKey, Any] = {}
         """What masters have registered here."""
-        self.partners: dict[StepKey, Collection[str]] = {}
-        """The tasks that parts send to or receive from; those of parts that have any."""
         self.steps: dict[StepKey, StepProgress] = {}
         """The steps that have begun, and have not ended."""
         self.latest: dict[int, int] = {}
         """The number of the step that each master began last."""
-        self.registered: dict[int, int] = {}
-        """The number of the executable that each master registered last."""
         self.early: dict[StepKey, dict[int, Any]] = {}
         """What came for steps that have not begun, by edge."""
         self.early_bytes: dict[StepKey, int] = {}
@@ -220,16 +195,12 @@ class TaskSteps(Machine):
         """How often a part of a step began here."""
         self.handlers = {
             PlanRegistered: self._plan_registered, PlanReleased: self._plan_released,
-            PartnerSeparated: self._separated, MasterGone: self._master_gone, StepBegun: self._step_begun,
+            MasterGone: self._master_gone, StepBegun: self._step_begun,
             TensorsArrived: self._arrived, StageDone: self._stage_done, StageFailed: self._stage_failed,
             StepFailed: self._step_failed, StepAborted: self._aborted,
         }  # fmt: skip
 
     # ---- questions, which change nothing ----
-
-    def had(self, executable: StepKey) -> bool:
-        """Whether an executable was registered before; masters number them upwards."""
-        return executable[1] <= self.registered.get(executable[0], 0)
 
     def is_active(self, key: StepKey) -> bool:
         """Whether something is known of a step that has not ended."""
@@ -243,30 +214,16 @@ class TaskSteps(Machine):
     # ---- executables ----
 
     def _plan_registered(self, event: PlanRegistered) -> Instructions:
-        executable = event.executable
-        self.registered[executable[0]] = max(executable[1], self.registered.get(executable[0], 0))
-        self.parts[executable] = event.parts
-        if event.partners:
-            self.partners[executable] = event.partners
+        self.parts[event.executable] = event.parts
         return []
 
     def _plan_released(self, event: PlanReleased) -> Instructions:
-        self._release(event.executable)
+        self.parts.pop(event.executable, None)
         return []
-
-    def _release(self, executable: StepKey) -> None:
-        self.parts.pop(executable, None)
-        self.partners.pop(executable, None)
-
-    def _separated(self, event: PartnerSeparated) -> Instructions:
-        found = [executable for executable, partners in self.partners.items() if event.task in partners]
-        for executable in found:
-            self._release(executable)
-        return [TellPlanDropped(executable, event.error) for executable in found]
 
     def _master_gone(self, event: MasterGone) -> Instructions:
         for executable in [e for e in self.parts if e[0] == event.incarnation]:
-            self._release(executable)
+            del self.parts[executable]
         for key in [k for k in self.active if k[0] == event.incarnation]:
             self._end(key)
         return []
@@ -393,9 +350,6 @@ class TaskSteps(Machine):
         hold(len(self.early) <= MOST_EARLY_STEPS, f"{len(self.early)} steps have not begun.")
         hold(sum(self.early_bytes.values()) <= self._most_early_bytes, "Too much waits for its step.")
         hold(len(self.refused) <= _MOST_REFUSED, "Too many steps are refused.")
-        hold(self.partners.keys() <= self.parts.keys(), "Partners are known of what is not registered.")
-        for executable in self.parts:
-            hold(self.had(executable), f"The executable {executable} was never registered.")
 
 
 def size_of(value: Any) -> int:

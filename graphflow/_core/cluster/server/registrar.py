@@ -26,7 +26,6 @@ from graphflow._core.cluster.protocol.registrations import (
     RefuseRegistration,
     RegistrationAsked,
     RegistrationFailed,
-    SubgraphRegistered,
 )
 from graphflow._core.cluster.protocol.sessions import PlanNeeds, RefusePlan
 from graphflow._core.cluster.protocol.task import TaskProtocol
@@ -112,12 +111,9 @@ class Registrar:
                 self.tasks_of.setdefault(session, set()).add(task)
                 self._links.to_peer(task, order)
                 continue
-            try:
-                self._subgraphs.register(order)
-            except Exception as error:
-                self._tell(RegistrationFailed(now, number, as_details(error)), message)
+            self._subgraphs.offered(order)
+            if number not in self.plans:  # It was refused, or is admitted.
                 return
-            self._tell(SubgraphRegistered(now, task, number), message)
 
     def _admit(self, i: AdmitPlan, message: Message | None) -> None:
         self._step(ExecutableAdmitted(self._clock(), i.number, self.plans.pop(i.number)))

@@ -42,7 +42,6 @@ from graphflow._core.cluster.protocol.sessions import (
     WasDeaf,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
-from graphflow._core.cluster.protocol.task_steps import PlanReleased
 from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.handshake import Handshake
@@ -133,7 +132,9 @@ class Service:
         self.reports = StepReports(self.links, self.protocol.master, self.protocol.worker)
         self.steps = Steps(self.links, self.sharing, store, self._pool, self.protocol, self.reports, clock)
         self.waits = Waits(self.links, self.protocol.master, self.protocol.worker, self.steps, store)
-        self.subgraphs = Subgraphs(self.links, self.protocol, self.reports, self.groups, store, make, clock)
+        self.subgraphs = Subgraphs(
+            self.links, self.protocol, self.reports, self.groups, store, make, self.tell, clock
+        )
         self.registrar = Registrar(self.links, self.protocol, self.steps, self.subgraphs, self.tell, clock)
         self.handshake = Handshake(
             self.links, self.protocol, self.sharing, access, self.groups, store.absent, self.tell, self, clock,
@@ -290,13 +291,14 @@ class Service:
             case Kind.TOOK:
                 self.steps.takings.settle((message.a, message.b), bool(message.c))
             case Kind.REGISTER:
-                self.subgraphs.received(peer, message)
+                self.subgraphs.offered(message)
             case Kind.REGISTERED:
                 self.tell(SubgraphRegistered(self._clock(), peer.task, message.b))
             case Kind.OUTPUT | Kind.TRACE if mine:
                 self.reports.pass_on(message.kind, peer.task, message.b, message.details)
             case Kind.RELEASE:
-                self.protocol.handle_step(PlanReleased(self._clock(), (message.a, message.b)))
+                if message.b:
+                    self.steps.release((message.a, message.b))
                 if "session" in message.details:
                     given_up = message.details.get("given_up") is True
                     self.subgraphs.forget_session(message.a, str(message.details["session"]), given_up)

@@ -24,6 +24,7 @@ from graphflow._core.cluster.protocol.master_steps import (
     SettleStep,
 )
 from graphflow._core.cluster.protocol.membership import Member
+from graphflow._core.cluster.protocol.subgraphs import SubgraphReleased, SubgraphsEnded
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import (
     MasterGone,
@@ -44,7 +45,7 @@ from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.cluster.server.takings import Takings
-from graphflow._core.common.machine import StepEvent
+from graphflow._core.common.machine import Event, StepEvent
 from graphflow._core.common.request_ids import RequestId
 from graphflow._core.common.timeouts import SERVED_AT_ONCE_SECONDS
 from graphflow._core.resources.store import ResourceStore
@@ -87,6 +88,8 @@ class Steps:
         self._pool = pool
         self._worker = protocol.worker
         self._step: Callable[[StepEvent], list[Any]] = protocol.handle_step
+        self._tell: Callable[[Event], list[Any]] = protocol.handle
+        """Takes the events that nothing is to be done about."""
         self._clock = clock
         self.reports = reports
         self.deduplicator = Deduplicator()
@@ -211,7 +214,7 @@ class Steps:
     def _do_own(self, i: AbortStep | SettleStep | ReleasePart) -> None:
         """What `_order` tells other tasks to do, done here."""
         if isinstance(i, ReleasePart):
-            self._step(PlanReleased(self._clock(), (self._incarnation, i.number)))
+            self.release((self._incarnation, i.number))
         elif isinstance(i, AbortStep):
             self.abort((self._incarnation, i.step), i.back)
         else:
@@ -319,9 +322,18 @@ class Steps:
         if context is not None:
             context.end(back)
 
+    def release(self, executable: StepKey) -> None:
+        """A master wants its executable no more; steps of it go on."""
+        self._step(PlanReleased(self._clock(), executable))
+        self._tell(SubgraphReleased(self._clock(), executable))
+
+    def _end_subgraphs(self, incarnation: int) -> None:
+        self._step(MasterGone(self._clock(), incarnation))
+        self._tell(SubgraphsEnded(self._clock(), incarnation))
+
     def master_ended(self, incarnation: int) -> None:
         """A master is not there any more: what it has registered here and begun ends, and what was taken goes back."""
-        self._step(MasterGone(self._clock(), incarnation))
+        self._end_subgraphs(incarnation)
         self.takings.settle_all([incarnation])
 
     def reset(self, error: errors.OpError, masters: Collection[int]) -> None:
@@ -329,7 +341,7 @@ class Steps:
         for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
             self._fail(key, error)
         for incarnation in masters:
-            self._step(MasterGone(self._clock(), incarnation))
+            self._end_subgraphs(incarnation)
         self.drop_contexts()
         self.takings.settle_all()
 

@@ -1,16 +1,36 @@
-"""The subgraphs of plans that one task has registered for its masters, and what operations keep there for sessions."""
+"""The subgraphs that masters register at one task, carried out: read, and kept; and what operations keep for sessions.
+
+Which subgraphs are there, and which members of groups take part for whom, is in
+graphflow/_core/cluster/protocol/subgraphs.py.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
-from graphflow._core.cluster.protocol.membership import Member, SeparateTask
+from graphflow._core.cluster.protocol.membership import SeparateTask
+from graphflow._core.cluster.protocol.registrations import RegistrationFailed, SubgraphRegistered
+from graphflow._core.cluster.protocol.subgraphs import (
+    DropSubgraph,
+    FreeKept,
+    GroupMember,
+    KeepSubgraph,
+    LeaveGroups,
+    Owner,
+    OwnerGone,
+    PartnerUnreachable,
+    ReadSubgraph,
+    RefuseSubgraph,
+    SubgraphOffered,
+    SubgraphRead,
+    SubgraphUnreadable,
+)
 from graphflow._core.cluster.protocol.task import TaskProtocol
-from graphflow._core.cluster.protocol.task_steps import PartnerSeparated, PlanRegistered
-from graphflow._core.cluster.server.admin import CarryOut
+from graphflow._core.cluster.protocol.task_steps import PlanRegistered, PlanReleased, StepKey
+from graphflow._core.cluster.server.admin import CarryOut, Tell
 from graphflow._core.cluster.server.collectives import CollectiveLink
 from graphflow._core.cluster.server.computing import TaskStageRunner
 from graphflow._core.cluster.server.deduplicator import Changes
@@ -22,10 +42,9 @@ from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import ExecutionOptions
+from graphflow._core.runtime.progress import Parts
 from graphflow._core.transport.frames.message import Kind, Message
 
-Owner = tuple[int, str]
-"""The incarnation of a master, and a session of it."""
 Make = Callable[[Any, ExecutionOptions], Executable]
 """What makes an executable of a plan."""
 
@@ -41,6 +60,7 @@ class Subgraphs:
         groups: CollectiveLink,
         store: ResourceStore,
         make: Make,
+        tell: Tell,
         clock: Callable[[], float],
     ) -> None:
         self._links = links
@@ -50,31 +70,43 @@ class Subgraphs:
         self._groups = groups
         self._store = store
         self._make = make
+        self._tell = tell
+        self._read: dict[StepKey, Parts] = {}
+        """What was read and is not kept yet."""
         self.kept: dict[Owner, dict[str, Any]] = {}
         """What operations keep on this task, by master and session, until the session ends."""
-        self._members: dict[tuple[int, str], Owner] = {}
-        """The members of groups that sessions have here, by group and device, with the master and the session."""
-        self.carry_out: CarryOut = {SeparateTask: self._separate_task}
+        self.carry_out: CarryOut = {
+            SeparateTask: self._separate_task, ReadSubgraph: self._read_subgraph, KeepSubgraph: self._keep,
+            RefuseSubgraph: self._refuse, DropSubgraph: self._drop, LeaveGroups: self._leave_groups,
+            FreeKept: self._free_kept,
+        }  # fmt: skip
 
-    def received(self, peer: Member, message: Message) -> None:
-        """Another task registers a subgraph for its client; it is told whether that is possible."""
-        if self._protocol.worker.had((message.a, message.b)):
-            return
+    def offered(self, message: Message) -> None:
+        """A master, maybe this task, registers a subgraph for its client by a REGISTER message; it is answered."""
+        session = str(message.details.get("session", ""))
+        self._tell(SubgraphOffered(self._clock(), (message.a, message.b), session), message)
+
+    def _read_subgraph(self, i: ReadSubgraph, message: Message | None) -> None:
+        assert message is not None
         try:
-            self.register(message)
+            parts, found, partners = self._made(i, message)
         except Exception as error:
-            details = as_details(error) | {"registration": True}
-            self._links.to_peer(peer.task, Message(Kind.FAILED, message.a, 0, message.b, details=details))
+            self._tell(SubgraphUnreadable(self._clock(), i.executable, as_details(error)), message)
             return
-        self._links.to_peer(peer.task, Message(Kind.REGISTERED, message.a, message.b))
+        self._read[i.executable] = parts
+        self._tell(
+            SubgraphRead(self._clock(), i.executable, tuple(sorted(found)), tuple(sorted(partners))), message
+        )
+        self._read.pop(i.executable, None)
 
-    def register(self, message: Message) -> None:
-        """Registers what a REGISTER message of an authenticated task brings; raises whatever is wrong with it."""
+    def _made(self, i: ReadSubgraph, message: Message) -> tuple[Parts, set[GroupMember], set[str]]:
+        """What a REGISTER message of an authenticated task brings, the members of groups in it, and the other tasks
+        that it exchanges values with; raises whatever is wrong with it.
+        """
         if message.details.get("traced") is True:
-            self._reports.trace_plan((message.a, message.b))
-        owner = message.a, str(message.details["session"])
-        kept = self.kept.setdefault(owner, {})
-        found: set[tuple[int, str]] = set()
+            self._reports.trace_plan(i.executable)
+        kept = self.kept.setdefault((i.executable[0], str(message.details["session"])), {})
+        found: set[GroupMember] = set()
         alone = len(message.details["stages"]) == 1
         more = message.details.get("changes_more") is True
 
@@ -90,15 +122,38 @@ class Subgraphs:
 
         others = self._links.members
         parts = read_subgraphs(message, self._links.task, others, runner)
-        if found:
-            self._take_members(owner, found)
         partners = others.keys() & set(message.details.get("partners") or ())
         for task in partners:
             if others[task].was_there:  # It may be there again.
                 self._links.want(task)
         parts.check()
         _ = parts.program  # Now, and not while the first step waits for it.
-        self._protocol.handle_step(PlanRegistered(self._clock(), (message.a, message.b), parts, partners))
+        return parts, found, partners
+
+    def _keep(self, i: KeepSubgraph, message: Message | None) -> None:
+        self._protocol.handle_step(PlanRegistered(self._clock(), i.executable, self._read.pop(i.executable)))
+        master, number = i.executable
+        if master == self._links.incarnation:
+            self._tell(SubgraphRegistered(self._clock(), self._links.task, number), message)
+        else:
+            self._links.to_master(master, Message(Kind.REGISTERED, master, number))
+
+    def _refuse(self, i: RefuseSubgraph, message: Message | None) -> None:
+        master, number = i.executable
+        if master == self._links.incarnation:
+            self._tell(RegistrationFailed(self._clock(), number, i.error), message)
+        else:
+            self._fail(i.executable, i.error)
+
+    def _fail(self, executable: StepKey, error: Mapping[str, Any]) -> None:
+        """Tells another task that its subgraph cannot be run here, or not any more."""
+        master, number = executable
+        details = {**error, "registration": True}
+        self._links.to_master(master, Message(Kind.FAILED, master, 0, number, details=details))
+
+    def _drop(self, i: DropSubgraph, message: Message | None) -> None:
+        self._protocol.handle_step(PlanReleased(self._clock(), i.executable))
+        self._fail(i.executable, i.error)
 
     def _separate_task(self, i: SeparateTask, message: Message | None) -> None:
         self.separate(i.task, "is gone")
@@ -110,27 +165,16 @@ class Subgraphs:
         """
         address = self._links.members[partner].address
         text = f"The task {partner} at {address} {why}, as {self._links.task} sees it."
-        details = as_details(errors.UnavailableError(None, None, text)) | {"registration": True}
-        for i in self._protocol.handle_step(PartnerSeparated(self._clock(), partner, details)):
-            master, number = i.executable
-            self._links.to_master(master, Message(Kind.FAILED, master, 0, number, details=i.error))
+        error = as_details(errors.UnavailableError(None, None, text))
+        self._tell(PartnerUnreachable(self._clock(), partner, error))
 
     def forget_session(self, incarnation: int, session: str | None = None, given_up: bool = True) -> None:
         """Frees what operations have kept for a session, or all of a master that is gone; it leaves its groups."""
+        self._tell(OwnerGone(self._clock(), incarnation, session, given_up))
 
-        def ended(owner: Owner) -> bool:
-            return owner[0] == incarnation and session in (None, owner[1])
+    def _free_kept(self, i: FreeKept, message: Message | None) -> None:
+        for owner in [o for o in self.kept if o[0] == i.incarnation and i.session in (None, o[1])]:
+            del self.kept[owner]
 
-        self.kept = {owner: kept for owner, kept in self.kept.items() if not ended(owner)}
-        self._quit([member for member, owner in self._members.items() if ended(owner)], given_up)
-
-    def _quit(self, members: Collection[tuple[int, str]], given_up: bool) -> None:
-        """Members leave their groups, since the session is not there any more that they took part for."""
-        for member in members:
-            del self._members[member]
-        self._groups.collectives.quit(members, given_up)
-
-    def _take_members(self, owner: Owner, members: Collection[tuple[int, str]]) -> None:
-        """Members take part for a session from now on; if they did for another one, that one is through with them."""
-        self._quit([m for m in members if self._members.get(m, owner) != owner], True)
-        self._members.update(dict.fromkeys(members, owner))
+    def _leave_groups(self, i: LeaveGroups, message: Message | None) -> None:
+        self._groups.collectives.quit(i.members, i.given_up)
