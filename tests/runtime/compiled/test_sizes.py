@@ -307,9 +307,9 @@ def test_memory_is_shared_by_sizes_and_given_back(monkeypatch: pytest.MonkeyPatc
     blocks: list[Any] = []
     lay_out = CompiledPlan._lay_out
 
-    def noted(self: CompiledPlan) -> None:
-        lay_out(self)
-        blocks.append((weakref.ref(self), weakref.ref(self._arena), self.arena_bytes))
+    def noted(self: CompiledPlan, arena: Any) -> None:
+        lay_out(self, arena)
+        blocks.append((weakref.ref(self), weakref.ref(self._block.bytes), self.arena_bytes))
 
     monkeypatch.setattr(CompiledPlan, "_lay_out", noted)
     x = gf.placeholder(gf.float32, [None, 1000])

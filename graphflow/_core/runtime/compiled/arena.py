@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,22 @@ _OWN_BYTES: Final = 16 << 20
 """The bytes of the blocks, all together, that belong to one plan each."""
 _GROWTH: Final = 1.5
 """How much larger a common block is than the one before it at least; plans that use that keep it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Memory of a plan: at least `size` bytes, which hold anything, of which others may use the same, and the lock of
+    those who use them. `arena` is where they are from."""
+
+    bytes: np.ndarray[Any, np.dtype[np.uint8]]
+    lock: threading.Lock
+    size: int
+    arena: Arena
+
+    @property
+    def address(self) -> int:
+        """Where the bytes lie."""
+        return int(self.bytes.ctypes.data)
 
 
 class Arena:
@@ -28,20 +45,20 @@ class Arena:
         self._in_turns = threading.Lock()
         self._inside: dict[str, Arena] = {}
 
-    def block(self, size: int) -> tuple[np.ndarray[Any, np.dtype[np.uint8]], threading.Lock]:
-        """At least `size` bytes, which hold anything, and the lock of those who use them."""
+    def block(self, size: int) -> Block:
+        """A block of at least that many bytes."""
         with self._lock:
             if self._own + size <= _OWN_BYTES:
-                block = np.zeros(size, np.uint8)
+                own = np.zeros(size, np.uint8)
                 self._own += size
-                weakref.finalize(block, self._given_back, size).atexit = False
-                return block, threading.Lock()
+                weakref.finalize(own, self._given_back, size).atexit = False
+                return Block(own, threading.Lock(), size, self)
             common = None if self._common is None else self._common()
             if common is None or common.nbytes < size:
                 least = 0 if common is None else int(common.nbytes * _GROWTH)
                 common = np.zeros(max(size, least), np.uint8)
                 self._common = weakref.ref(common)
-            return common, self._in_turns
+            return Block(common, self._in_turns, size, self)
 
     def inside(self, name: str) -> Arena:
         """The arena of a loop's body, which runs while the plan around it holds its block."""

@@ -77,7 +77,6 @@ class CompiledPlan:
         watch: is shown the values that each group has computed, before the next one runs. arena: gives its memory,
         also to the plans for other sizes.
         """
-        self._memory = Arena() if arena is None else arena
         self._borrows = borrows
         self._watch = watch
         self._left = [] if watch is None else left_by(job.groups, job.stored, job.lowering.values.items())
@@ -97,7 +96,7 @@ class CompiledPlan:
         written = {root for node in job.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
         self._handed = self._find_handed()
-        self._lay_out()
+        self._lay_out(Arena() if arena is None else arena)
         self._segments: list[_NativeSegment | _PythonSegment] = []
         self._make_segments(machine, threads, kernels)
         self._patches = self._find_patches()
@@ -114,7 +113,7 @@ class CompiledPlan:
     @property
     def arena_bytes(self) -> int:
         """The bytes that its values share."""
-        return self._arena_bytes
+        return self._block.size
 
     @property
     def job(self) -> CompileJob:
@@ -165,7 +164,7 @@ class CompiledPlan:
                 self._externals[value.root] = _EXTERNAL + len(self._externals) * _RANGE
         return found
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, arena: Arena) -> None:
         groups = self._job.groups
         first: dict[str, int] = {}
         last: dict[str, int] = {}
@@ -191,9 +190,8 @@ class CompiledPlan:
                 first[f"scratch {position}"] = last[f"scratch {position}"] = position
         lives = {root: (first[root], last[root]) for root in sizes}
         offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
-        self._arena_bytes = total + 64
-        self._arena, self._lock = self._memory.block(self._arena_bytes)
-        shift = -self._arena.ctypes.data % 64
+        self._block = arena.block(total + 64)
+        shift = -self._block.address % 64
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
 
     def _address(self, value: Value) -> int:
@@ -205,7 +203,7 @@ class CompiledPlan:
         if root in self._externals:
             return self._externals[root]
         if root in self._offsets:
-            return int(self._arena.ctypes.data) + self._offsets[root]
+            return self._block.address + self._offsets[root]
         if root in self._staging:
             return int(self._staging[root].ctypes.data)
         if root not in self._constants:
@@ -216,7 +214,7 @@ class CompiledPlan:
         """The value as a NumPy array on the arena or a constant."""
         item = np.dtype(value.dtype).itemsize
         if value.root in self._offsets:
-            block = self._arena[self._offsets[value.root] :].view(np.uint8)
+            block = self._block.bytes[self._offsets[value.root] :].view(np.uint8)
         else:
             self._root_address(value.root)
             source = self._staging.get(value.root)
@@ -268,7 +266,7 @@ class CompiledPlan:
                 steps += node.emit(addresses, self._address)
             elif number in self._job.regions:
                 scratch = self._offsets.get(f"scratch {number}")
-                at = 0 if scratch is None else int(self._arena.ctypes.data) + scratch
+                at = 0 if scratch is None else self._block.address + scratch
                 steps += self._job.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
             else:
                 program = scalar_program(group, self._job.stored, self._address)
@@ -314,7 +312,7 @@ class CompiledPlan:
 
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
         def built(loop: LoopJob) -> CompiledLoop:
-            arena = self._memory.inside(loop.instruction.name)
+            arena = self._block.arena.inside(loop.instruction.name)
 
             def build(job: CompileJob) -> CompiledPlan:
                 return CompiledPlan(job, self._machine, self._threads, self._store, kernels, arena=arena)
@@ -391,7 +389,7 @@ class CompiledPlan:
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """One run; Unusable if the NumPy tier has to do it, before anything happened."""
-        if not self._lock.acquire(blocking=False):
+        if not self._block.lock.acquire(blocking=False):
             raise Unusable
         mode = flush()
         try:
@@ -417,7 +415,7 @@ class CompiledPlan:
                     self._store.end_in_place()
         finally:
             restore(mode)
-            self._lock.release()
+            self._block.lock.release()
 
     def _look(self, watch: Watch, number: int, objects: dict[str, Any]) -> None:
         """Shows the values that a group has computed to the watch."""
