@@ -8,12 +8,14 @@ from functools import cache
 from pathlib import Path
 
 import graphflow
+from graphflow._core.common import compile_timeouts as c
 from graphflow._core.common import timeouts as t
-from tests.common.timeouts import PAGE, PROJECT, page, read
+from tests.common.timeouts import MODULES, PAGE, PROJECT, page, read
 
 PACKAGE = Path(graphflow.__file__).parent
-ELSEWHERE = "_core/codegen/cpu"
-"""The compiler's process has its own times: it imports nothing that it can do without."""
+ELSEWHERE = ("_core/codegen/cpu/compiler_process.py", "_core/codegen/cpu/programs/")
+"""These have their own times: they import nothing that they can do without."""
+NAMES = [Path(module.__file__ or "").name for module in MODULES]
 UNIT = re.compile(r"(SECONDS|SECS|_MS|MILLISECONDS|TIMEOUT|PATIENCE|PAUSE|DELAY)\b")
 """How the name of a time ends. A limit of something else, such as bytes a second, ends otherwise."""
 
@@ -24,7 +26,7 @@ def modules() -> list[tuple[str, ast.Module]]:
     found = []
     for path in sorted(PACKAGE.rglob("*.py")):
         name = path.relative_to(PACKAGE).as_posix()
-        if not name.startswith(ELSEWHERE) and path != Path(t.__file__):
+        if not name.startswith(ELSEWHERE) and path.name not in NAMES:
             text = path.read_text("utf-8")
             if UNIT.search(text):
                 found.append((name, ast.parse(text)))
@@ -57,7 +59,7 @@ def test_each_is_used() -> None:
         alias.name
         for _, module in modules()
         for node in ast.walk(module)
-        if isinstance(node, ast.ImportFrom) and node.module == t.__name__
+        if isinstance(node, ast.ImportFrom) and node.module in {m.__name__ for m in MODULES}
         for alias in node.names
     }
     assert imported == {timeout.name for timeout in read()}
@@ -77,6 +79,9 @@ def test_times_that_depend_on_each_other_are_in_order() -> None:
     assert t.ROUND_SAY_SECONDS < t.ROUND_GRACE_SECONDS < t.ROUND_SLOW_SECONDS
     assert t.SHARED_TRIM_SECONDS < t.IDLE_SHARED_SECONDS < t.IDLE_PIECES_SECONDS
     assert t.RATE_SAMPLE_SECONDS < t.RATE_SECONDS
+    assert 5 * c.COMPILE_SERVER_ALIVE_SECONDS < c.COMPILE_SERVER_SILENT_SECONDS  # Loaded machines are late.
+    assert 10 * c.COMPILE_SERVER_POLL_SECONDS < c.LAST_REQUESTS_SECONDS < c.COMPILE_SERVER_START_SECONDS
+    assert c.COMPILE_SERVER_LOOK_SECONDS <= c.COMPILE_SERVER_ALIVE_SECONDS < c.COMPILE_SERVER_IDLE_SECONDS
     assert t.FIRST_RECOVERY_SECONDS < t.LONGEST_RECOVERY_SECONDS
     assert t.COMPILE_AGAIN_SECONDS < t.LONGEST_COMPILE_AGAIN_SECONDS
     assert t.LAUNCHER_POLL_SECONDS < t.LAUNCHER_STOP_SECONDS

@@ -1,4 +1,4 @@
-"""Reads what graphflow/_core/common/timeouts.py says of each time, and writes docs/timeouts.md from it.
+"""Reads what timeouts.py and compile_timeouts.py in graphflow/_core/common say, and writes docs/timeouts.md from it.
 
 python -m tests.common.timeouts --write
 """
@@ -10,21 +10,24 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
-from graphflow._core.common import timeouts
+from graphflow._core.common import compile_timeouts, timeouts
 
 PROJECT = Path(__file__).parents[2]
+MODULES: tuple[ModuleType, ...] = (timeouts, compile_timeouts)
 PAGE = PROJECT / "docs" / "timeouts.md"
 _TITLE = re.compile(r"# ---- (.*?) -+")
 _HEAD = """\
 # Times
 
 After these times something happens by itself: a wait ends, a peer counts as lost, memory is freed. They stand in
-`graphflow/_core/common/timeouts.py`, from which this page is written (`python -m tests.common.timeouts --write`).
-The last column names the test that fails, or does not come to its end, if the number is quite another one, or that
-sets it to a shorter one and sees that what it is for comes about. What a program can set, such as
-`connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then what holds if nothing is
-set. [What happens when something breaks](faults.md) shows what the times of connections and clusters come to.
+`timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common`, from which this page is written
+(`python -m tests.common.timeouts --write`). The last column names the test that fails, or does not come to its end,
+if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes about. What a
+program can set, such as `connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then what
+holds if nothing is set. [What happens when something breaks](faults.md) shows what the times of connections and
+clusters come to.
 """
 
 
@@ -49,8 +52,12 @@ class Timeout:
 
 
 def read() -> list[Timeout]:
-    """All times, in the order of the module; ValueError for one without a reason or a test."""
-    path = Path(timeouts.__file__)
+    """All times, in the order of the modules; ValueError for one without a reason or a test."""
+    return [timeout for module in MODULES for timeout in _read(module)]
+
+
+def _read(module: ModuleType) -> list[Timeout]:
+    path = Path(module.__file__ or "")
     text = path.read_text("utf-8")
     lines, body = text.splitlines(), ast.parse(text).body
     found = []
@@ -69,7 +76,7 @@ def read() -> list[Timeout]:
             raise ValueError(f"{path}: say below {name} why it is so, and its test: Guard: FILE::TEST.")
         subject = next(m[1] for line in reversed(lines[: node.lineno]) if (m := _TITLE.match(line)))
         reason = " ".join(parts[1].split())
-        found.append(Timeout(name, subject, getattr(timeouts, name), reason, f"{parts[2]}{parts[3]}"))
+        found.append(Timeout(name, subject, getattr(module, name), reason, f"{parts[2]}{parts[3]}"))
     return found
 
 

@@ -95,10 +95,12 @@ def _remove(folder: Path, process: int) -> None:
 class SignedFolder:
     """Signed files in one folder; every method may be called from any thread and process."""
 
-    def __init__(self, directory: Path | None = None, ending: str = "") -> None:
-        self._place = place()
+    def __init__(
+        self, directory: Path | None = None, ending: str = "", its_place: Place | None = None
+    ) -> None:
+        self.place = its_place or place()
         self.directory = (
-            self._place.folder if directory is None else Path(os.path.abspath(os.fspath(directory)))
+            self.place.folder if directory is None else Path(os.path.abspath(os.fspath(directory)))
         )
         self._ending = ending
 
@@ -139,7 +141,7 @@ class SignedFolder:
         return True
 
     def _signature(self, name: str, payload: bytes) -> bytes:
-        signer = hmac.new(self._place.secret, _MAGIC + name.encode() + b"\0", "sha256")
+        signer = hmac.new(self.place.secret, _MAGIC + name.encode() + b"\0", "sha256")
         signer.update(payload)
         return signer.digest()
 

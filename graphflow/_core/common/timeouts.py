@@ -6,7 +6,8 @@ about. docs/timeouts.md is written from here:
 
     python -m tests.common.timeouts --write
 
-The compiler's process has its own in graphflow/_core/codegen/cpu: it imports nothing that it can do without.
+Those of the compile server are in compile_timeouts.py. The compiler process and compiled programs have their own in
+graphflow/_core/codegen/cpu: they import nothing that they can do without.
 """
 
 from __future__ import annotations

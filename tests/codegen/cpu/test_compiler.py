@@ -17,7 +17,7 @@ import graphflow
 import graphflow as gf
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.cpu import Compiler, KernelCompileError
-from graphflow._core.codegen.cpu import compiler as compiler_module
+from graphflow._core.codegen.cpu import helper as helper_module
 from graphflow._core.runtime.compiled import tier
 
 SOURCE = """
@@ -112,8 +112,8 @@ def test_a_helper_that_cannot_live_leaves_one_warning(
 def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.2)
+    monkeypatch.setattr(helper_module, "COMPILER_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(helper_module, "LONGEST_COMPILER_PAUSE_SECONDS", 0.2)
     right = sys.executable
     (tmp_path / "python3").symlink_to("/bin/false")
     compiler = Compiler(tmp_path)
@@ -123,13 +123,13 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
         if compiler.helper_pid is not None:
             os.kill(compiler.helper_pid, signal.SIGKILL)
         limit = time.monotonic() + 60
-        while compiler._deaths < 12:
+        while compiler._restarts.deaths < 12:
             assert time.monotonic() < limit
             with pytest.raises(KernelCompileError) as failure:
                 compiler.compile_async(source).result(60)
             assert failure.value.passing
             time.sleep(0.01)
-        assert compiler._alone_until - time.monotonic() <= 0.2
+        assert compiler._restarts.alone_until - time.monotonic() <= 0.2
         monkeypatch.setattr(sys, "executable", right)
         while True:
             assert time.monotonic() < limit
@@ -138,7 +138,7 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
                 break
             except KernelCompileError:
                 time.sleep(0.02)
-        assert compiler._deaths == 0
+        assert compiler._restarts.deaths == 0
         source = SOURCE.format(addend=22)
     assert any("then it tries again" in record.message for record in caplog.records)
     compiler.close()
@@ -150,8 +150,8 @@ def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
 ) -> None:
     monkeypatch.setattr(tier, "COMPILE_AGAIN_SECONDS", 0.1)
     monkeypatch.setattr(tier, "LONGEST_COMPILE_AGAIN_SECONDS", 0.2)
-    monkeypatch.setattr(compiler_module, "_PAUSE_SECONDS", 0.05)
-    monkeypatch.setattr(compiler_module, "_LONGEST_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr(helper_module, "COMPILER_PAUSE_SECONDS", 0.05)
+    monkeypatch.setattr(helper_module, "LONGEST_COMPILER_PAUSE_SECONDS", 0.1)
     compiler = Compiler(tmp_path / "cache")
     monkeypatch.setattr(shared, "_made", {"compiler": compiler})
     right = sys.executable
@@ -164,7 +164,7 @@ def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
             feed = {x: np.linspace(0.0, 1.0, 64, dtype=np.float32)}
             before = session.run(y, feed)
             limit = time.monotonic() + 100
-            while compiler._deaths < 8:
+            while compiler._restarts.deaths < 8:
                 assert time.monotonic() < limit
                 session.run(y, feed)
                 time.sleep(0.02)

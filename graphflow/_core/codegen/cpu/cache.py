@@ -6,15 +6,18 @@ An entry is named by everything that its machine code depends on. Whose files ar
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
+from typing import Final
 
-from graphflow._core.common.signed_files import SignedFolder, place
+from graphflow._core.common.signed_files import Place, SignedFolder, place
 
 
 @dataclass(frozen=True)
@@ -44,17 +47,28 @@ def _environment() -> bytes:
     return digest.digest()
 
 
+_WITHOUT_CODE: Final = re.compile(r"service/.*|(cache|compiler|helper|isolated)\.py")
+"""The files of this package that machine code does not depend on: they bring what others make."""
+
+
 def _generator() -> list[bytes]:
-    """The texts of this package, also where it lies in an archive: what is generated calls into several of them."""
+    """The texts that machine code depends on: what is generated calls into several of them."""
+    return [text for name, text in _texts() if not _WITHOUT_CODE.fullmatch(name)]
+
+
+def _texts() -> list[tuple[str, bytes]]:
+    """The texts of this package by name, also where it lies in an archive."""
     folder = Path(__file__).parent
     if folder.is_dir():
-        return [path.read_bytes() for path in sorted(folder.rglob("*.py"))]
-    return [text for _, text in sorted(_in_archive(files(__package__), ""))]
+        return [
+            (path.relative_to(folder).as_posix(), path.read_bytes()) for path in sorted(folder.rglob("*.py"))
+        ]
+    return sorted(_in_archive(files(__package__), ""))
 
 
 def _in_archive(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
     for part in folder.iterdir():
-        path = f"{name}/{part.name}"
+        path = f"{name}/{part.name}" if name else part.name
         if part.is_dir():
             yield from _in_archive(part, path)
         elif part.name.endswith(".py"):
@@ -63,15 +77,52 @@ def _in_archive(folder: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
 
 def source_key(source: str) -> str:
     """Name of the entry for a kernel's source on this machine with these versions."""
-    return hashlib.sha256(_environment() + source.encode()).hexdigest()
+    return key_in(_environment(), source)
+
+
+def key_in(environment: bytes, source: str) -> str:
+    """Name of the entry for a kernel's source in an environment."""
+    return hashlib.sha256(environment + source.encode()).hexdigest()
+
+
+def environment_name() -> str:
+    """What stands for everything but the source that machine code depends on, as a text."""
+    return _environment().hex()
+
+
+def texts_name() -> str:
+    """What stands for the files of this package as they are now, which a program may find changed when it is edited."""
+    digest = hashlib.sha256()
+    for name, text in _texts():
+        digest.update(f"{name} {len(text)}\n".encode() + text)
+    return digest.hexdigest()
+
+
+@cache
+def first_texts_name() -> str:
+    """texts_name() as it was when this process first asked."""
+    return texts_name()
+
+
+@cache
+def server_name() -> str:
+    """Whom a process may ask for kernels: the compile server of the same files, versions, processor and running kernel.
+
+    Machines may share a home, and several versions of graphflow a user.
+    """
+    digest = hashlib.sha256(_environment() + first_texts_name().encode())
+    with suppress(OSError):
+        digest.update(Path("/proc/sys/kernel/random/boot_id").read_bytes())
+    return f"compiler-{digest.hexdigest()[:16]}"
 
 
 class KernelCache:
     """The store in one folder; every method may be called from any thread and process."""
 
-    def __init__(self, directory: Path | None = None) -> None:
-        self._files = SignedFolder(directory, ".o")
+    def __init__(self, directory: Path | None = None, its_place: Place | None = None) -> None:
+        self._files = SignedFolder(directory, ".o", its_place)
         self.directory = self._files.directory
+        self.place = self._files.place
 
     def path(self, key: str) -> Path:
         """File of the entry named `key`, whether or not it is there."""

@@ -1,11 +1,11 @@
 """Client of the compiler process: source text in, address of a kernel out, without ever waiting on the
 calling thread.
 
-One daemon thread takes requests, looks into the cache first, asks the helper process otherwise and loads the
-object file with LLVM's loader; Numba is never imported here. A helper that dies is started again; one that dies
-again and again is left alone for a while, longer each time: meanwhile requests fail, the caller stays on NumPy, and
-a warning says why. It is never given up, as a server runs for weeks and what killed it may be mended. Loaded code
-is never unloaded: threads may be in it.
+One daemon thread takes requests, looks into the cache first, asks the compile server of the user otherwise
+(service/server.py) and loads the object file with LLVM's loader; Numba is never imported here. Where there can be no
+server (no folder that lasts, no Unix sockets), or where it ends again and again, a helper process of this one compiles.
+While a helper that dies again and again is left alone, requests fail, the caller stays on NumPy, and a warning says
+why. Loaded code is never unloaded: threads may be in it.
 """
 
 from __future__ import annotations
@@ -13,12 +13,8 @@ from __future__ import annotations
 import atexit
 import base64
 import contextlib
-import json
 import logging
 import os
-import select
-import subprocess
-import tempfile
 import threading
 import time
 import weakref
@@ -26,21 +22,21 @@ from collections import deque
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from graphflow._core.codegen.cpu import isolated
 from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, source_key
+from graphflow._core.codegen.cpu.helper import Helper, HelperDied, Restarts
+from graphflow._core.codegen.cpu.service.link import Link, NoServer, ServerGone
+from graphflow._core.common.compile_timeouts import COMPILER_JOIN_SECONDS, LAST_REQUESTS_SECONDS
 
 _LOG = logging.getLogger("graphflow")
-_RESTARTS = 3
-"""Deaths of the helper in a row after which it is left alone for a while."""
-_PAUSE_SECONDS = 10.0
-_LONGEST_PAUSE_SECONDS = 600.0
-_COMPILE_SECONDS = 120.0
-_JOIN_SECONDS = 1.0
+_MOST_LOST_SERVERS: Final = 3
+"""Ends of the compile server in a row, without an answer between them, after which this process compiles for itself."""
 
 # Held around every use of LLVM and taken by a fork, so that a child never inherits LLVM's own lock in mid-use.
 _LLVM_LOCK = threading.RLock()
+# The same for the lock of the compile server, while a process starts one.
+_SERVER_LOCK = threading.RLock()
 
 
 class KernelCompileError(Exception):
@@ -107,82 +103,23 @@ def load_object(compiled: CompiledObject) -> int:
     return address
 
 
-class _HelperDied(Exception):
-    pass
-
-
 class _LeftAlone(Exception):
     """The helper is not started at the moment."""
-
-
-class _Helper:
-    """The running compiler process."""
-
-    def __init__(self) -> None:
-        # a pipe could fill up and block the helper
-        self._messages = tempfile.TemporaryFile()  # noqa: SIM115
-        self.process = subprocess.Popen(
-            isolated.command(),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._messages,
-            env=isolated.environment(),
-            cwd=isolated.WORKING_DIRECTORY,
-        )
-        self._buffer = b""
-
-    def ask(self, request: dict[str, str]) -> dict[str, str]:
-        """Send one request and wait for its answer."""
-        process = self.process
-        assert process.stdin is not None and process.stdout is not None
-        try:
-            process.stdin.write(json.dumps(request).encode() + b"\n")
-            process.stdin.flush()
-            deadline = time.monotonic() + _COMPILE_SECONDS
-            while b"\n" not in self._buffer:
-                if not select.select([process.stdout], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                    raise _HelperDied(f"no answer within {_COMPILE_SECONDS:.0f} s")
-                block = os.read(process.stdout.fileno(), 1 << 20)
-                if not block:
-                    raise _HelperDied(f"exit status {process.wait(5)} {self._last_message()}")
-                self._buffer += block
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise _HelperDied(str(error)) from error
-        line, _, self._buffer = self._buffer.partition(b"\n")
-        try:
-            answer: dict[str, str] = json.loads(line)
-        except ValueError as error:
-            raise _HelperDied(f"not an answer: {error}") from error
-        return answer
-
-    def _last_message(self) -> str:
-        self._messages.seek(0)
-        lines = self._messages.read().decode(errors="replace").strip().splitlines()
-        return lines[-1] if lines else ""
-
-    def stop(self) -> None:
-        """End the process now."""
-        self.process.kill()
-        self.abandon()
-        self.process.wait()
-
-    def abandon(self) -> None:
-        """Close this side's pipes; all that a forked child may do with its parent's helper."""
-        for pipe in (self.process.stdin, self.process.stdout, self._messages):
-            if pipe is not None:
-                with contextlib.suppress(OSError):
-                    pipe.close()
 
 
 class Compiler:
     """Compiles kernels in the background into one cache folder.
 
+    shared: whether the compile server of the user does it, by default if the folder is the user's. Without it, and if
+    there can be none, a process of this compiler's own does.
+
     Safe to use from any thread, renewed in a forked child.
     """
 
-    def __init__(self, directory: Path | None = None) -> None:
+    def __init__(self, directory: Path | None = None, shared: bool | None = None) -> None:
         self.cache = KernelCache(directory)
         self._compilations: dict[str, Compilation] = {}
+        self._is_shared = directory is None if shared is None else shared
         self._reset()
         _COMPILERS.add(self)
 
@@ -190,10 +127,11 @@ class Compiler:
         self._condition = threading.Condition()
         self._new: deque[Compilation] = deque()
         self._thread: threading.Thread | None = None
-        self._helper: _Helper | None = None
-        self._deaths = 0
-        """How often the helper has died since it last answered."""
-        self._alone_until = 0.0
+        self._link: Link | None = None
+        self._lost_servers = 0
+        """How often the compile server has ended since it last answered."""
+        self._helper: Helper | None = None
+        self._restarts = Restarts()
         self._closed = False
 
     def compile_async(self, source: str) -> Compilation:
@@ -211,6 +149,8 @@ class Compiler:
                     )
                     self._thread.start()
                 self._condition.notify()
+                if self._link is not None:
+                    self._link.wake()
         return known
 
     def compile_many(self, sources: Sequence[str]) -> list[Compilation]:
@@ -234,54 +174,139 @@ class Compiler:
         return known.result(0) if known.done() and not known.failed() else None
 
     @property
+    def server_pid(self) -> int | None:
+        """Process id of the compile server, None while this process does not know of one."""
+        link = self._link
+        return None if link is None else link.process
+
+    @property
     def helper_pid(self) -> int | None:
         """Process id of the helper, None while there is none."""
         helper = self._helper
         return None if helper is None else helper.process.pid
 
     def close(self) -> None:
-        """End the helper process; what is not compiled yet fails."""
+        """Ends the helper process; what is not compiled yet fails. The compile server goes on for who comes later."""
         with self._condition:
             self._closed = True
             helper, self._helper = self._helper, None
             thread = self._thread
             self._condition.notify()
+            if self._link is not None:
+                self._link.wake()
         if helper is not None:
             helper.process.kill()  # whoever reads its answers sees the end of them
             if thread is not None:
-                thread.join(_JOIN_SECONDS)
+                thread.join(COMPILER_JOIN_SECONDS)
             helper.stop()
+        elif thread is not None:
+            thread.join(LAST_REQUESTS_SECONDS)
 
     def _serve(self) -> None:
-        waiting: deque[Compilation] = deque()
+        waiting: dict[str, Compilation] = {}
         try:
             while self._take(waiting):
-                if waiting:
-                    self._compile(waiting[0])
-                    waiting.popleft()
+                if self._is_shared and waiting:
+                    self._ask_server(waiting)
+                elif waiting:
+                    first = next(iter(waiting.values()))
+                    self._compile(first)
+                    del waiting[first.key]
+            self._send_last(waiting)
         finally:  # nobody waits for ever, whatever ended this thread
             with self._condition:
                 self._thread = None
-                left = [*waiting, *self._new]
+                left = [*waiting.values(), *self._new]
                 self._new.clear()
+            self._leave_server()
             for compilation in left:
                 if not compilation.done():
                     compilation._finish(0, "the compiler was closed", True)
 
-    def _take(self, waiting: deque[Compilation]) -> bool:
-        """Wait for work; what the cache has must not queue behind what must be compiled. False: closed."""
+    def _take(self, waiting: dict[str, Compilation]) -> bool:
+        """Waits for work; what the cache has must not queue behind what must be compiled. False: closed."""
         with self._condition:
             while not self._new and not waiting and not self._closed:
                 self._condition.wait()
             fresh = list(self._new)
             self._new.clear()
-        waiting.extend(fresh)
-        if self._closed:
-            return False
         for compilation in fresh:
-            if self._finish_from(compilation, self.cache.load(compilation.key)):
-                waiting.remove(compilation)
-        return True
+            if self._closed or not self._finish_from(compilation, self.cache.load(compilation.key)):
+                waiting[compilation.key] = compilation
+        return not self._closed
+
+    # ---- by the compile server ----------------------------------------------------------------------------------
+
+    def _ask_server(self, waiting: dict[str, Compilation]) -> None:
+        """Asks for what is wanted and not asked for yet, and waits for some answers, or for new requests."""
+        try:
+            link = self._running_link()
+            self._send_requests(link, waiting)
+            for answer in link.answers():
+                self._lost_servers = 0
+                self._take_answer(waiting.pop(answer["key"]), answer)
+        except NoServer as error:
+            _LOG.debug("graphflow compiles kernels in a process of its own: %s", error)
+            self._is_shared = False
+        except ServerGone as error:
+            self._leave_server()
+            self._lost_servers += 1
+            if self._lost_servers >= _MOST_LOST_SERVERS:
+                _LOG.info("graphflow compiles kernels in a process of its own: %s", error)
+                self._is_shared = False
+            for key, compilation in list(waiting.items()):  # It may have made some that it did not say.
+                if self._finish_from(compilation, self.cache.load(key)):
+                    del waiting[key]
+
+    def _running_link(self) -> Link:
+        link = self._link
+        if link is not None and not link.asked and link.is_gone():
+            self._leave_server()  # It had nothing to do any more.
+            link = None
+        if link is None:
+            link = Link(self.cache, _SERVER_LOCK)
+            with self._condition:
+                self._link = link
+                if self._new or self._closed:
+                    link.wake()
+        return link
+
+    def _send_requests(self, link: Link, waiting: dict[str, Compilation]) -> None:
+        for key, compilation in list(waiting.items()):
+            if not link.takes(compilation.source):
+                self._compile(compilation)
+                del waiting[key]
+        wanted = [(key, c.source) for key, c in waiting.items() if key not in link.asked]
+        if wanted:
+            link.ask(wanted)
+
+    def _take_answer(self, compilation: Compilation, answer: dict[str, Any]) -> None:
+        if "error" in answer:
+            pause = float(answer.get("pause", 0.0))
+            if pause:
+                self._leave_alone(pause, str(answer.get("reason", "")))
+            compilation._finish(0, str(answer["error"]), bool(answer.get("passing")))
+        elif not self._finish_from(compilation, self.cache.load(compilation.key)):
+            self._compile(compilation)  # The server cannot keep it, or it was removed.
+
+    def _send_last(self, waiting: dict[str, Compilation]) -> None:
+        """At the end: has the compile server make for the next program what this one will not see."""
+        if not self._is_shared or not waiting:
+            return
+        limit = time.monotonic() + LAST_REQUESTS_SECONDS
+        with contextlib.suppress(NoServer, ServerGone):
+            link = self._running_link()
+            wanted = [(key, c.source) for key, c in waiting.items() if key not in link.asked]
+            link.ask(pair for pair in wanted if link.takes(pair[1]))
+            link.send_rest(limit - time.monotonic())
+
+    def _leave_server(self) -> None:
+        with self._condition:
+            link, self._link = self._link, None
+        if link is not None:
+            link.close()
+
+    # ---- by a process of its own --------------------------------------------------------------------------------
 
     def _finish_from(self, compilation: Compilation, compiled: CompiledObject | None) -> bool:
         if compiled is None:
@@ -293,19 +318,18 @@ class Compiler:
         return True
 
     def _compile(self, compilation: Compilation) -> None:
-        request = {"key": compilation.key, "source": compilation.source}
         reason = "the compiler process keeps ending"
         for _ in range(2):
             try:
-                answer = self._running_helper().ask(request)
+                answer = self._running_helper().ask(compilation.key, compilation.source)
             except _LeftAlone as error:
                 reason = str(error)
                 break
-            except _HelperDied as error:
+            except HelperDied as error:
                 reason = f"the compiler process ended: {error}"
                 self._drop_helper(reason)
                 continue
-            self._deaths = 0
+            self._restarts.deaths = 0
             if "error" in answer:
                 compilation._finish(0, f"kernel {compilation.key[:16]} does not compile:\n{answer['error']}")
                 return
@@ -316,43 +340,49 @@ class Compiler:
         compilation._finish(0, f"kernel {compilation.key[:16]} could not be compiled: {reason}", True)
 
     def _is_left_alone(self) -> bool:
-        return time.monotonic() < self._alone_until
+        return self._restarts.left_alone(time.monotonic()) > 0
 
-    def _running_helper(self) -> _Helper:
+    def _running_helper(self) -> Helper:
         with self._condition:
             if self._closed:
                 raise _LeftAlone("the compiler was closed")
             if self._helper is None and self._is_left_alone():
-                left = self._alone_until - time.monotonic()
+                left = self._restarts.left_alone(time.monotonic())
                 raise _LeftAlone(f"the compiler process keeps ending, and is started again in {left:.0f} s")
             if self._helper is None:
-                try:
-                    self._helper = _Helper()
-                except OSError as error:
-                    raise _HelperDied(str(error)) from error
+                self._helper = Helper()
             return self._helper
 
     def _drop_helper(self, reason: str) -> None:
         with self._condition:
             helper, self._helper = self._helper, None
-            self._deaths += 1
-            if self._deaths > _RESTARTS and not self._closed:
-                pause = min(
-                    _LONGEST_PAUSE_SECONDS, _PAUSE_SECONDS * 2 ** min(self._deaths - _RESTARTS - 1, 20)
-                )
-                self._alone_until = time.monotonic() + pause
-                _LOG.warning(
-                    "graphflow compiles no kernels for %.0f s and stays on NumPy; then it tries again: %s",
-                    pause,
-                    reason,
-                )
+            pause = self._restarts.died(time.monotonic())
+            if pause and not self._closed:
+                self._warn(pause, reason)
         if helper is not None:
             helper.stop()
+
+    def _leave_alone(self, pause: float, reason: str) -> None:
+        """Asks the compile server for nothing that it has failed at, for so many seconds."""
+        with self._condition:
+            if not self._is_left_alone():
+                self._warn(pause, reason)
+            self._restarts.alone_until = time.monotonic() + pause
+
+    @staticmethod
+    def _warn(pause: float, reason: str) -> None:
+        _LOG.warning(
+            "graphflow compiles no kernels for %.0f s and stays on NumPy; then it tries again: %s",
+            pause,
+            reason,
+        )
 
     def _after_fork(self) -> None:
         """In a forked child: keep what is loaded, queue again what was not, and own no helper."""
         if self._helper is not None:
             self._helper.abandon()
+        if self._link is not None:
+            self._link.close()
         unfinished = [c for c in self._compilations.values() if not c.done()]
         self._reset()
         for compilation in unfinished:
@@ -371,11 +401,21 @@ def _close_all() -> None:
         compiler.close()
 
 
-def _renew_all() -> None:
+def _before_fork() -> None:
+    _SERVER_LOCK.acquire()
+    _LLVM_LOCK.acquire()
+
+
+def _after_fork_in_parent() -> None:
     _LLVM_LOCK.release()
+    _SERVER_LOCK.release()
+
+
+def _renew_all() -> None:
+    _after_fork_in_parent()
     for compiler in list(_COMPILERS):
         compiler._after_fork()
 
 
 atexit.register(_close_all)
-os.register_at_fork(before=_LLVM_LOCK.acquire, after_in_parent=_LLVM_LOCK.release, after_in_child=_renew_all)
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_renew_all)

@@ -1,5 +1,5 @@
-"""How the compiler process is started: apart from everything that a working directory, a program's folder or the
-environment could put in the way of what it imports.
+"""How the compiler process and the compile server are started: apart from everything that a working directory, a
+program's folder or the environment could put in the way of what it imports.
 
 `python -m` looks for modules in the working directory first, then where PYTHONPATH says, then where .pth files say: a
 numba.py or base64.py there would run, and a math.py break it. The process needs Python's own modules, NumPy, llvmlite,
@@ -7,7 +7,8 @@ Numba, and a few modules of this package. So Python is told to look for its own 
 PYTHON... of the environment, which is what -I does, but that a Python which needs PYTHONHOME finds itself); after them
 come the folders that NumPy and llvmlite of this process were loaded from, and the one that Numba lies in; and this
 package is reached by its place, as an empty shell around those modules. That place may be an archive, or what an
-editable install says. Its working directory is the root, so that Numba reads no .numba_config.yaml.
+editable install says. Its working directory is the root, so that Numba reads no .numba_config.yaml. The compile server
+needs Python's own modules and this package's alone; it starts its compiler processes in the same way.
 """
 
 from __future__ import annotations
@@ -15,37 +16,56 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from importlib import import_module
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from graphflow._core.common.own_files import own_folder
 
 WORKING_DIRECTORY: Final = "/"
-_PACKAGES: Final = ("graphflow", "graphflow._core.codegen.cpu")
-_PROGRAM: Final = """
-import json, sys, types
-folders, packages, parent = json.loads(sys.argv[1])
+_PACKAGES: Final = ("graphflow", "graphflow._core.common", "graphflow._core.codegen.cpu")
+_PROGRAM: Final = """# graphflow: compiles kernels
+import json, os, sys, types
+folders, packages, module, given = json.loads(sys.argv[1])
+if module.endswith("server") and os.fork():
+    os._exit(0)
 sys.path.extend(folders)
 for name, places in packages:
-    sys.modules[name] = module = types.ModuleType(name)
-    module.__path__ = places
-from graphflow._core.codegen.cpu.compiler_process import main
-main(parent)
+    sys.modules[name] = module_of_package = types.ModuleType(name)
+    module_of_package.__path__ = places
+from importlib import import_module
+import_module("graphflow._core.codegen.cpu." + module).main(given)
 """
+_SERVER_VARIABLES: Final = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONHOME")
 
 
 def command() -> list[str]:
-    """The command that starts the compiler process; FileNotFoundError where there is no Python to start."""
+    """The command that starts a compiler process; FileNotFoundError where there is no Python to start."""
+    return _command("compiler_process", os.getpid(), _folders())
+
+
+def server_command(given: Mapping[str, Any]) -> list[str]:
+    """The command that starts the compile server with what service/server.py is given; FileNotFoundError as above.
+
+    The process that it starts ends at once, when it has begun another, which is nobody's child.
+    """
+    return _command("service.server", {**given, "folders": _folders()}, [])
+
+
+def worker_command(folders: list[str]) -> list[str]:
+    """The command that starts a compiler process of the server, which was given the folders of packages."""
+    return _command("compiler_process", os.getpid(), folders)
+
+
+def _command(module: str, given: object, folders: list[str]) -> list[str]:
     packages = [
         (name, [os.path.abspath(place) for place in sys.modules[name].__path__]) for name in _PACKAGES
     ]
-    given = json.dumps([_folders(), packages, os.getpid()])
     options = ["-P", "-s", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
-    return [interpreter(), *options, "-c", _PROGRAM, given]
+    return [interpreter(), *options, "-c", _PROGRAM, json.dumps([folders, packages, module, given])]
 
 
 def environment() -> dict[str, str]:
@@ -59,6 +79,14 @@ def environment() -> dict[str, str]:
     if os.path.isabs(home) and not sys.flags.ignore_environment:
         found["PYTHONHOME"] = home
     return found
+
+
+def server_environment() -> dict[str, str]:
+    """The environment of the compile server: it outlives the program that starts it, whose affairs are not its own."""
+    found = environment()
+    return {
+        name: value for name, value in found.items() if name in _SERVER_VARIABLES or name.startswith("LD_")
+    }
 
 
 def interpreter() -> str:

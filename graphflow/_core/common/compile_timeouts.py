@@ -1,0 +1,80 @@
+"""The times of what compiles kernels: the compile server, its clients, compiler processes. As in timeouts.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# ---- the compiler of kernels --------------------------------------------------------------------------------------
+
+COMPILE_SECONDS: Final = 120.0
+"""How long one kernel may take to compile: the largest takes some seconds of a core, of which it has a small share.
+
+Guard: tests/codegen/cpu/test_helper.py::test_a_compiler_that_does_not_answer_is_ended
+"""
+COMPILER_PAUSE_SECONDS: Final = 10.0
+"""For how long a compiler process that died several times in a row is not started; twice as long each time.
+
+Guard: tests/codegen/cpu/test_helper.py::test_a_helper_that_dies_is_left_alone_ever_longer
+"""
+LONGEST_COMPILER_PAUSE_SECONDS: Final = 600.0
+"""The longest such pause: what killed it may be mended.
+
+Guard: tests/codegen/cpu/test_helper.py::test_a_helper_that_dies_is_left_alone_ever_longer
+"""
+COMPILER_JOIN_SECONDS: Final = 1.0
+"""How long who closes a compiler waits for its thread: that of a killed process sees its end at once.
+
+Guard: tests/codegen/cpu/test_compiler.py::test_waiting_can_time_out
+"""
+COMPILER_EXIT_SECONDS: Final = 5.0
+"""How long a compiler process that has closed its output may take to end, so that its status can be said.
+
+Guard: tests/codegen/cpu/test_helper.py::test_how_it_ended_is_said
+"""
+LAST_REQUESTS_SECONDS: Final = 2.0
+"""How long a program that ends may take to send its last requests to the compile server, which it may have to start.
+
+Guard: tests/codegen/cpu/service/test_server.py
+    ::test_what_a_program_asked_for_as_it_ended_is_there_for_the_next
+"""
+COMPILE_SERVER_IDLE_SECONDS: Final = 20.0
+"""How long the compile server stays when it has nothing to do: the next program of a series finds it with Numba loaded,
+which takes a second, and a machine is not left with 150 MB in use.
+
+Guard: tests/codegen/cpu/service/test_server.py::test_an_idle_server_ends_and_leaves_nothing
+"""
+COMPILE_SERVER_LOOK_SECONDS: Final = 1.0
+"""How often the compile server looks whether its folder is still there, and whether a kernel is overdue.
+
+Guard: tests/codegen/cpu/service/test_server.py::test_a_server_whose_folder_was_removed_ends
+"""
+COMPILE_SERVER_ALIVE_SECONDS: Final = 3.0
+"""How often the compile server says that it is there to those who wait for kernels.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+COMPILE_SERVER_SILENT_SECONDS: Final = 30.0
+"""After so long without a word from the compile server a process compiles for itself: ten words were missed.
+
+Guard: tests/codegen/cpu/service/test_link.py::test_a_server_that_says_nothing_is_not_waited_for
+"""
+COMPILE_SERVER_START_SECONDS: Final = 10.0
+"""How long a process waits for a compile server that ends to be gone, or for another process to have started one.
+
+Guard: tests/codegen/cpu/service/test_link.py::test_a_lock_that_nobody_serves_behind_is_not_waited_for
+"""
+COMPILE_SERVER_POLL_SECONDS: Final = 0.02
+"""How often it is looked meanwhile.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
+COMPILE_SERVER_STRANGER_SECONDS: Final = 5.0
+"""How long a connection to the compile server has to ask for something: a client asks at once.
+
+Guard: tests/codegen/cpu/service/test_attacks.py::test_who_says_nothing_is_closed
+"""
+COMPILE_SERVER_LEFT_SECONDS: Final = 86_400.0
+"""After so long the socket of a compile server that was killed is removed by the next one of another version.
+
+Guard: tests/codegen/cpu/service/test_link.py::test_sockets_of_killed_servers_are_removed
+"""
