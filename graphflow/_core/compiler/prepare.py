@@ -11,6 +11,7 @@ from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
+from graphflow._core.compiler.repeated_rows import FIRSTS, with_repeated_rows
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
@@ -33,8 +34,7 @@ def prepare_job(
         raise MayReshape
     plan = specialise(plan, known, ctx)
     complete(plan, known, store)
-    lowering = Lowering(plan, known, kernels, {**RULES, **added_rules("cpu")})
-    lowering.run()
+    plan, lowering = _lowered(plan, known, kernels)
     makers = producers(plan)
 
     def part(inner: Plan) -> CompileJob | None:
@@ -52,6 +52,21 @@ def prepare_job(
     if not loops and not has_native_work(lowering.nodes):
         raise NothingNative
     return CompileJob(plan, lowering, shared.compiler(), loops)
+
+
+def _lowered(plan: Plan, known: Known, kernels: KernelTable) -> tuple[Plan, Lowering]:
+    """The plan as it is lowered, with sparse updates of rows that may repeat if all of these are native."""
+    rules = {**RULES, **added_rules("cpu")}
+    with_rows, shapes = with_repeated_rows(plan, known)
+    if with_rows is not plan:
+        lowering = Lowering(with_rows, shapes, kernels, rules)
+        lowering.run()
+        others = [node.instruction for node in lowering.nodes if isinstance(node, PythonNode)]
+        if not any(i.type == FIRSTS or i.attrs.get("dropping") for i in others):
+            return with_rows, lowering
+    lowering = Lowering(plan, known, kernels, rules)
+    lowering.run()
+    return plan, lowering
 
 
 def _prepare_loop(

@@ -17,6 +17,8 @@ from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.nn.windows import Axis
 from graphflow._core.plan.ir import Instruction
 
+_FLOATS: Final = ("float32", "float64")
+
 
 def _text(value: Any) -> str:
     return value.decode() if isinstance(value, bytes) else str(value)
@@ -28,7 +30,7 @@ def _step(kernel: Kernel, address: int, words: Sequence[int], images: int) -> An
 
 
 def _described(
-    i: Instruction, image: tuple[int, ...], window: tuple[int, ...], outputs: tuple[int, ...]
+    i: Instruction, image: tuple[int, ...], window: tuple[int, ...], outputs: tuple[int, ...], element: str
 ) -> conv.Convolution | None:
     """The convolution of an instruction; None for layouts and paddings without a kernel."""
     if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in (
@@ -45,12 +47,12 @@ def _described(
     ]
     if (axes[0].outputs, axes[1].outputs) != outputs[1:3]:
         return None
-    return conv.Convolution(axes[0], axes[1], window[2], window[3])
+    return conv.Convolution(axes[0], axes[1], window[2], window[3], element)
 
 
 def _values(lowering: Lowering, i: Instruction, *positions: int) -> list[Value] | None:
     values = [lowering.value(i.inputs[k]) for k in positions]
-    if any(v is None or v.dtype != "float32" or len(v.shape) != 4 for v in values):
+    if any(v is None or v.dtype not in _FLOATS or len(v.shape) != 4 for v in values):
         return None
     return [lowering.compact(i, v) for v in values if v is not None]
 
@@ -60,7 +62,7 @@ def _forward(lowering: Lowering, i: Instruction) -> bool:
     if values is None:
         return False
     x, w = values
-    described = _described(i, x.shape, w.shape, lowering.shape(i.outputs[0]))
+    described = _described(i, x.shape, w.shape, lowering.shape(i.outputs[0]), x.dtype)
     if described is None:
         return False
     lowering.add(_convolution_node(i, described, x, w, lowering.result(i)))
@@ -86,7 +88,7 @@ class ConvolutionNode(KernelNode):
         if i.type not in ("BiasAdd", "Add", "AddV2") or len(following.reads) != 2 or bias:
             return None
         added = following.reads[1 - position]
-        if added.shape != (self.described.outputs,) or added.dtype != "float32" or not added.contiguous:
+        if added.shape != (self.described.outputs,) or added.dtype != target.dtype or not added.contiguous:
             return None
         return _convolution_node(i, self.described, x, w, target, [added])
 
@@ -125,7 +127,7 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
         return False
     w, dy = values
     shape = lowering.shape(i.outputs[0])
-    described = _described(i, shape, w.shape, dy.shape)
+    described = _described(i, shape, w.shape, dy.shape, dy.dtype)
     if described is None:
         return False
     unit = host_vector_unit()
@@ -150,7 +152,7 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
         return False
     x, dy = values
     shape = lowering.shape(i.outputs[0])
-    described = _described(i, x.shape, shape, dy.shape)
+    described = _described(i, x.shape, shape, dy.shape, x.dtype)
     if described is None:
         return False
     unit = host_vector_unit()
@@ -167,7 +169,7 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
         lowering.add(KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit))
         return True
     total = conv.filter_group_sum(described, unit)
-    partial = lowering.temporary(i.name, "float32", (groups, int(np.prod(shape))))
+    partial = lowering.temporary(i.name, x.dtype, (groups, int(np.prod(shape))))
 
     def emit_both(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [
@@ -183,7 +185,9 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
-def _pool_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -> pooling.Pool | None:
+def _pool_of(
+    i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...], element: str
+) -> pooling.Pool | None:
     if _text(i.attrs.get("data_format", "NHWC")) != "NHWC" or _text(i.attrs["padding"]) not in (
         "SAME",
         "VALID",
@@ -195,13 +199,14 @@ def _pool_of(i: Instruction, image: tuple[int, ...], outputs: tuple[int, ...]) -
     axes = [Axis.of(image[k], int(window[k]), int(strides[k]), padding, 1) for k in (1, 2)]
     if (axes[0].outputs, axes[1].outputs) != outputs[1:3]:
         return None
-    return pooling.Pool(axes[0], axes[1], image[3])
+    return pooling.Pool(axes[0], axes[1], image[3], element)
 
 
 def _pool(largest: bool) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
         values = _values(lowering, i, 0)
-        described = None if values is None else _pool_of(i, values[0].shape, lowering.shape(i.outputs[0]))
+        shape = lowering.shape(i.outputs[0])
+        described = None if values is None else _pool_of(i, values[0].shape, shape, values[0].dtype)
         if values is None or described is None:
             return False
         x, target = values[0], lowering.result(i)
@@ -222,7 +227,7 @@ def _pool_gradient(largest: bool) -> Rule:
         if values is None:
             return False
         shape = lowering.shape(i.outputs[0])
-        described = _pool_of(i, shape, values[-1].shape)
+        described = _pool_of(i, shape, values[-1].shape, values[-1].dtype)
         if described is None:
             return False
         lowering.add(_pool_gradient_node(i, described, values, lowering.result(i), largest))

@@ -12,7 +12,9 @@ from graphflow._core.codegen.cpu import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.kernels import nnkernels
 from graphflow._core.compiler.cpu.assembly_rules import ASSEMBLY_RULES
 from graphflow._core.compiler.cpu.convolution_rules import CONVOLUTION_RULES
+from graphflow._core.compiler.cpu.depthwise_rules import DEPTHWISE_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
+from graphflow._core.compiler.cpu.index_rules import INDEX_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
@@ -21,7 +23,6 @@ from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.products import product_rule
 from graphflow._core.compiler.statement_rules import STATEMENT_RULES
 from graphflow._core.compiler.values import Value, whole
-from graphflow._core.kernels.array.indexing import check_range
 from graphflow._core.kernels.nn.nn import check_labels
 from graphflow._core.plan.ir import Instruction
 from graphflow.errors import InvalidArgumentError
@@ -252,75 +253,6 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, y, check)
 
 
-def _gather(lowering: Lowering, i: Instruction) -> bool:
-    params, indices, axis = (
-        lowering.value(i.inputs[0]),
-        lowering.value(i.inputs[1]),
-        lowering.constant(i.inputs[2]),
-    )
-    if params is None or indices is None or axis is None or int(axis) != 0 or i.attrs.get("batch_dims", 0):
-        return False
-    if not params.shape or not params.contiguous or indices.dtype not in ("int32", "int64"):
-        return False
-    ids, target = lowering.compact(i, indices), lowering.result(i)
-    row_bytes = params.size // params.shape[0] * np.dtype(params.dtype).itemsize
-    rows = params.shape[0]
-
-    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return nnkernels.gather_steps(
-            kernels[0],
-            PROGRAM_STATUS,
-            address(params),
-            rows,
-            row_bytes,
-            address(ids),
-            ids.size,
-            address(target),
-        )
-
-    source = nnkernels.gather_source(ids.dtype)
-    check = partial(check_range, limit=rows, what="indices")
-    return _rows_kernel(lowering, i, source, [params, ids], [target], emit, ids, check)
-
-
-def _scatter(operation: str) -> Rule:
-    def rule(lowering: Lowering, i: Instruction) -> bool:
-        variable, indices, updates = (lowering.value(n) for n in i.inputs)
-        if variable is None or indices is None or updates is None or (not i.used or i.used[0]):
-            return False
-        if (
-            variable.dtype not in (*_FLOATS, "int32", "int64")
-            or updates.shape != indices.shape + variable.shape[1:]
-        ):
-            return False
-        ids, rows = (lowering.compact(i, lowering.apart(i, v, variable)) for v in (indices, updates))
-        columns = variable.size // variable.shape[0]
-
-        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-            return nnkernels.scatter_steps(
-                kernels[0],
-                PROGRAM_STATUS,
-                address(variable),
-                variable.shape[0],
-                columns,
-                address(ids),
-                ids.size,
-                address(rows),
-            )
-
-        source = nnkernels.scatter_source(variable.dtype, ids.dtype, operation)
-        reads, roots = [variable, ids, rows], [variable.root]
-        check = partial(check_range, limit=variable.shape[0], what="indices")
-        lowering.add(
-            KernelNode(
-                i, reads, [], roots, sources=[source], emit=emit, indices=ids, check=check, fallible=True
-            )
-        )
-        return True
-
-    return rule
-
-
 def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     value, axis = lowering.value(i.inputs[0]), lowering.constant(i.inputs[1])
     if value is None or axis is None or not value.shape or value.dtype == "bool":
@@ -363,16 +295,14 @@ RULES: Final[dict[str, Rule]] = {
     "LogSoftmax": partial(_softmax, log=True),
     "SoftmaxCrossEntropyWithLogits": _cross_entropy,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,
-    "GatherV2": _gather,
-    "ScatterAdd": _scatter("add"),
-    "ScatterSub": _scatter("sub"),
-    "ScatterUpdate": _scatter("update"),
     "ArgMax": partial(_argument, largest=True),
     "ArgMin": partial(_argument, largest=False),
     "AssertBroadcastable": _checked_shapes,
     **ASSEMBLY_RULES,
     **CONVOLUTION_RULES,
+    **DEPTHWISE_RULES,
     **IMAGE_RULES,
+    **INDEX_RULES,
     **LOOP_RULES,
     **MOVEMENT_RULES,
     **NORMALIZATION_RULES,

@@ -19,6 +19,7 @@ from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.nodes import Messages, Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.compiler.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
 from graphflow._core.compiler.strided import places_along, reduced
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.ops.state.training import RULES as UPDATES
@@ -70,12 +71,6 @@ def take_rows(
     lowering.add(device_node(i, [x, ids], [target], build, messages=messages, fallible=True))
 
 
-def _rows(value: Value, count: int) -> Value:
-    """What lies side by side, as so many rows."""
-    columns = value.size // count
-    return Value(value.root, value.dtype, (count, columns), (columns, 1), value.offset)
-
-
 def _gather(lowering: Lowering, i: Instruction) -> bool:
     params, indices = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
     axis = lowering.constant(i.inputs[2]) if len(i.inputs) > 2 else np.int32(0)
@@ -89,43 +84,15 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
     batch += len(indices.shape) * (batch < 0)
     if along != batch or indices.shape[:batch] != x.shape[:batch]:
         return False
-    ids = _batch_numbers(lowering, i, indices, x.shape[: batch + 1])
+    ids = batch_numbers(lowering, i, indices, x.shape[: batch + 1])
     rows, messages = math.prod(x.shape[: batch + 1]), {RANGE: f"an index is not in [0, {x.shape[batch]})"}
-    take_rows(lowering, i, _rows(x, rows), ids, lowering.result(i), messages=messages)
+    take_rows(lowering, i, as_rows(x, rows), ids, lowering.result(i), messages=messages)
     return True
-
-
-def _batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
-    """The numbers of what indices name along the last axis of a shape, in their own batch; -1 where there is none."""
-    batch = len(shape) - 1
-    reads = [indices, *(places_along(lowering, i, k, indices.shape) for k in range(batch))]
-    terms = [f"cast({{{k + 1}}}, int64) * {math.prod(shape[k + 1 :])}" for k in range(batch)]
-    target = lowering.temporary(i.name, "int64", indices.shape)
-    total = " + ".join(["cast({0}, int64)", *terms])
-    lowering.elementwise(i, f"({total}) if {{0}} >= 0 and {{0}} < {shape[-1]} else -1", reads, target)
-    return target
 
 
 def outside(shape: tuple[int, ...]) -> Messages:
     """What it means where the numbers of index vectors are of nothing that there is."""
     return {RANGE: f"the indices do not index into shape {list(shape)}"}
-
-
-def row_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
-    """The numbers of what index vectors name along the first axes of a shape; -1 where there is no such thing."""
-    depth = indices.shape[-1]
-    columns = [
-        Value(
-            indices.root, indices.dtype, indices.shape[:-1], indices.strides[:-1], indices.offset + k * step
-        )
-        for k, step in ((k, indices.strides[-1]) for k in range(depth))
-    ]
-    steps = [math.prod(shape[k + 1 : depth]) for k in range(depth)]
-    terms = [f"cast({{{k}}}, int64) * {step}" for k, step in enumerate(steps)]
-    inside = [f"{{{k}}} >= 0 and {{{k}}} < {shape[k]}" for k in range(depth)]
-    target = lowering.temporary(i.name, "int64", indices.shape[:-1])
-    lowering.elementwise(i, f"({' + '.join(terms)}) if {' and '.join(inside)} else -1", columns, target)
-    return target
 
 
 def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
@@ -134,34 +101,18 @@ def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
         return False
     x = lowering.compact(i, params)
     ids = row_numbers(lowering, i, indices, x.shape)
-    rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
+    rows = as_rows(x, math.prod(x.shape[: indices.shape[-1]]))
     take_rows(lowering, i, rows, ids, lowering.result(i), messages=outside(x.shape))
     return True
 
 
 def _reverse_sequence(lowering: Lowering, i: Instruction) -> bool:
-    value, lengths = (lowering.value(n) for n in i.inputs)
-    if value is None or lengths is None or not value.shape:
+    found = reversed_numbers(lowering, i)
+    if found is None:
         return False
-    rank = len(value.shape)
-    time, batch = int(i.attrs["seq_dim"]) % rank, int(i.attrs["batch_dim"]) % rank
-    if time == batch or lengths.shape != (value.shape[batch],):
-        return False
-    x = lowering.compact(i, value)
-    space = x.shape[: max(time, batch) + 1]
-    steps = [math.prod(space[k + 1 :]) for k in range(len(space))]
-    spread = tuple(lengths.strides[0] * int(k == batch) for k in range(len(space)))
-    reads = [Value(lengths.root, lengths.dtype, space, spread, lengths.offset)]
-    reads += [places_along(lowering, i, k, space) for k in range(len(space))]
-    places = [f"cast({{{k + 1}}}, int64)" for k in range(len(space))]
-    last = f"cast({{0}}, int64) - 1 - {places[time]}"
-    places[time] = f"({last} if {last} >= 0 else {places[time]})"
-    total = " + ".join(f"{place} * {step}" for place, step in zip(places, steps, strict=True))
-    ids = lowering.temporary(i.name, "int64", space)
-    text = f"({total}) if {{0}} >= 0 and {{0}} <= {space[time]} else -1"
-    lowering.elementwise(i, text, reads, ids)
-    messages = {RANGE: f"a length is not in [0, {space[time]}]"}
-    take_rows(lowering, i, _rows(x, ids.size), ids, lowering.result(i), messages=messages)
+    x, ids, limit = found
+    messages = {RANGE: f"a length is not in [0, {limit}]"}
+    take_rows(lowering, i, as_rows(x, ids.size), ids, lowering.result(i), messages=messages)
     return True
 
 
@@ -178,7 +129,7 @@ def _in_top_k(lowering: Lowering, i: Instruction) -> bool:
     text = f"cast({{1}}, int64) * {classes} + (cast({{0}}, int64) if {known} else 0)"
     lowering.elementwise(i, text, [targets, places_along(lowering, i, 0, (rows,))], ids)
     chosen = lowering.temporary(i.name, x.dtype, (rows,))
-    take_rows(lowering, i, _rows(x, x.size), ids, chosen)
+    take_rows(lowering, i, as_rows(x, x.size), ids, chosen)
     beside = Value(chosen.root, chosen.dtype, x.shape, (1, 0))
     above, odd = (lowering.temporary(i.name, "int32", (rows,)) for _ in range(2))
     reduced(lowering, i, "sum", "1 if {0} > {1} else 0", [x, beside], (1,), above)
@@ -271,7 +222,7 @@ def _change_named(
     """Changes what index vectors name."""
     y = lowering.compact(i, lowering.apart(i, updates, x))
     ids = row_numbers(lowering, i, indices, x.shape)
-    rows = _rows(x, math.prod(x.shape[: indices.shape[-1]]))
+    rows = as_rows(x, math.prod(x.shape[: indices.shape[-1]]))
     variables = [x.root] if x.root in lowering.variables else []
     change_rows(lowering, i, operation, rows, ids, y, variables, messages=outside(x.shape))
 

@@ -8,9 +8,10 @@ from typing import Any, Final
 from graphflow._core.codegen.gpu.kernels.sparse import SCATTER_SOURCE, TWICE, product_source
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
-from graphflow._core.compiler.gpu.index_rules import change_rows, outside, row_numbers
+from graphflow._core.compiler.gpu.index_rules import change_rows, outside
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.compiler.row_numbers import row_numbers
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 

@@ -24,11 +24,12 @@ from graphflow._core.codegen.gpu.toolkit import device_named
 from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.gpu.fed_sizes import FedSizes, Sizes
-from graphflow._core.compiler.gpu.repeated_rows import REPEATED_RULES, with_repeated_rows
+from graphflow._core.compiler.gpu.repeated_rules import REPEATED_RULES
 from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED
 from graphflow._core.compiler.lower import DisagreementError, Lowering
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import NotLowered, StaysOnNumpy, tell
+from graphflow._core.compiler.repeated_rows import with_repeated_rows
 from graphflow._core.compiler.specialise import (
     Known,
     apart_from_feeds,

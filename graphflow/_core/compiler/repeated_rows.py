@@ -1,9 +1,9 @@
 """Sparse updates of rows that may repeat, where how many different ones there are is not known beforehand.
 
-Optimizers sum the gradients of equal rows: `unique`, then a segment for each different row. On a GPU the number of
-segments would decide the shapes of all that follows. Here there is a segment for each index instead, that of the first
-index equal to it; the others stay empty, their row has the number -1, and updates leave it out. So all shapes follow
-from the number of indices.
+Optimizers sum the gradients of equal rows: `unique`, then a segment for each different row. How many there are would
+decide the shapes of all that follows. Here there is a segment for each index instead, that of the first index equal to
+it; the others stay empty, their row is marked, and updates leave it out. So all shapes follow from the number of
+indices. How equal indices are found and marked is the business of the rules for FIRSTS.
 """
 
 from __future__ import annotations
@@ -14,15 +14,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.gpu.kernels.indexing import first_of_equal_sources
-from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.compiler.gpu.nodes import Places, device_node
-from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.graph import dtypes
 from graphflow._core.plan.ir import Instruction, Plan
 
-_FIRSTS: Final = "FirstOfEqualRows"
+FIRSTS: Final = "FirstOfEqualRows"
+"""Gives for each index its row, marked where an index before is equal, and the place of the first equal one."""
 _SCATTERS: Final = frozenset({"ScatterAdd", "ScatterSub"})
 _FLOATS: Final = ("float32", "float64")
 
@@ -132,7 +129,7 @@ def with_repeated_rows(plan: Plan, known: Known) -> tuple[Plan, Known]:
         for name in f.padded:
             shapes[name] = ((count, *known[name][0][1:]), known[name][1])
         rows = next(iter(f.heights))
-        changed[f.unique.name] = [replace(f.unique, type=_FIRSTS, attrs={**f.unique.attrs, "rows": rows})]
+        changed[f.unique.name] = [replace(f.unique, type=FIRSTS, attrs={**f.unique.attrs, "rows": rows})]
         changed.update((name, []) for name in f.sizes)
         for i in f.sums:
             size = constant(i, f"{i.name}/indices", np.array(count, np.int32))
@@ -158,25 +155,3 @@ def constant(i: Instruction, name: str, value: Any) -> Instruction:
         control=(),
         origin=None,
     )
-
-
-def _firsts(lowering: Lowering, i: Instruction) -> bool:
-    """For each index the place of the first that is equal to it, and the index itself, or -1, where it is that one."""
-    indices = lowering.value(i.inputs[0])
-    assert indices is not None
-    ids, height = lowering.compact(i, indices), int(i.attrs["rows"])
-    rows, positions = lowering.result(i, 0), lowering.result(i, 1)
-    table = lowering.temporary(i.name, "int32", (height,))
-
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (ids, table, rows, positions)]
-        arguments = [places.status, places.number, ids.size, *arrays, height]
-        sources = first_of_equal_sources(rows.dtype, positions.dtype)
-        return [elementwise_launch(source, ids.size, arguments) for source in sources]
-
-    lowering.add(device_node(i, [ids], [table, rows, positions], build, fallible=True))
-    return True
-
-
-REPEATED_RULES: Final[dict[str, Rule]] = {_FIRSTS: _firsts}
-"""Of what plans have for GPUs alone."""
