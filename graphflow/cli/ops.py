@@ -10,6 +10,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import graphflow
+from graphflow._core.compiler.cpu import without_native
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow._core.graph.op_def import OpDef
@@ -27,13 +28,22 @@ same of some, by name (`MatMul`), by a part of it (`matmul`, `reduce_sum`) or by
 * **NumPy**: `kernel`; `plan`: the plan itself holds it; `lifted`: a part of a branch or loop, which runs as a whole.
 * **compiled**: `rule`: it has a lowering rule of its own; `scalar`: code is made of its elementwise meaning; `view`:
   the same memory, walked otherwise; `shapes`: a constant once shapes are known; `plan` and `lifted` as above. If the
-  field is empty, NumPy computes it between compiled stretches. What a rule does not take runs on NumPy too.
+  field is empty, NumPy computes it between compiled stretches; [why, and what that costs](#no-native-form). What a
+  rule does not take runs on NumPy too.
 * **GPU**: whether a GPU runs it; [what its kernels are](gpu.md#kernels), and
   [why others have none](#no-kernel-on-a-gpu).
 * **TensorFlow**: whether TensorFlow 1.15 has an op type of that name. The others are graphflow's own.
 * **gf.**: the public functions and classes that add such an operation themselves. Gradients, operators and other
   functions add some, too.
 
+"""
+_NOT_NATIVE: Final = """
+## No native form
+
+On a processor NumPy computes these between the compiled stretches of a plan. `*` stands for any letters.
+
+| why | what it costs | ops |
+|--|--|--|
 """
 _REASONS: Final = """
 ## No kernel on a GPU
@@ -86,6 +96,8 @@ def run(arguments: argparse.Namespace) -> int:
     tell(table([tuple(h.upper() if h != "gf." else h for h in _HEAD), *(_cells(r, functions) for r in rows)]))
     if arguments.names:
         for row in rows:
+            if not row.compiled and (reason := without_native.reason_without_native(row.name)):
+                tell(f"{row.name} has no native form on a processor: {reason}.")
             if row.gpu_reason:
                 tell(f"{row.name} has no kernel on a GPU: {row.gpu_reason}.")
     return 0
@@ -100,11 +112,14 @@ def page(rows: Sequence[Support], functions: dict[str, list[str]]) -> str:
     body = "".join(
         f"| {' | '.join(line)} |\n".replace("|  |", "| |").replace("|  |", "| |") for line in lines
     )
-    reasons = "".join(
-        f"| {reason} | {_patterns(patterns)}{' but for ' if others else ''}{_patterns(others)} |\n"
-        for reason, patterns, others in REASONS
+    not_native = "".join(
+        f"| {reason} | {cost} | {_but_for(patterns, others)} |\n"
+        for reason, cost, patterns, others in without_native.REASONS
     )
-    return _PAGE.format(count=len(rows)) + body + _REASONS + reasons
+    reasons = "".join(
+        f"| {reason} | {_but_for(patterns, others)} |\n" for reason, patterns, others in REASONS
+    )
+    return _PAGE.format(count=len(rows)) + body + _NOT_NATIVE + not_native + _REASONS + reasons
 
 
 def functions_of_ops() -> dict[str, list[str]]:
@@ -195,6 +210,10 @@ def _cells(row: Support, functions: dict[str, list[str]]) -> tuple[str, ...]:
 
 def _of(row: Support) -> str:
     return f"of the extension {row.extension}"
+
+
+def _but_for(patterns: Sequence[str], others: Sequence[str]) -> str:
+    return f"{_patterns(patterns)}{' but for ' if others else ''}{_patterns(others)}"
 
 
 def _patterns(patterns: Sequence[str]) -> str:

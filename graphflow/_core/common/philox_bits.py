@@ -285,3 +285,10 @@ def box_muller_float64(even: UInt64Array, odd: UInt64Array) -> tuple[Float64Arra
     sine *= radius
     cosine *= radius
     return sine, cosine
+
+
+def state_words(stream: Stream) -> npt.NDArray[np.int64]:
+    """What generated kernels take of a stretch: the key and the counter in words of 32 bits, the low ones first."""
+    halves = [(stream.key >> s) & 0xFFFFFFFF for s in (0, 32)]
+    halves += [(stream.start >> s) & 0xFFFFFFFF for s in (0, 32, 64, 96)]
+    return np.array(halves, np.int64)

@@ -53,6 +53,7 @@ class KernelNode(Node):
     """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses.
 
     indices: those that it may find to be out of range; `check`, given their array, raises what is wrong with them.
+    before: given the run (RunContext), what each run puts where the node's first read lies, a constant of its own.
     """
 
     sources: Sequence[str] = ()
@@ -60,6 +61,7 @@ class KernelNode(Node):
     indices: Value | None = None
     check: Callable[[Any], None] | None = None
     blas: bool = False
+    before: Callable[[Any], Any] | None = None
 
 
 @runtime_checkable

@@ -7,7 +7,7 @@ instructions use the values around them by name.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -181,6 +181,12 @@ def walk(plan: Plan) -> Iterator[Instruction]:
         yield instruction
         for body in instruction.bodies:
             yield from walk(body)
+
+
+def taken_beside(plan: Plan, names: Container[str]) -> set[str]:
+    """The values that a plan gives, or that others of its instructions take than those of some names."""
+    beside = (i for i in plan.instructions if i.name not in names)
+    return {name for i in beside for name in i.free_variables()}.union(plan.fetches)
 
 
 def producers(plan: Plan) -> dict[str, Instruction]:

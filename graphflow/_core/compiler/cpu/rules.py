@@ -17,6 +17,7 @@ from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
 from graphflow._core.compiler.cpu.index_rules import INDEX_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
+from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
 from graphflow._core.compiler.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.nodes import Address, KernelNode
@@ -306,5 +307,6 @@ RULES: Final[dict[str, Rule]] = {
     **LOOP_RULES,
     **MOVEMENT_RULES,
     **NORMALIZATION_RULES,
+    **RANDOM_RULES,
     **STATEMENT_RULES,
 }

@@ -8,9 +8,9 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.codegen.gpu.kernels import philox
-from graphflow._core.codegen.gpu.kernels.philox import WORDS, normal_tables, words_of
+from graphflow._core.codegen.gpu.kernels.philox import WORDS, normal_tables
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT
+from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -30,7 +30,7 @@ def _stretch(i: Instruction, outputs: int) -> Any:
     """What the host sends for a run: where the random state is, which then moves on by so many outputs."""
 
     def before(run: Any) -> Any:
-        return words_of(state_of(run, i).reserve(outputs * RESERVED_PER_OUTPUT))
+        return state_words(state_of(run, i).reserve(outputs * RESERVED_PER_OUTPUT))
 
     return before
 

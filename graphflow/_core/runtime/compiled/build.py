@@ -27,7 +27,7 @@ from graphflow._core.compiler.nodes import KernelNode, PythonNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import Instruction, Plan, producers
+from graphflow._core.plan.ir import Instruction, Plan, producers, taken_beside
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
@@ -91,7 +91,8 @@ class CompiledPlan:
         self._staging: dict[str, Any] = {}
         self._constants: dict[str, Any] = {}
         self._writes = any(node.variables for node in job.lowering.nodes)
-        self._uses_blas = any(isinstance(n, KernelNode) and n.blas for n in job.lowering.nodes)
+        kernel_nodes = [n for n in job.lowering.nodes if isinstance(n, KernelNode)]
+        self._uses_blas = any(n.blas for n in kernel_nodes)
         self._find_externals()
         written = {root for node in job.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
@@ -99,6 +100,7 @@ class CompiledPlan:
         self._lay_out(Arena() if arena is None else arena)
         self._segments: list[_NativeSegment | _PythonSegment] = []
         self._make_segments(machine, threads, kernels)
+        self._before = [(n.before, self._array(n.reads[0])) for n in kernel_nodes if n.before is not None]
         self._patches = self._find_patches()
         self._bound: dict[str, weakref.ref[Any]] = {}
         made = {*producers(self._plan), *self._plan.feeds}
@@ -290,6 +292,9 @@ class CompiledPlan:
                 else:
                     inputs[name] = None
         outputs = [o for node in nodes for o in node.instruction.outputs]
+        if self._watch is None:
+            taken = taken_beside(self._plan, {node.instruction.name for node in nodes})
+            outputs = [o for o in outputs if o in taken]
         sub_plan = Plan(
             (*extra.values(), *[n.instruction for n in nodes]), feeds=tuple(inputs), fetches=tuple(outputs)
         )
@@ -399,6 +404,8 @@ class CompiledPlan:
                 for cell in self._written:
                     cell.copy_if_borrowed()
                 objects = self._bind(feeds)
+                for before, words in self._before:
+                    words[...] = before(run)
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for number, segment in enumerate(self._segments):
                         if isinstance(segment, _NativeSegment):

@@ -18,13 +18,6 @@ WORDS: Final = 6
 _MASK: Final = "uint64(0xFFFFFFFF)"
 
 
-def words_of(stream: bits.Stream) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The words that the kernels take, of a stretch of Philox output."""
-    halves = [(stream.key >> s) & 0xFFFFFFFF for s in (0, 32)]
-    halves += [(stream.start >> s) & 0xFFFFFFFF for s in (0, 32, 64, 96)]
-    return np.array(halves, np.int64)
-
-
 def _block(place: str = "i") -> list[str]:
     """Lines that make the words w0 to w3 of a block."""
     lines = [

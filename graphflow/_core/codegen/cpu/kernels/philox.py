@@ -1,0 +1,72 @@
+"""Kernels of uniform random numbers: the same Philox blocks as the NumPy kernels', bit for bit (common/philox_bits.py).
+
+Words are int64 whose upper halves are zero; of a product's bits only those of its two halves are looked at.
+
+The caller keeps the state of each random op, and gives key and counter of a run as words in memory. Normals are not
+here: their last bits follow from the order of additions, which these kernels leave to LLVM.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.common import philox_bits as bits
+
+WORDS: Final = 6
+"""Of int64: the two halves of the key, the four of the counter, 32 bits each."""
+_GRAIN_BLOCKS: Final = 4096
+_MASK: Final = "0xFFFFFFFF"
+_VALUES: Final = {
+    "float32": [f"float32(int64(w{k} & 0x7FFFFF)) * float32({2.0**-23!r})" for k in range(4)],
+    "float64": [
+        f"float64(int64((({high} & 0xFFFFF) << 32) | {low})) * {2.0**-52!r}"
+        for high, low in (("w0", "w1"), ("w2", "w3"))
+    ],
+}
+
+
+def uniform_source(dtype: str) -> str:
+    """Source of numbers in [0, 1); unit: a block, of four float32 or two float64."""
+    values = _VALUES[dtype]
+    rounds = "".join(
+        f"""
+        first = w0 * {bits.MULTIPLIERS[0]}
+        second = w2 * {bits.MULTIPLIERS[1]}
+        w0 = ((second >> 32) & {_MASK}) ^ w1 ^ ((k0 + ({turn * bits.KEY_STEPS[0] & 0xFFFFFFFF})) & {_MASK})
+        w1 = second & {_MASK}
+        w2 = ((first >> 32) & {_MASK}) ^ w3 ^ ((k1 + ({turn * bits.KEY_STEPS[1] & 0xFFFFFFFF})) & {_MASK})
+        w3 = first & {_MASK}"""
+        for turn in range(bits.ROUNDS)
+    )
+    stores = "".join(
+        f"""
+        if place + {k} < size:
+            store(y, place + {k}, {value}, 1)"""
+        for k, value in enumerate(values)
+    )
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    words = pointer_int64(args[0])
+    y = pointer_{dtype}(args[1])
+    size = args[2]
+    k0 = load(words, 0, 0)
+    k1 = load(words, 1, 0)
+    for unit in range(begin, end):
+        w0 = load(words, 2, 0) + unit
+        w1 = load(words, 3, 0) + (w0 >> 32)
+        w2 = load(words, 4, 0) + (w1 >> 32)
+        w3 = load(words, 5, 0) + (w2 >> 32)
+        w0 = w0 & {_MASK}
+        w1 = w1 & {_MASK}
+        w2 = w2 & {_MASK}
+        w3 = w3 & {_MASK}{rounds}
+        place = unit * {len(values)}{stores}
+"""
+
+
+def uniform_steps(kernel: int, words: int, target: int, size: int, dtype: str) -> list[Step]:
+    """Steps for `size` numbers; `words` is the address of WORDS words."""
+    blocks = -(-size // len(_VALUES[dtype]))
+    return [Step(kernel, [words, target, size], 0, blocks, _GRAIN_BLOCKS)]

@@ -1,0 +1,215 @@
+"""Why an op type has no native form on a processor, and what that costs: docs/ops.md and `graphflow ops` show it.
+
+A test compares the list with the rules: an op type is in it if and only if NumPy computes it, and once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Final
+
+REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
+    (
+        "the shape of the result depends on values",
+        "what follows from it runs on NumPy too, as far as its shape does; sparse updates of optimizers are excepted",
+        (
+            "Bincount",
+            "DynamicPartition",
+            "DynamicStitch",
+            "ListDiff",
+            "Segment*",
+            "Unique*",
+            "Where",
+        ),
+        (),
+    ),
+    (
+        "sparse tensors, whose sizes are values",
+        "as above",
+        ("Sparse*",),
+        ("SparseApply*", "SparseSoftmax*"),
+    ),
+    (
+        "shapes and positions: constants once the shapes of a run are known",
+        "none, unless they follow from values",
+        (
+            "BroadcastArgs",
+            "BroadcastGradientArgs",
+            "ConcatOffset",
+            "InvertPermutation",
+            "LinSpace",
+            "Range",
+        ),
+        (),
+    ),
+    (
+        "NumPy calls LAPACK, as a kernel would",
+        "a call from Python; of many small matrices a few microseconds each",
+        (
+            "Cholesky",
+            "LogMatrixDeterminant",
+            "MatrixDeterminant",
+            "MatrixInverse",
+            "MatrixSolve",
+            "MatrixTriangularSolve",
+            "Qr",
+            "SelfAdjointEigV2",
+            "Svd",
+        ),
+        (),
+    ),
+    (
+        "TensorFlow's numbers bit for bit, whose order of additions compiled kernels leave open",
+        "one thread; 5 to 20 ns a number",
+        (
+            "Multinomial",
+            "RandomGamma",
+            "RandomPoissonV2",
+            "RandomShuffle",
+            "RandomStandardNormal",
+            "RandomUniformInt",
+            "TruncatedNormal",
+        ),
+        (),
+    ),
+    (
+        "volumes, patches and second gradients of pools",
+        "NumPy's products are BLAS's, on all threads; around them one thread, and a copy of all windows",
+        (
+            "AvgPool3D*",
+            "Conv3D*",
+            "ExtractImagePatches",
+            "LRN*",
+            "MaxPool3D*",
+            "MaxPoolGradGrad",
+            "MaxPoolWithArgmax",
+        ),
+        (),
+    ),
+    (
+        "images that are prepared, boxes, pictures as files",
+        "one thread; decoding and encoding are not Python's",
+        (
+            "CombinedNonMaxSuppression",
+            "CropAndResizeGradBoxes",
+            "DecodeAndCropJpeg",
+            "DecodeBmp",
+            "DecodeGif",
+            "DecodeJpeg",
+            "DecodePng",
+            "DrawBoundingBoxes*",
+            "EncodeJpeg*",
+            "EncodePng",
+            "ExtractGlimpse",
+            "ExtractJpegShape",
+            "HSVToRGB",
+            "NonMaxSuppression*",
+            "RGBToHSV",
+            "ResizeNearestNeighbor*",
+            "SampleDistortedBoundingBoxV2",
+        ),
+        (),
+    ),
+    (
+        "strings, numbers in texts, examples",
+        "Python's objects: 0.1 to 1 us an element",
+        (
+            "AsString",
+            "DecodeBase64",
+            "DecodeCSV",
+            "DecodeRaw",
+            "EditDistance",
+            "EncodeBase64",
+            "Parse*",
+            "ReduceJoin",
+            "StaticRegex*",
+            "String*",
+            "Substr",
+        ),
+        (),
+    ),
+    (
+        "files, readers, queues, data sets, summaries: they wait, or write",
+        "of the order of what they wait for",
+        (
+            "*Dataset*",
+            "*Iterator*",
+            "*Queue*",
+            "*Reader*",
+            "*Summary*",
+            "MatchingFiles",
+            "MergeV2Checkpoints",
+            "ReadFile",
+            "RestoreV2",
+            "SaveV2",
+            "ShardedFilename",
+            "WriteFile",
+        ),
+        (),
+    ),
+    (
+        "what Python does, or is asked",
+        "a call from Python, some microseconds",
+        (
+            "Assert",
+            "CheckNumerics",
+            "CountUpTo",
+            "IsVariableInitialized",
+            "Placeholder",
+            "Print*",
+            "PyFunc*",
+            "*ResourceState",
+        ),
+        (),
+    ),
+    (
+        "what tasks and devices do together",
+        "a message each",
+        ("Collective*", "Staleness*", "SyncRound*"),
+        (),
+    ),
+    (
+        "lists of arrays: TensorArrays, and the stacks of loops for their gradients",
+        "some microseconds an element, in loops that run from Python",
+        ("Stack*", "TensorArray*"),
+        (),
+    ),
+    (
+        "complex numbers",
+        "one thread, a pass over memory each",
+        ("Angle", "Complex", "ComplexAbs", "Conj"),
+        (),
+    ),
+    (
+        "special functions",
+        "one thread; 10 to 100 ns an element",
+        ("Bessel*", "Betainc", "Digamma", "Igamma*", "NextAfter", "Polygamma", "Zeta"),
+        (),
+    ),
+    (
+        "seldom met",
+        "one thread, a few passes over memory",
+        (
+            "Bitcast",
+            "CumulativeLogsumexp",
+            "HistogramFixedWidth",
+            "InTopKV2",
+            "LowerBound",
+            "PopulationCount",
+            "UpperBound",
+        ),
+        (),
+    ),
+)
+"""A reason, what it costs, patterns of the op types that it is for, and of those among them that are native."""
+
+
+def reason_without_native(op_type: str) -> str | None:
+    """Why an op type has no native form; None for one that is not in the list."""
+    for reason, _, patterns, others in REASONS:
+        if any(fnmatchcase(op_type, p) for p in patterns) and not any(
+            fnmatchcase(op_type, p) for p in others
+        ):
+            return reason
+    return None
