@@ -21,7 +21,8 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 
 from graphflow._core.codegen.cpu.llvm import memory_intrinsics, reduction_intrinsics
-from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS, fma, intrinsic_call
+from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS
+from graphflow._core.codegen.cpu.llvm.pieces import fma, intrinsic_call
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
 SIGNATURE = "void(CPointer(int64), int64, int64)"

@@ -13,8 +13,9 @@ from llvmlite import ir
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
+from graphflow._core.codegen.cpu.llvm.pieces import annotate
+
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
-SCOPES = 24
 _WORD = ir.IntType(64)
 
 
@@ -44,18 +45,6 @@ pointer_uint8 = _pointer_intrinsic(types.uint8)
 pointer_uint16 = _pointer_intrinsic(types.uint16)
 
 
-def _annotate(builder: Any, instruction: Any, scope: int) -> None:
-    """Mark a memory access: scope 0 is read only, scope k is what output k writes.
-
-    Different scopes never overlap.
-    """
-    module = builder.module
-    domain = module.add_metadata(["graphflow"])
-    scopes = [module.add_metadata([f"graphflow.{k}", domain]) for k in range(SCOPES)]
-    instruction.set_metadata("alias.scope", module.add_metadata([scopes[scope]]))
-    instruction.set_metadata("noalias", module.add_metadata([s for k, s in enumerate(scopes) if k != scope]))
-
-
 @intrinsic(prefer_literal=True)
 def load(typing_context: Any, pointer: Any, index: Any, scope: Any) -> Any:
     """Read pointer[index]; `scope` as in `store`."""
@@ -64,7 +53,7 @@ def load(typing_context: Any, pointer: Any, index: Any, scope: Any) -> Any:
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         value = builder.load(builder.gep(args[0], [args[1]], inbounds=True))
-        _annotate(builder, value, number)
+        annotate(builder, value, number)
         return value
 
     return signature, generate
@@ -78,7 +67,7 @@ def store(typing_context: Any, pointer: Any, index: Any, value: Any, scope: Any)
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         instruction = builder.store(args[2], builder.gep(args[0], [args[1]], inbounds=True))
-        _annotate(builder, instruction, number)
+        annotate(builder, instruction, number)
         return context.get_dummy_value()
 
     return signature, generate
