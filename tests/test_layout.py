@@ -342,43 +342,6 @@ def test_few_op_types_are_compared_with_names() -> None:
     assert sum(found.values()) <= OP_TYPES_COMPARED, {m: n for m, n in found.items() if n}
 
 
-OWN_PRIVATES: Final = 14
-"""Private names of modules and classes of another room that a test takes: those of the wire, of a cluster's data path,
-of the compiler's process and of the GPU's driver."""
-
-
-def _room(module: str) -> str:
-    parts = module.split(".")
-    return parts[2] if parts[1:2] == ["_core"] and len(parts) > 2 else parts[1] if len(parts) > 1 else ""
-
-
-def _private(name: object) -> bool:
-    return isinstance(name, str) and name.startswith("_") and not name.startswith("__") and name != "_core"
-
-
-def _privates_of_others(path: Path) -> Iterator[str]:
-    """What a test takes of the privates of modules and classes that it imports from a room that is not its own."""
-    own = path.relative_to(PROJECT / "tests").parts[0].removesuffix(".py").removeprefix("test_")
-    tree = ast.parse(path.read_text("utf-8"))
-    others: dict[str, str] = {}
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(PACKAGE):
-            for alias in node.names:
-                whole = f"{node.module}.{alias.name}"
-                if _room(f"{whole}." if node.module == f"{PACKAGE}._core" else whole) != own:
-                    others[alias.asname or alias.name] = whole
-                    if _private(alias.name):
-                        yield whole
-    for node in ast.walk(tree):
-        taken: tuple[ast.expr, object] | None = None
-        if isinstance(node, ast.Attribute):
-            taken = node.value, node.attr
-        elif isinstance(node, ast.Call) and len(node.args) > 1 and isinstance(node.args[1], ast.Constant):
-            taken = node.args[0], node.args[1].value  # As of monkeypatch.setattr.
-        if taken and isinstance(taken[0], ast.Name) and taken[0].id in others and _private(taken[1]):
-            yield f"{others[taken[0].id]}.{taken[1]}"
-
-
 PROGRAMS_OF_A_ROOM: Final = ("cluster", "ops", "plan")
 """Rooms whose tests run whole programs, though some have a module's name: they stand in the room's own folder."""
 
@@ -399,15 +362,6 @@ def test_a_test_that_has_a_modules_name_stands_where_the_module_does() -> None:
         if known and where.as_posix() not in known and room not in PROGRAMS_OF_A_ROOM:
             astray[str(path.relative_to(PROJECT))] = known
     assert not astray, "tests mirror the library's folders"
-
-
-def test_tests_leave_privates_of_other_rooms_alone() -> None:
-    found = [
-        f"{path.relative_to(PROJECT)}: {name}"
-        for path in sorted((PROJECT / "tests").rglob("*.py"))
-        for name in _privates_of_others(path)
-    ]
-    assert len(found) <= OWN_PRIVATES, "\n".join(found)
 
 
 def _rooms() -> list[str]:

@@ -166,7 +166,7 @@ def test_the_journals_of_the_tasks_are_shown_and_can_be_replayed(
     server = gf.train.Server({"ps": ["localhost:0"], **spec_of(stack, worker=1)}, "ps", 0)
     try:
         with gf.Graph().as_default(), gf.Session(server.target, config=ITSELF) as session:
-            (name,) = server._service.protocol.sessions.sessions
+            (name,) = [s["session"] for s in gf.train.cluster_status(server.target, 0.2)[0]["sessions"]]
             assert main(["status", server.target, "--seconds", "0.2", "--journal"]) == 1
             lines = capsys.readouterr().out.splitlines()
             assert main(["status", server.target, "--seconds", "0.2", "--journal", "--json"]) == 1

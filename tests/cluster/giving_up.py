@@ -57,9 +57,16 @@ def gives_up(session: Any, fetch: Any, milliseconds: int = 300) -> None:
         session.run(fetch, options=gf.RunOptions(timeout_in_ms=milliseconds))
 
 
+def vanish(session: Any) -> None:
+    """The connection of a session ends as at the end of its process: not a word is said."""
+    connection = session._planner.connection
+    connection._closed.set()
+    for channel in list(connection._channels):
+        channel.close()
+
+
 def dies(session: Any, fetch: Any, cluster: Cluster) -> None:
     """A session runs something, and its process is gone while the result is on its way to it."""
-    connection = session._planner.connection
     before = cluster.kept_back
     ended: list[BaseException] = []
 
@@ -72,8 +79,6 @@ def dies(session: Any, fetch: Any, cluster: Cluster) -> None:
     thread = threading.Thread(target=take)
     thread.start()
     until(lambda: cluster.kept_back > before)
-    connection._closed.set()
-    for channel in list(connection._channels):
-        channel.close()  # As at the end of a process: not a word is said.
+    vanish(session)
     thread.join()
     assert ended

@@ -88,7 +88,7 @@ server.join()
 def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(stack: ExitStack) -> None:
     cluster = spec_of(stack, ps=1, worker=1)
     ps = subprocess.Popen(
-        [sys.executable, "-c", _SERVE, repr(cluster)], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        [sys.executable, "-c", _SERVE, repr(cluster)], stdout=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}, text=True,
     )  # fmt: skip
     stack.enter_context(ps)

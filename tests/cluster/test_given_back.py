@@ -203,7 +203,7 @@ def test_an_element_is_in_one_of_two_queues(store: ResourceStore, full: bool) ->
         target.enqueue(run, source.dequeue(run, 1))
 
     thread, found = in_the_background(move)
-    until(lambda: bool(target._givers) if full else not thread.is_alive())
+    until(lambda: bool(target.get_state()["waiting"]) if full else not thread.is_alive())
     run.end(True)
     thread.join()
     assert isinstance(found[0], CancelledError) == full

@@ -18,7 +18,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.data import Dataset
-from tests.cluster.giving_up import Cluster, dies, gives_up, until
+from tests.cluster.giving_up import Cluster, dies, gives_up, until, vanish
 
 ELEMENTS = 24
 Make = Callable[[Path, int], tuple[Any, int]]
@@ -318,9 +318,7 @@ def test_a_record_that_waits_for_room_in_a_queue_is_read_again(
             if end == "close":
                 other.close()
             else:
-                other._planner.connection._closed.set()
-                for channel in list(other._planner.connection._channels):
-                    channel.close()
+                vanish(other)
             thread.join()
         until(cluster.nothing_is_kept)
         assert int(session.run(size)) == 2

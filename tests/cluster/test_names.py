@@ -61,10 +61,10 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[NameService]:
     monkeypatch.setattr(socket, "gethostbyname", found.gethostbyname)
     monkeypatch.setattr(names_module, "FRESH_NAME_SECONDS", 0.2)
     monkeypatch.setattr(names_module, "LOOK_UP_SECONDS", 1.0)
-    names_module.NAMES._entries.clear()
+    names_module.NAMES.forget()
     yield found
     found.ended.set()
-    names_module.NAMES._entries.clear()
+    names_module.NAMES.forget()
 
 
 @pytest.fixture
@@ -338,7 +338,7 @@ def test_what_is_kept_of_hosts_is_bounded(service: NameService) -> None:
         while found.look_up(f"h{number}.example").pending:
             assert time.monotonic() < deadline
             time.sleep(0.0001)
-    assert len(found._entries) <= 1024
+    assert len(found) <= 1024
 
 
 @pytest.mark.parametrize("host", ["a" * 300, "ä" * 70, "..", "a\0b", "no-such-name.invalid"])

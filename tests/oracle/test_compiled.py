@@ -76,7 +76,7 @@ class Tier:
                 if executable is None or options is not None or self._config.compiled != "always":
                     return result
                 if isinstance(executable, TieredExecutable):
-                    if repeatable(executable._plan):
+                    if repeatable(executable.plan):
                         for _ in range(2):
                             result = super().run(fetches, feed_dict)
                     counts[bool(executable.compiled())] += 1

@@ -122,21 +122,3 @@ def test_promise_9_beyond_loopback_there_are_keys_or_no_server(monkeypatch: pyte
     monkeypatch.delenv(keys.VARIABLE, raising=False)
     with pytest.raises(PermissionError, match="graphflow keygen"):
         gf.train.Server({"local": ["0.0.0.0:0"]})
-
-
-def test_promise_9_before_a_hello_the_details_are_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Not even as JSON: the header alone decides."""
-    server = gf.train.Server({"local": ["localhost:0"]}, start=False)
-    try:
-
-        def read(*_: Any) -> Any:
-            raise AssertionError("a stranger's message was read")
-
-        monkeypatch.setattr("graphflow._core.transport.frames.message._details", read)
-        monkeypatch.setattr("graphflow._core.transport.frames.tensors.decode", read)
-        for kind in set(Kind) - {Kind.HELLO}:
-            frames = Message(kind, 1, details={"x": 1}, tensors=[np.zeros(3)]).frames()
-            server._service.received(b"stranger", frames)
-        assert server._service.sockets.dropped.count == len(Kind) - 1
-    finally:
-        server.stop()

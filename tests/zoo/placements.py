@@ -131,12 +131,12 @@ def report(parts: Sequence[TieredExecutable]) -> PlanReport:
     """What became of a plan, of the stages that it consists of."""
     compiled, on_numpy = 0, []
     for part in parts:
-        counts = [work(found._job) for found in part.compiled()]
+        counts = [work(found.job) for found in part.compiled()]
         count, others = max(counts, key=lambda each: each[0], default=(0, []))
         compiled += count
         on_numpy += others
     reasons = {type(reason).__name__ for part in parts for reason in part.reasons()}
-    instructions = sum(1 for part in parts for _ in walk(part._plan))
+    instructions = sum(1 for part in parts for _ in walk(part.plan))
     return PlanReport(instructions, compiled, tuple(sorted(on_numpy)), tuple(sorted(reasons)))
 
 

@@ -53,7 +53,7 @@ class Staleness:
     _condition: threading.Condition = field(default_factory=threading.Condition)
     _epoch: int = field(default_factory=time.time_ns)
     _begun: int = 0
-    _admitted: int = 0
+    admitted: int = 0
     _done: int = 0
     _steps: dict[int, _Step] = field(default_factory=dict)
     _over: deque[int] = field(default_factory=deque)
@@ -104,7 +104,7 @@ class Staleness:
         if outcome is not None:
             step.admitted, step.counts = True, False
             return outcome
-        staleness = self._admitted - step.done_before
+        staleness = self.admitted - step.done_before
         if self.limit is not None:
             if not self.waits and staleness > self.limit:
                 self.dropped += 1
@@ -112,7 +112,7 @@ class Staleness:
                 return self._told(request, staleness, False)
             if self.waits and not self._fits(step, self.limit):
                 return None
-        self._admitted += 1
+        self.admitted += 1
         step.admitted = True
         return self._told(request, staleness, True)
 
@@ -128,7 +128,7 @@ class Staleness:
             if other.number >= step.number:
                 break
             if not other.admitted:
-                if self._admitted + 1 - other.done_before + earlier > limit:
+                if self.admitted + 1 - other.done_before + earlier > limit:
                     return False
                 earlier += 1
         return True

@@ -68,6 +68,16 @@ class Names:
         self._condition = threading.Condition()
         self._entries: dict[_Key, _Entry] = {}
 
+    def __len__(self) -> int:
+        """Of how many hosts something is kept."""
+        with self._condition:
+            return len(self._entries)
+
+    def forget(self) -> None:
+        """Forgets all hosts, as if nobody had asked for one."""
+        with self._condition:
+            self._entries.clear()
+
     def look_up(self, host: str, then: Callable[[], None] | None = None) -> Found:
         """The newest answer for a host, at once. Starts a look-up if that answer is not new.
 

@@ -100,7 +100,7 @@ def test_a_repeated_run_is_told_the_same_and_is_one_update() -> None:
         assert steps.admit(slow) == (1, True)
     steps.done(slow)
     assert steps.admit(steps.begin()) == (0, True)
-    assert steps.steps._admitted == 3
+    assert steps.steps.admitted == 3
 
 
 def test_with_no_staleness_steps_come_one_after_the_other() -> None:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.plan.partition import partition
 from graphflow._core.plan.passes.read_order import BEFORE_READS
 
 
@@ -219,7 +220,7 @@ def test_every_read_of_a_run_comes_after_its_round_is_known() -> None:
     train_op = sync(OPTIMIZERS["adam"], 2).minimize(model.loss(model.batch), model.step)
     with gf.Session(config=devices()) as session:
         plan, _ = session.plan(train_op, [model.batch])
-        parts = session._planner.partition(plan).parts
+    parts = partition(plan, "/device:CPU:0").parts
     (begin,) = [i for i in plan.instructions if i.type in BEFORE_READS]
     for device, part in parts.items():
         place = next(n for n, i in enumerate(part.instructions) if begin.name in i.name and i.type != "Send")

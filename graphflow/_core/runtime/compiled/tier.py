@@ -168,6 +168,11 @@ class TieredExecutable(Executable):
         if self._tier_state is not None:
             self._tier_state.add(self)
 
+    @property
+    def plan(self) -> Plan:
+        """What it runs."""
+        return self._plan
+
     @cached_property
     def fingerprint(self) -> str:
         """A text that is the same for the same plan in another process."""
