@@ -32,6 +32,7 @@ LIMITS = {
     "elementwise_1m": (0.25, 0.20),
     "mlp_sgd": (0.60, 0.40),
     "mlp_adam": (0.60, 0.45),
+    "mlp_batches": (0.78, 0.58),
     "linreg_step": (0.12, 0.05),
     "embedding_step": (0.30, 0.15),
     "while_1000": (0.30, 0.02),

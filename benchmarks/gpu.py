@@ -70,7 +70,7 @@ def build(peer: str, name: str) -> tuple[Any, Callable[[], None], Callable[[], i
     workloads.started = started
     with gf.Graph().as_default(), gf.device("/gpu:0"):
         adam = gf.train.AdamOptimizer(1e-3)
-        work = workloads.perceptron(gf, adam, 8192) if large else workloads.BUILDERS[name](gf)
+        work = workloads.perceptron(gf, adam, (8192,)) if large else workloads.BUILDERS[name](gf)
 
     def launches() -> int:
         found = [p.executable for s in sessions for p in s._prepared.values()]

@@ -146,7 +146,7 @@ def step_plan(name: str) -> Any:
     workloads.started = started
     with gf.Graph().as_default(), gf.device("/gpu:0"):
         if name == "mlp_adam_8192":
-            work = workloads.perceptron(gf, gf.train.AdamOptimizer(1e-3), 8192)
+            work = workloads.perceptron(gf, gf.train.AdamOptimizer(1e-3), (8192,))
         else:
             work = workloads.BUILDERS[name](gf)
         for _ in range(4):

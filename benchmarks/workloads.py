@@ -9,6 +9,7 @@ in the same order, so `check` can show that every peer does the same work: its v
 """
 
 import collections
+import itertools
 
 import numpy as np
 
@@ -88,8 +89,8 @@ def elementwise_1m(gf):
     return Workload(lambda: session.run(total), 30, lambda: float(session.run(total)))
 
 
-def perceptron(gf, optimizer, batch=128):
-    """A training step of a classifier: 784 inputs, two hidden layers of 256."""
+def perceptron(gf, optimizer, batches=(128,)):
+    """A training step of a classifier: 784 inputs, two hidden layers of 256. Batches of these sizes come in turn."""
     source = numbers()
     images = gf.placeholder(gf.float32, [None, 784])
     labels = gf.placeholder(gf.float32, [None, 10])
@@ -105,12 +106,17 @@ def perceptron(gf, optimizer, batch=128):
     loss = gf.reduce_mean(losses)
     train = optimizer.minimize(loss)
     session = started(gf)
-    feed = {images: source.rand(batch, 784).astype(np.float32), labels: classes(source, batch)}
+    feeds = [
+        {images: source.rand(batch, 784).astype(np.float32), labels: classes(source, batch)}
+        for batch in batches
+    ]
+    turn = itertools.cycle(feeds)
 
     def step():
-        return session.run([train, loss], feed)
+        return session.run([train, loss], next(turn))
 
-    return Workload(step, 50, after_steps(step, lambda: session.run(loss, feed)))
+    calls = 50 if len(feeds) == 1 else len(feeds)
+    return Workload(step, calls, after_steps(step, lambda: session.run(loss, feeds[0])))
 
 
 @workload
@@ -123,6 +129,13 @@ def mlp_sgd(gf):
 def mlp_adam(gf):
     """The perceptron with Adam: its update touches four arrays of every variable's size."""
     return perceptron(gf, gf.train.AdamOptimizer(1e-3))
+
+
+@workload
+def mlp_batches(gf):
+    """The same with 200 batch sizes from 29 to 228, of 128.5 on average, in turn: what sizes cost that vary."""
+    sizes = np.random.RandomState(1).permutation(200) + 29
+    return perceptron(gf, gf.train.AdamOptimizer(1e-3), [int(size) for size in sizes])
 
 
 @workload

@@ -20,6 +20,7 @@ from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.runtime.agreement import trial
 from graphflow._core.runtime.compiled import tier
 from graphflow._core.runtime.compiled.build import CompiledPlan
+from graphflow._core.runtime.compiled.family import Family
 from tests.runtime.compiled.tiers import compiled_plans, flat
 
 RNG = np.random.RandomState
@@ -325,3 +326,18 @@ def test_memory_is_shared_by_sizes_and_given_back(monkeypatch: pytest.MonkeyPatc
     del session
     gc.collect()
     assert not any(block() is not None for _, block, _ in blocks)
+
+
+@pytest.mark.parametrize("seed", [3, None])
+def test_plans_whose_sizes_need_kernels_of_their_own_are_few(
+    seed: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    prepared = Family.prepared
+    monkeypatch.setattr(Family, "knows", lambda self, job: False)
+    monkeypatch.setattr(
+        Family, "prepared", lambda self, job, shapes: [made.append(1), prepared(self, job, shapes)]
+    )
+    order = [(5,)] * 10 + [(n,) for n in range(1, 61) for _ in range(2)]
+    _ran(perceptron, order, seed=seed)
+    assert 16 <= len(made) <= 18

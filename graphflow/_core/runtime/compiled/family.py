@@ -26,6 +26,7 @@ class Family:
 
     runs: int = 0
     first: str = ""
+    _waiting: CompileJob | None = None
     _sources: set[str] = field(default_factory=set)
     _plans: int = 0
     _of_their_own: int = 0
@@ -38,13 +39,19 @@ class Family:
         self._plans += 1
         self._of_their_own += not self.knows(job)
         if not self.first:
-            self.first = shapes
+            self.first, self._waiting = shapes, job
             self.has_kernels_of(job)
 
     @property
     def is_scattered(self) -> bool:
         """Whether so many plans needed kernels of their own that no more are to be made."""
         return self._of_their_own > _MOST_OF_THEIR_OWN and 2 * self._of_their_own > self._plans
+
+    def has_kernels(self) -> bool:
+        """Whether there is a first plan, and its kernels are there."""
+        if self._waiting is not None and self._waiting.ready():
+            self._waiting = None
+        return bool(self.first) and self._waiting is None
 
     def knows(self, job: CompileJob) -> bool:
         """Whether a plan needs no other kernels than the first one and those that have taken over."""

@@ -316,11 +316,12 @@ class TieredExecutable(Executable):
             if state.job is None and state.known is None:
                 observed = always or self._family.runs >= _OBSERVED_RUN
                 return self._observe(state, run, feeds) if observed else None
+            fixed = self._policy.seeded and not always
             if state.job is None:
-                self._prepare(state, state.known or {})
+                if always or fixed or self._family.has_kernels():
+                    self._prepare(state, state.known or {})
                 if state.job is None:
                     return None
-            fixed = self._policy.seeded and not always
             if fixed and not self._is_due(state):
                 return None
             if always or fixed or state.job.ready():
