@@ -22,6 +22,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "keygen": "make the key of a cluster",
     "checkpoint": "show what a checkpoint holds",
     "saved-model": "show what a SavedModel holds, or run it",
+    "cache": "show, clear or fill the cache of compiled kernels",
     "devices": "list the devices of this machine",
     "ops": "list the op types: gradient, kernels, compiled code, names",
     "replay": "run a plan again whose compiled code did not agree with NumPy",

@@ -78,3 +78,13 @@ COMPILE_SERVER_LEFT_SECONDS: Final = 86_400.0
 
 Guard: tests/codegen/cpu/service/test_link.py::test_sockets_of_killed_servers_are_removed
 """
+WARM_LOOK_SECONDS: Final = 0.1
+"""How often `graphflow cache warm` looks whether the compile server has made what a program has asked for.
+
+Guard: tests/cli/test_cache.py::test_warm_runs_a_program_and_waits_for_its_kernels
+"""
+WARM_END_SECONDS: Final = 5.0
+"""How long a program that `graphflow cache warm --seconds` asks to end may take before it is killed.
+
+Guard: tests/cli/test_cache.py::test_warm_ends_a_program_that_goes_on
+"""

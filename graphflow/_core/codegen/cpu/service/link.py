@@ -202,6 +202,20 @@ def remove_files(folder: str | Path, name: str) -> None:
             os.unlink(os.path.join(folder, f"{name}.{ending}"))
 
 
+def look(cache: KernelCache) -> tuple[int, int] | None:
+    """The process of the running compile server, and how many kernels it has to make; None if there is none."""
+    parser = messages.Parser()
+    with suppress(NoServer, OSError, messages.BadFrame), _opened(cache) as folder:
+        end = _connected(folder, f"{server_name()}.socket")
+        if end is not None:
+            with end:
+                end.settimeout(COMPILE_SERVER_START_SECONDS)
+                while block := end.recv(_BLOCK_BYTES):
+                    for message in parser.feed(block):
+                        return int(message["process"]), int(message["requests"])
+    return None
+
+
 class Link:
     """A connection to the compile server. One thread uses it; any may wake() that one."""
 

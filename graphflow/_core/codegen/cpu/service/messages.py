@@ -1,9 +1,9 @@
 """What goes over the socket of the compile server: length, then compressed JSON, each bounded before it is unpacked.
 
 A client says {"environment": text, "sources": [text, ...]}; sources are named by their keys in what comes back. The
-server says {"process": number} first, then {"key", "stored": true}, or {"key", "error", "passing", "pause"}, and
-{"waiting": number} now and then while a client waits. Machine code never goes over it: the client takes that from the
-cache, where it is signed.
+server says {"process": number, "requests": how many it has} first, then {"key", "stored": true}, or {"key", "error",
+"passing", "pause"}, and {"waiting": number} now and then while a client waits. Machine code never goes over it: the
+client takes that from the cache, where it is signed.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class Server:
         self._numbers += 1
         client = self._clients[self._numbers] = _Client(self._numbers, end, time.monotonic())
         self._selector.register(end, selectors.EVENT_READ, client)
-        self._tell(client, {"process": os.getpid()})
+        self._tell(client, {"process": os.getpid(), "requests": len(self._requests)})
 
     def _close(self, client: _Client) -> None:
         if self._clients.pop(client.number, None) is not None:
