@@ -12,6 +12,7 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import cluster_journals, cluster_status
 from graphflow._core.cluster.protocol.journal import read
+from graphflow._core.cluster.protocol.step_journal import step_lines
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
 from graphflow._core.common.printable import printable
 from graphflow.cli.keygen import add_keys
@@ -121,7 +122,8 @@ def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
         journal = read(data)
         before = f", {journal.forgotten:,} before them" if journal.forgotten else ""
         head = f"{name} at {task['address']}: {len(journal.entries):,} events{before}"
-        lines = [*journal.lines(data["now"]), *lines_of_steps(data["steps"])]
+        of_steps = [line for _, line in step_lines(data["step_events"], data["now"])]
+        lines = [*journal.lines(data["now"]), *of_steps, *lines_of_steps(data["steps"])]
         parts.append("\n".join([head, *(f"  {printable(line)}" for line in lines)]))
     return "\n\n".join(parts)
 
@@ -145,6 +147,7 @@ def timeline(tasks: Sequence[Mapping[str, Any]]) -> str:
             parts.append(f"{name} at {task['address']}: {journal.forgotten:,} events before these")
         for entry in journal.entries:
             events.append((entry.event.now - data["now"], name, journal.lines_of(entry, data["now"])))
+        events += [(age, name, [line]) for age, line in step_lines(data["step_events"], data["now"])]
         for step, line in zip(data["steps"]["running"], lines_of_running(data["steps"]), strict=True):
             hops = [hop for other in step["awaited"] for hop in _hops(other, waits, task, step["step"])]
             steps.append("\n".join([f"{name}: {printable(line)}", *hops]))

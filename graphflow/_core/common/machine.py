@@ -49,8 +49,8 @@ def step_event(kind: type[_Kind]) -> type[_Kind]:
 class StepEvent:
     """Something that has happened to a step. now: when, as in `Event`.
 
-    It may bring tensors, and there are thousands a second: `TaskProtocol.handle_step` takes it, and it is not in the
-    journal.
+    It may bring tensors, as `values`, and there are thousands a second: `TaskProtocol.handle_step` takes it, and keeps
+    it in a journal of its own, with the number of its values in their place.
     """
 
     now: float

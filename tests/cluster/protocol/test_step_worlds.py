@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter, deque
+from dataclasses import fields
 from typing import Any
 
 import pytest
@@ -23,6 +25,7 @@ from graphflow._core.cluster.protocol.master_steps import (
     SettleStep,
     TaskGone,
 )
+from graphflow._core.cluster.protocol.step_journal import StepJournal, replay_step_data, step_lines
 from graphflow._core.cluster.protocol.step_record import StepRecord, replay_steps
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import (
@@ -82,6 +85,7 @@ class World:
     def _node(self, name: str) -> TaskProtocol:
         found = self.nodes[name] = TaskProtocol(name, "1", {}, 0.0, begin=Progress)
         found.step_record = StepRecord()
+        found.step_journal = StepJournal(None)
         return found
 
     def register(self) -> None:
@@ -200,6 +204,49 @@ def test_each_run_is_answered_once_and_nothing_is_left_and_a_replay_does_the_sam
         assert node.step_record is not None
         replay_steps(node.step_record, again)
         assert again.master.begun == node.master.begun and again.worker.begun == node.worker.begun
+
+
+@pytest.mark.parametrize("trouble", [0.0, 0.3])
+@pytest.mark.parametrize("seed", range(10))
+def test_the_journal_of_steps_holds_no_values_and_is_played_again_from_a_file(
+    seed: int, trouble: float
+) -> None:
+    world = World(seed, trouble)
+    for request in range(12):
+        world.ask(request)
+        for _ in range(world.random.randrange(12)):
+            world.step()
+    for name, node in world.nodes.items():
+        for event in node.step_journal.events:
+            own = {field.name: getattr(event, field.name) for field in fields(event)}
+            assert not any(isinstance(value, Parts | BaseException) for value in own.values())
+            assert isinstance(own.get("values", 0), int)
+            if isinstance(event, StageDone | StageFailed):
+                work: Any = event.work
+                assert work.stage is work.turn is None and work.values == ()
+        data = json.loads(json.dumps(node.step_journal.data()))
+        again = TaskProtocol(name, "1", {}, 0.0, begin=Progress)
+        parts = {(MASTER, n): _parts(name) for n in range(world.number + 1)} if name in TASKS else {}
+        replay_step_data(data, again, parts)
+        assert again.master.outcomes.data(0.0) == node.master.outcomes.data(0.0)
+        assert again.master.data(0.0) == node.master.data(0.0) and list(again.worker.active) == list(
+            node.worker.active
+        )
+        assert again.worker.begun == node.worker.begun
+        assert len(step_lines(data, 0.0)) == len(node.step_journal.events) > 0
+
+
+def test_a_journal_of_steps_keeps_the_last_events_and_says_how_many_are_forgotten() -> None:
+    world = World(1, 0.0)
+    node = world.nodes["ps"]
+    node.step_journal = StepJournal(4)
+    world.ask(0)
+    while world.step():
+        pass
+    assert len(node.step_journal.events) == 4 and node.step_journal.data()["forgotten"] > 0
+    assert step_lines(node.step_journal.data(), 0.0)[-1][1].partition(": ")[2].startswith("StageDone(")
+    with pytest.raises(ValueError, match="are not in the journal"):
+        replay_step_data(node.step_journal.data(), node, {})
 
 
 def test_a_replay_says_at_which_event_something_else_happens() -> None:

@@ -106,7 +106,7 @@ class RunAsked(StepEvent):
     request: int
     session: str
     number: int
-    feeds: Sequence[Any]
+    values: Sequence[Any]
     request_id: Any
 
 
@@ -327,7 +327,7 @@ class MasterSteps(Machine):
     # ---- steps ----
 
     def _run_asked(self, event: RunAsked) -> Instructions:
-        number, feeds = event.number, event.feeds
+        number, feeds = event.number, event.values
         asked = self.executables.get(number)
         if asked is None or asked.session != event.session:
             details = details_of(errors.ABORTED, "The plan is not registered any more.")

@@ -14,6 +14,7 @@ from graphflow._core.cluster.protocol.membership import Membership
 from graphflow._core.cluster.protocol.queries import Queries
 from graphflow._core.cluster.protocol.registrations import Registrations
 from graphflow._core.cluster.protocol.sessions import Sessions
+from graphflow._core.cluster.protocol.step_journal import WITH_MORE, WITH_VALUES, StepJournal, lighten
 from graphflow._core.cluster.protocol.step_record import StepRecord
 from graphflow._core.cluster.protocol.strangers import Strangers
 from graphflow._core.cluster.protocol.subgraphs import Subgraphs
@@ -52,6 +53,8 @@ class TaskProtocol:
         self.master = MasterSteps()
         self.worker = TaskSteps(task, begin or _no_progress)
         self.journal = Journal() if journal is None else journal
+        self.step_journal = StepJournal()
+        """The last events of steps."""
         self.step_record: StepRecord | None = None
         """Where a test has the events of steps kept."""
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
@@ -73,15 +76,27 @@ class TaskProtocol:
         return found
 
     def handle_step(self, event: StepEvent) -> list[Any]:
-        """Takes an event of a step, of which the journal knows nothing; what is to be done about it, in that order."""
-        found = self._step_handlers[type(event)](event)
+        """Takes an event of a step; what is to be done about it, in that order. The event loses its values by that."""
+        kind = type(event)
+        found = self._step_handlers[kind](event)
         if self.step_record is not None:
             self.step_record.add(event, found)
+        journal = self.step_journal
+        journal.handled += 1
+        kept: Any = event
+        if kind in WITH_VALUES:
+            kept.values = len(kept.values)
+        elif kind in WITH_MORE:
+            lighten(kept)
+        journal.events.append(kept)
         return found
 
     def journal_data(self, now: float) -> dict[str, Any]:
         """The journal as JSON has it, with what a replay needs to begin, and how the last steps ended."""
-        return {**self._begun, "now": now, **self.journal.data(), "steps": self.master.data(now)}
+        return {
+            **self._begun, "now": now, **self.journal.data(), "steps": self.master.data(now),
+            "step_events": self.step_journal.data(),
+        }  # fmt: skip
 
     def check(self) -> None:
         """BrokenInvariant if the state contradicts itself."""

@@ -94,7 +94,7 @@ class StepBegun(StepEvent):
 
     key: StepKey
     number: int
-    feeds: Sequence[Any]
+    values: Sequence[Any]
 
 
 @step_event
@@ -111,7 +111,7 @@ class StageDone(StepEvent):
     """A stage has been computed. work: the instruction that said so."""
 
     work: Work
-    results: Sequence[Any]
+    values: Sequence[Any]
 
 
 @step_event
@@ -239,7 +239,7 @@ class TaskSteps(Machine):
         try:
             if parts is None:
                 raise ValueError(f"the executable {event.number} is not registered.")
-            progress = self._begin(parts, event.feeds, key)
+            progress = self._begin(parts, event.values, key)
         except ValueError as error:
             self._abort(key)
             text = f"{self._task} does not know the plan: {error}"
@@ -263,11 +263,12 @@ class TaskSteps(Machine):
         return self._go_on(key, progress, [])
 
     def _stage_done(self, event: StageDone) -> Instructions:
-        work = event.work
+        work: Any = event.work
         progress = self.steps.get(work.key)
-        if progress is None:
-            return []
-        return self._go_on(work.key, progress, progress.done(work, event.results))
+        sent = None if progress is None else progress.done(work, event.values)
+        work.stage = work.turn = None  # The journal keeps it, and must keep neither the plan nor values.
+        work.values = ()
+        return [] if progress is None or sent is None else self._go_on(work.key, progress, sent)
 
     def _stage_failed(self, event: StageFailed) -> Instructions:
         key = event.work.key
