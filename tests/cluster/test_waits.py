@@ -162,7 +162,7 @@ def test_the_journal_of_all_tasks_goes_beyond_the_first_hop(
     assert hops[0].startswith(f"  ps 0 waits for {EMPTY} (QueueDequeueV2 'take', built at ")
     assert hops[1:] == ["  worker 0 waits for the value 'take:0', which another task makes"]
     found = [line.split() for line in text.splitlines() if re.match(r"(ps|worker) 0: -?[\d.]+ s: ", line)]
-    ages = [float(words[2]) for words in found]
+    ages = [round(float(words[2]), 3) for words in found]
     assert ages == sorted(ages) and {words[0] for words in found} == {"ps", "worker"}
     assert main(["status", servers["ps"].target, "--all"]) == 2
 
