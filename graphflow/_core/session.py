@@ -269,19 +269,20 @@ class BaseSession:
             sys.stderr.write(f"{f'{name}: ({kind}):':<{width}} {device}\n")
         sys.stderr.flush()
 
-    def explain(self, fetches: Any, feed_dict: Any = None) -> str:
+    def explain(self, fetches: Any, feed_dict: Any = None, compiled: bool = True) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
         `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and
-        feeds have become compiled, what was fused and the places of results in memory follow. On a cluster it is what
-        each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
+        feeds have become compiled, what was fused, whether its own kernel or the array machine runs it, and the places
+        of results in memory follow, unless `compiled` is False. On a cluster it is what each task does, in stages that
+        wait for nothing once they have begun: what they receive, compute and send.
         """
         feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
         prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
-        compiled = "" if prepared is None else prepared.executable.describe()
+        tier = "" if prepared is None or not compiled else prepared.executable.describe()
         text = self._planner.text(plan)
-        return f"{text}\n{compiled}" if compiled else text
+        return f"{text}\n{tier}" if tier else text
 
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False

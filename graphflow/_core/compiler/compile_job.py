@@ -1,13 +1,22 @@
-"""CompileJob: a plan taken apart and fused, with the kernels that it waits for; LoopJob: a loop with such a body."""
+"""CompileJob: a plan taken apart and fused, with the kernels that it waits for; LoopJob: a loop with such a body.
+
+A fused region whose own kernel is not there yet is run by the array machine, which needs nothing that is made for it
+and gives the same bits; so a plan is ready long before all its kernels are, and is whole when they have come.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias
+from typing import Any, Final, TypeAlias
 
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
+from graphflow._core.codegen.cpu.programs.array_check import same_bits
+from graphflow._core.codegen.cpu.programs.array_machine import ArrayCode, array_code
+from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
 from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
@@ -15,11 +24,15 @@ from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
-from graphflow._core.compiler.nodes import KernelNode, PythonNode, Statements
+from graphflow._core.compiler.nodes import Address, KernelNode, PythonNode, Statements
 from graphflow._core.plan.ir import Instruction, Plan
 
 Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
 """For each group the texts of its kernels and the names of its instructions, without sizes; then those of loops."""
+
+_LOOK_SECONDS: Final = 0.002
+_COST_OF_A_FAMILY: Final = 3
+"""A family of the array machine's blocks takes the compiler as long as so many kernels of regions."""
 
 
 def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
@@ -79,15 +92,17 @@ class CompileJob:
             self.groups = fuse(nodes, as_regions)
         self.stored = stored_roots(self.groups, plan, lowering)
         self.regions: dict[int, FusedRegion] = {}
-        sources: dict[str, None] = {}
-        self._sources: dict[int, list[str]] = {}
-        for number, group in enumerate(self.groups):
-            own_sources = self._sources_of(number, group)
-            self._sources[number] = own_sources
-            sources.update(dict.fromkeys(own_sources))
+        self._sources: dict[int, list[str]] = {
+            number: self._sources_of(number, group) for number, group in enumerate(self.groups)
+        }
+        self._codes = self._array_codes(compiler)
+        sources = self._in_order(compiler)
         self._handles: dict[str, Compilation] = dict(
-            zip(sources, compiler.compile_many(list(sources)), strict=True)
+            zip(sources, compiler.compile_many(sources), strict=True)
         )
+        self._unsettled = list(self._sources)
+        self._late = list(self._codes)
+        self._trusted: dict[int, bool] = {}
 
     def _sources_of(self, number: int, group: Group) -> list[str]:
         first = group.nodes[0]
@@ -102,8 +117,9 @@ class CompileJob:
 
     @cached_property
     def sources(self) -> frozenset[str]:
-        """The texts of all its kernels, those of loops included."""
-        return frozenset(self._handles).union(*[loop.job.sources for loop in self.loops])
+        """The texts of all its kernels, those of loops included; not what stands in for them."""
+        own = frozenset(source for sources in self._sources.values() for source in sources)
+        return own.union(*[loop.job.sources for loop in self.loops])
 
     @cached_property
     def structure(self) -> Structure:
@@ -114,27 +130,119 @@ class CompileJob:
         ]
         return sum([loop.job.structure for loop in self.loops], tuple(own))
 
-    def ready(self) -> bool:
-        """Whether every kernel is compiled, or known not to be."""
-        return all(handle.done() for handle in self._handles.values()) and all(
-            loop.job.ready() for loop in self.loops
+    def _array_codes(self, compiler: Compiler) -> dict[int, ArrayCode]:
+        """How the array machine runs the regions whose own kernels are still to be compiled."""
+        found: dict[int, ArrayCode] = {}
+        for number, region in self.regions.items():
+            if 0 not in region.sizes and not compiler.holds(self._sources[number][0]):
+                with suppress(ScalarTextError):
+                    found[number] = array_code(region.region)
+        return found
+
+    def _in_order(self, compiler: Compiler) -> list[str]:
+        """All sources: first what cannot be done without, then what makes the plan ready soonest."""
+        needed = [
+            source
+            for number in self._sources
+            if number not in self._codes
+            for source in self._sources[number]
+        ]
+        own = dict.fromkeys(self._sources[number][0] for number in self._codes)
+        blocks = dict.fromkeys(source for code in self._codes.values() for source in code.sources)
+        lacking = sum(not compiler.holds(source) for source in blocks)
+        ways = (own, blocks) if len(own) < _COST_OF_A_FAMILY * lacking else (blocks, own)
+        return list(dict.fromkeys([*needed, *ways[0], *ways[1]]))
+
+    def are_there(self, sources: Iterable[str]) -> bool:
+        return all(self._handles[s].done() and not self._handles[s].failed() for s in sources)
+
+    def are_done(self, sources: Iterable[str]) -> bool:
+        return all(self._handles[s].done() for s in sources)
+
+    def _settled(self, number: int) -> bool:
+        """Whether a group can run, or it is known that it will not."""
+        own, code = self._sources[number], self._codes.get(number)
+        if self.are_there(own):
+            return True
+        return (
+            self.are_done(own)
+            if code is None
+            else self.are_there(code.sources) or self.are_done([*own, *code.sources])
         )
+
+    def ready(self) -> bool:
+        """Whether every group can run as native code, or it is known not to."""
+        return self._is_ready()
+
+    def _is_ready(self) -> bool:
+        while self._unsettled and self._settled(self._unsettled[-1]):
+            self._unsettled.pop()
+        return not self._unsettled and all(loop.job._is_ready() for loop in self.loops)
+
+    def whole(self) -> bool:
+        """Whether every kernel is compiled, or known not to be: nothing better is to come."""
+        while self._late and self.are_done(self._sources[self._late[-1]]):
+            self._late.pop()
+        return not self._late and self._is_ready() and all(loop.job.whole() for loop in self.loops)
 
     def missing(self) -> int:
         """The kernels that are still being compiled."""
         own = sum(not handle.done() for handle in self._handles.values())
         return own + sum(loop.job.missing() for loop in self.loops)
 
-    def wait(self, timeout: float) -> None:
-        """Waits for the kernels; TimeoutError or KernelCompileError if they do not come."""
-        for handle in self._handles.values():
-            handle.result(timeout)
+    def wait(self, timeout: float, whole: bool = False) -> None:
+        """Waits until it is ready, or whole; TimeoutError or KernelCompileError if that does not come."""
+        deadline = time.monotonic() + timeout
+        while not (self.whole() if whole else self._is_ready()):
+            if time.monotonic() > deadline:
+                raise TimeoutError(f"{self.missing()} kernels are not compiled after {timeout} s")
+            time.sleep(_LOOK_SECONDS)
+        for number in self._sources:
+            if not self.interprets(number):
+                self.kernels(number)
         for loop in self.loops:
-            loop.job.wait(timeout)
+            loop.job.wait(timeout, whole)
 
     def kernels(self, number: int) -> list[int]:
         """The addresses of a group's kernels; KernelCompileError if one could not be compiled."""
         return [self._handles[source].result(0) for source in self._sources[number]]
+
+    def interprets(self, number: int) -> bool:
+        """Whether a group is run by the array machine as things stand."""
+        code = self._codes.get(number)
+        if code is None or not self.are_there(code.sources):
+            return False
+        return not self._trusted.get(number, True) or not self.are_there(self._sources[number])
+
+    def compare(self, machine: Machine) -> list[str]:
+        """Compares the kernels that are to take the array machine's place with it; those that differ never do.
+
+        Returns the names of the instructions that such kernels are for.
+        """
+        differing: list[str] = []
+        for number, code in self._codes.items():
+            if number in self._trusted or not self.are_there([*self._sources[number], *code.sources]):
+                continue
+            kernels = [self._handles[source].result(0) for source in code.sources]
+            own, sizes = self.kernels(number)[0], self.regions[number].sizes
+            self._trusted[number] = same_bits(machine, code, sizes, own, kernels)
+            if not self._trusted[number]:
+                differing += [i.name for i in self.groups[number].instructions]
+        return sum([loop.job.compare(machine) for loop in self.loops], differing)
+
+    def region_steps(
+        self, number: int, interpreted: set[int], address: Address, scratch: int, status: int
+    ) -> list[Any]:
+        """The program steps of a region, by its own kernel or as the array machine runs it: then it is noted in
+        `interpreted`.
+        """
+        region = self.regions[number]
+        if not self.interprets(number):
+            return region.steps(self.kernels(number)[0], address, scratch, status)
+        interpreted.add(number)
+        code = self._codes[number]
+        kernels = [self._handles[source].result(0) for source in code.sources]
+        return region.array_steps(code, kernels, address, scratch, status)
 
 
 @dataclass(frozen=True)

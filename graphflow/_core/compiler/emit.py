@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from graphflow._core.codegen.cpu.programs.array_machine import ArrayCode, array_steps
 from graphflow._core.codegen.cpu.programs.scalar_machine import Register, ScalarProgram
 from graphflow._core.codegen.cpu.regions import region as regions
 from graphflow._core.codegen.cpu.regions.region_source import region_steps
@@ -33,14 +34,20 @@ class FusedRegion:
 
     def steps(self, kernel: int, address: Address, scratch: int, status: int) -> list[Any]:
         """Its program steps."""
-        return region_steps(
-            self.region,
-            kernel,
-            self.sizes,
+        inputs, outputs = self._operands(address)
+        return region_steps(self.region, kernel, self.sizes, inputs, outputs, status, scratch)
+
+    def array_steps(
+        self, code: ArrayCode, kernels: Sequence[int], address: Address, scratch: int, status: int
+    ) -> list[Any]:
+        """Its program steps on the array machine; `kernels` are those of code.sources."""
+        inputs, outputs = self._operands(address)
+        return array_steps(code, kernels, self.sizes, inputs, outputs, status, scratch)
+
+    def _operands(self, address: Address) -> tuple[list[Any], list[Any]]:
+        return (
             [(address(value), strides) for value, strides in self.inputs],
             [(address(value), strides) for value, strides in self.outputs],
-            status,
-            scratch,
         )
 
 

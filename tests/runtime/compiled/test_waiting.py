@@ -21,10 +21,10 @@ def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
     """Kernels come only once the event is set."""
     there, right = threading.Event(), CompileJob.wait
 
-    def wait(self: CompileJob, timeout: float) -> None:
+    def wait(self: CompileJob, timeout: float, whole: bool = False) -> None:
         if not there.wait(timeout):
             raise TimeoutError
-        right(self, timeout)
+        right(self, timeout, whole)
 
     monkeypatch.setattr(CompileJob, "wait", wait)
     monkeypatch.setattr(tier, "COMPILE_LOOK_SECONDS", 0.05)

@@ -157,6 +157,16 @@ class Compiler:
         """compile_async for each text."""
         return [self.compile_async(source) for source in sources]
 
+    def holds(self, source: str) -> bool:
+        """Whether a kernel is there without being compiled: loaded, or in the cache."""
+        with _LLVM_LOCK:
+            key = source_key(source)
+        with self._condition:
+            known = self._compilations.get(key)
+        if known is not None and known.done():
+            return not known.failed()
+        return self.cache.path(key).is_file()
+
     def load(self, source: str) -> int | None:
         """Address of a kernel that is loaded or in the cache, without compiling: None otherwise."""
         with _LLVM_LOCK:

@@ -83,8 +83,7 @@ class CompiledPlan:
         self._job = job
         self._lowering = job.lowering
         self._store = store
-        self._machine = machine
-        self._threads = threads
+        self._machine, self._threads = machine, threads
         self._plan = job.plan
         self._externals: dict[str, int] = {}
         self._cells: list[tuple[str, VariableCell, tuple[int, ...]]] = []
@@ -99,6 +98,7 @@ class CompiledPlan:
         self._handed = self._find_handed()
         self._lay_out(Arena() if arena is None else arena)
         self._segments: list[_NativeSegment | _PythonSegment] = []
+        self.interpreted: set[int] = set()  # the groups that the array machine runs
         self._make_segments(machine, threads, kernels)
         self._before = [(n.before, self._array(n.reads[0])) for n in kernel_nodes if n.before is not None]
         self._patches = self._find_patches()
@@ -261,19 +261,17 @@ class CompiledPlan:
         groups = [self._job.groups[n] for n in numbers]
         for number, group in zip(numbers, groups, strict=True):
             starts.append(len(steps))
-            addresses = self._job.kernels(number)
             node = group.nodes[0]
             if isinstance(node, KernelNode):
                 assert node.emit is not None
-                steps += node.emit(addresses, self._address)
+                steps += node.emit(self._job.kernels(number), self._address)
             elif number in self._job.regions:
-                scratch = self._offsets.get(f"scratch {number}")
-                at = 0 if scratch is None else self._block.address + scratch
-                steps += self._job.regions[number].steps(addresses[0], self._address, at, PROGRAM_STATUS)
+                at = self._block.address + self._offsets.get(f"scratch {number}", 0)
+                steps += self._job.region_steps(number, self.interpreted, self._address, at, PROGRAM_STATUS)
             else:
                 program = scalar_program(group, self._job.stored, self._address)
                 keep.append(program)
-                steps.append(program.step(addresses[0]))
+                steps.append(program.step(self._job.kernels(number)[0]))
         return _NativeSegment(machine.program(steps, threads, self._borrows), groups, starts, keep)
 
     def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:

@@ -16,7 +16,7 @@ def describe(compiled: CompiledPlan) -> str:
 
 def _lines(compiled: CompiledPlan) -> Iterator[str]:
     offsets = compiled.offsets
-    for group in compiled.groups:
+    for number, group in enumerate(compiled.groups):
         operations = ", ".join(dict.fromkeys(node.instruction.name for node in group.nodes))
         roots = dict.fromkeys(root for node in group.nodes for root in node.makes if root in offsets)
         blocks = ", ".join(f"{root}@{offsets[root]}" for root in roots)
@@ -26,6 +26,8 @@ def _lines(compiled: CompiledPlan) -> Iterator[str]:
             line += f" -> {blocks}"
         if written:
             line += f" writes {written}"
+        if number in compiled.interpreted:
+            line += " (on the array machine until its own kernel is there)"
         yield line
     yield f"arena of {compiled.arena_bytes} bytes"
 

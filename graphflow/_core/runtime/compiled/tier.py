@@ -2,7 +2,8 @@
 
 The fourth run is observed: a compiled plan is made for the shapes that this run has. A helper process compiles its
 kernels while the runs go on. When the kernels are there, one run is done by both tiers, and compiled code takes over
-only if it agrees with NumPy (runtime/agreement).
+only if it agrees with NumPy (runtime/agreement). Fused regions whose own kernels are not there yet run on the array
+machine until then, with the same bits; when all have come, they are compared with it, and the plan is made anew.
 
 From then on the first run of each other combination of shapes is observed, and the second is compiled if it needs no
 kernels but those that are there, which is the rule, since kernels take sizes as arguments (family.py). What is left to
@@ -97,6 +98,8 @@ class _State:
     job: Any = None
     compiled: CompiledPlan | None = None
     trial: Trial = field(default_factory=Trial)
+    better: CompileJob | None = None
+    """The job of the compiled plan if more of its kernels are to come, which the array machine stands in for."""
     reason: StaysOnNumpy | None = None
     """Why it stays on NumPy, if it does."""
     again_at: float | None = None
@@ -221,6 +224,9 @@ class TieredExecutable(Executable):
                 return done
             compiled = state.compiled
         if compiled is not None:
+            if state.better is not None:
+                self._improve(state, state.better)
+                compiled = state.compiled or compiled
             try:
                 result: tuple[Any, ...] = compiled.run(run, feeds)
                 return result
@@ -372,6 +378,7 @@ class TieredExecutable(Executable):
         job = state.job
         try:
             self._wait(job, run)
+            whole = job.whole()
             compiled = self._built(job, self._store, self._kernels, None)
         except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
             raise
@@ -386,6 +393,7 @@ class TieredExecutable(Executable):
         if state.trial.trusted:
             self._family.took_over(job)
             state.compiled, state.job = compiled, None
+            state.better = None if whole else job
             if self._tier_state is None:
                 state.known = None
         elif state.trial.reason is not None:
@@ -412,12 +420,31 @@ class TieredExecutable(Executable):
                 other.job, other.trial, other.known = compiled.job, Trial(), compiled.job.lowering.known
                 other.compiled = None
 
+    def _improve(self, state: _State, job: CompileJob) -> None:
+        """Puts the compiled plan together anew when all kernels are there; the bits stay, so any run will do for it."""
+        if not job.whole() or not state.lock.acquire(blocking=False):
+            return
+        try:
+            if state.better is not job:
+                return
+            state.better = None
+            wrong = job.compare(shared.machine())
+            if wrong:
+                _LOG.warning(
+                    "Kernels that are wrong, and are not used, were compiled for %s.", ", ".join(wrong)
+                )
+            state.compiled = self._built(job, self._store, self._kernels, None)
+        except Exception as error:  # What is there goes on.
+            _LOG.warning("New kernels of the plan of %s are not used: %s", label(self._plan), error)
+        finally:
+            state.lock.release()
+
     def _wait(self, job: Any, run: RunContext) -> None:
         """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
         told = False
         while True:
             try:
-                job.wait(COMPILE_LOOK_SECONDS)
+                job.wait(COMPILE_LOOK_SECONDS, self._policy.mode == "always")
                 return
             except TimeoutError:
                 run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
