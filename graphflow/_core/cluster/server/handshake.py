@@ -105,6 +105,7 @@ class Handshake:
         self._groups = groups
         self._absent = absent
         self._tell = tell
+        self._handle = protocol.handle
         self._receiver = receiver
         self._clock = clock
         self.carry_out: CarryOut = {
@@ -142,9 +143,12 @@ class Handshake:
             except _MISTAKES as error:
                 self._dropped.add(f"{message.kind.name} of {peer.task}: {type(error).__name__}: {error}")
         else:
-            request = message.kind in REQUESTS
-            if request and self._tell(RequestCame(self._clock(), sender, message.a), message):
-                return  # It was refused.
+            if message.kind in REQUESTS:
+                refused = self._handle(RequestCame(self._clock(), sender, message.a))
+                if refused:
+                    for i in refused:
+                        self.carry_out[type(i)](i, message)
+                    return
             try:
                 self._receiver.from_client(sender, message)
             except Exception as error:  # Any request is answered: nobody may wait for ever.

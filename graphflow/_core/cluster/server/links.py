@@ -13,6 +13,7 @@ from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.protocol.membership import (
     Disconnect,
     HelloFailed,
+    Member,
     OpenChannel,
     SayHello,
     TaskWanted,
@@ -108,6 +109,11 @@ class Links:
             self.want(task)
         share = self._sharing.share(task) if message.tensors else None
         self.sockets.send_to_peer(member.address, message.frames(share))
+
+    def check_master(self, peer: Member, message: Message) -> None:
+        """ValueError unless the number `a` of a message is the incarnation of the task that sends it."""
+        if self.tasks_by_incarnation.get(message.a) != peer.task:
+            raise ValueError("only the master of a step may send this.")
 
     def is_there(self, task: str) -> bool:
         """Whether another task of the cluster is connected."""

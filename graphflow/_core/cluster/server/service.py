@@ -148,7 +148,7 @@ class Service:
         self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock, self.waits)
         store.say_waits = self.waits.say
         self._of_steps: Mapping[Kind, Callable[[Member, Message], None]] = {
-            Kind.STEP: self._begin_step, Kind.TENSOR: self.steps.values_came, Kind.DONE: self.steps.peer_done,
+            Kind.STEP: self.steps.begin, Kind.TENSOR: self.steps.values_came, Kind.DONE: self.steps.peer_done,
         }  # fmt: skip
         """What is done with the messages of every step that other tasks send."""
         self._carry_out: CarryOut = {
@@ -274,7 +274,7 @@ class Service:
             of_steps(peer, message)
             return
         if message.kind in OF_MASTERS:
-            self._check_master(peer, message)
+            self.links.check_master(peer, message)
         mine = message.a == self.links.incarnation
         match message.kind:
             case Kind.BYE:
@@ -303,7 +303,7 @@ class Service:
                     given_up = message.details.get("given_up") is True
                     self.subgraphs.forget_session(message.a, str(message.details["session"]), given_up)
             case Kind.STATUS if message.details.get("waits"):
-                self._check_master(peer, message)
+                self.links.check_master(peer, message)
                 self.waits.asked(peer, message)
             case Kind.STATUS_IS if "waits" in message.details and "task" not in message.details:
                 self.waits.answered(peer, message)
@@ -315,14 +315,6 @@ class Service:
                 raise TypeError(f"no task takes {kind.name} from other tasks.")
             case _:
                 pass
-
-    def _check_master(self, peer: Member, message: Message) -> None:
-        if self.links.tasks_by_incarnation.get(message.a) != peer.task:
-            raise ValueError("only the master of a step may send this.")
-
-    def _begin_step(self, peer: Member, message: Message) -> None:
-        self._check_master(peer, message)
-        self.steps.begin(peer, message)
 
     def _tell_of_group(self, task: str, message: Message) -> None:
         """Sends a message to a task, from any thread; if it is not there yet, it hears of it when it is."""

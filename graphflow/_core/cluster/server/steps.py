@@ -141,7 +141,8 @@ class Steps:
         self.work(found)
 
     def begin(self, peer: Member, message: Message) -> None:
-        """A master begins a step; it was checked that it is one."""
+        """A master begins a step. ValueError if it is not its master that says so."""
+        self._links.check_master(peer, message)
         key = (message.a, message.b)
         if self.reports.traced:
             self.reports.begin_trace(key, message.c)
