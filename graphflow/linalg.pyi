@@ -1,0 +1,45 @@
+"""Linear algebra, as tf.linalg: products, norms, diagonals, decompositions, and what is solved with them."""
+
+from graphflow._core.ops.math.linalg import adjoint as adjoint
+from graphflow._core.ops.math.linalg import matrix_band_part as _band_part
+band_part = _band_part
+from graphflow._core.ops.math.decompositions import cholesky as cholesky
+from graphflow._core.ops.math.decompositions import cholesky_solve as cholesky_solve
+from graphflow._core.ops.math.linalg import cross as cross
+from graphflow._core.ops.math.decompositions import matrix_determinant as _det
+det = _det
+from graphflow._core.ops.math.linalg import matrix_diag as _diag
+diag = _diag
+from graphflow._core.ops.math.linalg import matrix_diag_part as _diag_part
+diag_part = _diag_part
+from graphflow._core.ops.math.decompositions import self_adjoint_eig as _eigh
+eigh = _eigh
+from graphflow._core.ops.math.decompositions import self_adjoint_eigvals as _eigvalsh
+eigvalsh = _eigvalsh
+from graphflow._core.ops.math.contraction import einsum as einsum
+from graphflow._core.ops.array.array import eye as eye
+from graphflow._core.ops.math.clip import global_norm as global_norm
+from graphflow._core.ops.math.decompositions import matrix_inverse as _inv
+inv = _inv
+from graphflow.nn.moments import l2_normalize as l2_normalize
+from graphflow._core.ops.math.decompositions import logdet as logdet
+from graphflow._core.ops.math.decompositions import matrix_solve_ls as _lstsq
+lstsq = _lstsq
+from graphflow._core.ops.math.linalg import matmul as matmul
+from graphflow._core.ops.math.linalg import matvec as matvec
+from graphflow._core.ops.math.norms import norm as norm
+from graphflow._core.ops.math.decompositions import qr as qr
+from graphflow._core.ops.math.linalg import matrix_set_diag as _set_diag
+set_diag = _set_diag
+from graphflow._core.ops.math.decompositions import slogdet as slogdet
+from graphflow._core.ops.math.decompositions import matrix_solve as _solve
+solve = _solve
+from graphflow._core.ops.math.decompositions import svd as svd
+from graphflow._core.ops.math.linalg import tensor_diag as tensor_diag
+from graphflow._core.ops.math.linalg import tensor_diag_part as tensor_diag_part
+from graphflow._core.ops.math.contraction import tensordot as tensordot
+from graphflow._core.ops.math.linalg import trace as trace
+from graphflow._core.ops.array.array import matrix_transpose as _transpose
+transpose = _transpose
+from graphflow._core.ops.math.decompositions import matrix_triangular_solve as _triangular_solve
+triangular_solve = _triangular_solve
