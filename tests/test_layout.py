@@ -227,11 +227,7 @@ MOST_ATTRIBUTES: Final = 25
 PRESCRIBED: Final = frozenset({"graph.graph.Graph", "ops.state.variable.Variable"})
 """Classes that programs use, whose methods are TensorFlow's: a class that extends one of them counts its own alone."""
 
-LARGER: Final = frozenset(
-    {
-        "cluster.server.collectives.CollectiveLink",
-    }
-)
+LARGER: Final = frozenset({})
 """The classes that still have more."""
 
 

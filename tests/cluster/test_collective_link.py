@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from graphflow import errors
-from graphflow._core.cluster.server import collectives
-from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.collectives import link as collective_link
+from graphflow._core.cluster.server.collectives.link import CollectiveLink
 from graphflow._core.collectives.arithmetic import Call
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
@@ -53,15 +53,15 @@ class Task:
 
     def looks(self) -> None:
         """Takes what came through the local channel."""
-        self.link.look(5.0)
+        self.link.channels.look(5.0)
         with self.link.collectives.condition:
-            self.link.take()
+            self.link.channels.take()
 
 
 def _meet(pair: tuple[Task, Task]) -> None:
     """Both have joined, opened a local channel, and done a first sum."""
     first, second = pair
-    if not first.link.listener.name:
+    if not first.link.channels.listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     handles = [first.begin(np.float32(1))]
     second.hears(first, 1)
@@ -69,7 +69,7 @@ def _meet(pair: tuple[Task, Task]) -> None:
     first.hears(second, 2)
     with ThreadPoolExecutor(2) as pool:
         assert list(pool.map(Task.end, pair, handles)) == [3.0, 3.0]
-    assert first.link.channels and second.link.channels
+    assert first.link.channels.open and second.link.channels.open
 
 
 @pytest.fixture
@@ -82,7 +82,7 @@ def test_a_value_in_memory_is_read_though_it_comes_before_the_word_that_its_task
     pair: tuple[Task, Task],
 ) -> None:
     first, second = pair
-    if not first.link.listener.name:
+    if not first.link.channels.listener.name:
         pytest.skip("this machine has no Unix sockets with abstract names")
     values = [np.random.default_rng(index).normal(size=LENGTH).astype(np.float32) for index in range(2)]
     handles = [first.begin(values[0])]
@@ -103,10 +103,10 @@ def test_who_only_sends_learns_that_nobody_receives(
 ) -> None:
     _meet(pair)
     first, second = pair
-    monkeypatch.setattr(collectives, "MEMBER_GOODBYE_SECONDS", -1.0)
+    monkeypatch.setattr(collective_link, "MEMBER_GOODBYE_SECONDS", -1.0)
     first.call = Call("CollectiveBcastSend", "send", f"{first.name}/device:CPU:0", 2, 1, 2, 20.0)
     with second.link.collectives.condition:
-        second.link.close_channel(first.name)
+        second.link.channels.close(first.name)
     assert first.end(first.begin(np.float32(5))) == 5.0
     with first.link.collectives.condition:
         first.link.trim()
@@ -118,12 +118,12 @@ def test_what_was_sent_last_is_taken_though_nothing_can_be_sent_any_more(pair: t
     _meet(pair)
     first, second = pair
     handle = first.begin(np.float32(1))
-    channel = first.link.channels[second.name]
+    channel = first.link.channels.open[second.name]
     while channel.send([bytes(1 << 20)]):
         pass
     second.begin(np.float32(2))
     with second.link.collectives.condition:
-        second.link.close_channel(first.name)
+        second.link.channels.close(first.name)
     assert first.end(handle) == 3.0
 
 
@@ -141,13 +141,14 @@ def test_who_was_cancelled_does_not_join_again(pair: tuple[Task, Task]) -> None:
 def test_who_looks_while_its_task_ends_sees_nothing(pair: tuple[Task, Task]) -> None:
     _meet(pair)
     link = pair[0].link
-    kept, link._epoll = link._epoll, select.epoll()
-    link._epoll.close()
-    link.look(0.1)
-    link._epoll = kept
+    channels = link.channels
+    kept, channels._epoll = channels._epoll, select.epoll()
+    channels._epoll.close()
+    channels.look(0.1)
+    channels._epoll = kept
     link.close()
-    link.look(0.1)
-    assert not link.looks
+    channels.look(0.1)
+    assert not channels.open
 
 
 @pytest.mark.parametrize("again", [True, False], ids=["said once more", "joined anew"])
@@ -157,7 +158,7 @@ def test_a_local_channel_that_has_ended_is_a_loss_once_its_task_joins_anew(
     _meet(pair)
     first, second = pair
     with second.link.collectives.condition:
-        second.link.close_channel(first.name)
+        second.link.channels.close(first.name)
         first_member, second_member = (f"{task.name}/device:CPU:0" for task in pair)
         if again:
             second.link.met(first.name)

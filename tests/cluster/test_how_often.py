@@ -11,8 +11,8 @@ import pytest
 import graphflow as gf
 from graphflow import errors
 from graphflow._core.cluster.protocol.deduplication import ChangeAsked, MakeChange
-from graphflow._core.cluster.server import collectives
-from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.collectives import link as collective_link
+from graphflow._core.cluster.server.collectives.link import CollectiveLink
 from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.cluster.status import Status
 from graphflow._core.common.request_ids import RequestId
@@ -101,11 +101,11 @@ def test_who_waits_for_an_earlier_attempt_notices_its_own_end() -> None:
 
 def test_memory_of_collectives_is_looked_through_every_few_seconds(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(collectives, "time", clock)
+    monkeypatch.setattr(collective_link, "time", clock)
     tasks = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
     link = CollectiveLink(tasks[0], tasks, SharedMemory(), lambda task, message: None, True)
     trims: list[float] = []
-    monkeypatch.setattr(link.listener, "trim", lambda: trims.append(clock.now))
+    monkeypatch.setattr(link.channels.listener, "trim", lambda: trims.append(clock.now))
     for _ in range(240):
         clock.now += 0.25
         link.trim()

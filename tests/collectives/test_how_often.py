@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, ClassVar
 
 import pytest
 
@@ -26,10 +27,11 @@ def test_who_waits_looks_at_the_time_though_nothing_comes() -> None:
     assert looked.wait(WITHIN)
 
 
-class _Link:
-    """A link at which one looks for as long as one is told to."""
+class _Channels:
+    """The channels of a link, at which one looks for as long as one is told to."""
 
-    looks, sending = True, False
+    open: ClassVar = {"/job:worker/task:1": None}
+    sending = False
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -44,11 +46,12 @@ class _Link:
 @pytest.mark.parametrize("timeout", [None, 1000.0, 0.001])
 def test_who_reads_for_all_does_so_for_a_moment_at_a_time(timeout: float | None) -> None:
     meeting = ProgressEngine()
-    link: Any = _Link()
+    channels = _Channels()
+    link: Any = SimpleNamespace(channels=channels)
     meeting.link = link
     with meeting:
         meeting.wait(timeout)
-    (seconds,) = link.seconds
+    (seconds,) = channels.seconds
     assert seconds == timeout if timeout == 0.001 else 0.05 <= seconds <= 5.0
 
 

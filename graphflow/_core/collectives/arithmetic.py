@@ -368,7 +368,9 @@ class _Second:
             if isinstance(found, ShowRound):
                 round_ = found.round
                 error = round_.error
-                complete = len(came(round_)) == self._call.size and not (link is not None and link.sending)
+                complete = len(came(round_)) == self._call.size and not (
+                    link is not None and link.channels.sending
+                )
                 if complete and not round_.unfit:
                     return found.communicator, round_  # Whatever came after does not matter any more.
                 if error is not None:

@@ -15,8 +15,39 @@ from graphflow._core.collectives.rounds import Communicator
 from graphflow._core.common.timeouts import PROGRESS_SLICE_SECONDS
 
 
+class Channels(Protocol):
+    """What a task's collectives hear other tasks by without their sockets: it is read by the thread that waits.
+
+    open: those that are; without any, what comes in is handed on by another thread.
+    """
+
+    open: dict[str, Any]
+
+    def look(self, seconds: float) -> None:
+        """Waits until something comes in or `wake` is called."""
+        ...
+
+    def take(self) -> None:
+        """Hands on what came in."""
+        ...
+
+    def wake(self) -> None:
+        """Ends the wait of `look`, in another thread."""
+        ...
+
+    @property
+    def sending(self) -> bool:
+        """Whether something could not be sent yet."""
+        ...
+
+
 class Link(Protocol):
     """How a task's collectives reach those of other tasks. What it sends it sends without waiting."""
+
+    @property
+    def channels(self) -> Channels:
+        """The ways by which it hears them at once."""
+        ...
 
     def tasks(self) -> Sequence[str]:
         """The tasks of the cluster."""
@@ -40,28 +71,6 @@ class Link(Protocol):
         """Tells the other tasks of a communicator that memory of theirs is not read any more."""
         ...
 
-    def look(self, seconds: float) -> None:
-        """Waits until something comes in or `wake` is called."""
-        ...
-
-    def take(self) -> None:
-        """Hands on what came in."""
-        ...
-
-    def wake(self) -> None:
-        """Ends the wait of `look`, in another thread."""
-        ...
-
-    @property
-    def looks(self) -> bool:
-        """Whether there is anything to look at; otherwise what comes in is handed on by another thread."""
-        ...
-
-    @property
-    def sending(self) -> bool:
-        """Whether something could not be sent yet."""
-        ...
-
 
 class ProgressEngine:
     """The condition on which the members of a process wait; one of those that wait reads for all of them."""
@@ -82,17 +91,17 @@ class ProgressEngine:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits for something to come, for a short time at most; the lock is held, but not meanwhile."""
         seconds = PROGRESS_SLICE_SECONDS if timeout is None else min(timeout, PROGRESS_SLICE_SECONDS)
-        link = self.link
-        if link is None or self._led or not link.looks:
+        channels = None if self.link is None else self.link.channels
+        if channels is None or self._led or not channels.open:
             return self._others.wait(seconds)
         self._led = True
         self._lock.release()
         try:
-            link.look(seconds)
+            channels.look(seconds)
         finally:
             self._lock.acquire()
             self._led = False
-        link.take()
+        channels.take()
         self._others.notify_all()
         return True
 
@@ -100,4 +109,4 @@ class ProgressEngine:
         """Lets all that wait look again; the lock is held."""
         self._others.notify_all()
         if self._led and self.link is not None:
-            self.link.wake()
+            self.link.channels.wake()

@@ -46,7 +46,7 @@ from graphflow._core.cluster.protocol.strangers import (
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.welcomes import RefuseWelcome, Welcome, WelcomeAwaited
 from graphflow._core.cluster.server.admin import CarryOut, Tell
-from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.collectives.link import CollectiveLink
 from graphflow._core.cluster.server.fields import name_of, seconds_of, text_of
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.common.timeouts import CONNECT_SECONDS, MOST_CONNECT_SECONDS

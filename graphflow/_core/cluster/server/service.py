@@ -43,7 +43,7 @@ from graphflow._core.cluster.protocol.sessions import (
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.admin import Admin, CarryOut
-from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.collectives.link import CollectiveLink
 from graphflow._core.cluster.server.handshake import Handshake
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.registrar import Registrar

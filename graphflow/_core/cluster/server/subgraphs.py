@@ -31,7 +31,7 @@ from graphflow._core.cluster.protocol.subgraphs import (
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.protocol.task_steps import PlanRegistered, PlanReleased, StepKey
 from graphflow._core.cluster.server.admin import CarryOut, Tell
-from graphflow._core.cluster.server.collectives import CollectiveLink
+from graphflow._core.cluster.server.collectives.link import CollectiveLink
 from graphflow._core.cluster.server.computing import TaskStageRunner
 from graphflow._core.cluster.server.deduplicator import Changes
 from graphflow._core.cluster.server.links import Links
