@@ -36,8 +36,12 @@ def served(folder: Path, shared: Make) -> Iterator[tuple[Compiler, Path]]:
 def connect(path: Path) -> socket.socket:
     end = socket.socket(socket.AF_UNIX)
     end.settimeout(30)
-    with open_folder(path) as short:
-        end.connect(f"{short}/{path.name}")
+    try:
+        with open_folder(path) as short:
+            end.connect(f"{short}/{path.name}")
+    except OSError:
+        end.close()
+        raise
     return end
 
 
