@@ -17,6 +17,7 @@ OPTIMIZERS: dict[str, Callable[[], Any]] = {
     "Adagrad": lambda: gf.train.AdagradOptimizer(0.1),
     "Adam": lambda: gf.train.AdamOptimizer(0.1),
     "Ftrl": lambda: gf.train.FtrlOptimizer(0.1, l1_regularization_strength=0.01),
+    "Ftrl of another power": lambda: gf.train.FtrlOptimizer(0.1, learning_rate_power=-0.7),
     "GradientDescent": lambda: gf.train.GradientDescentOptimizer(0.07),
     "Momentum": lambda: gf.train.MomentumOptimizer(0.1, 0.9),
     "Nesterov": lambda: gf.train.MomentumOptimizer(0.1, 0.9, use_nesterov=True),

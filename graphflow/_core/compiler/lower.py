@@ -11,6 +11,7 @@ import numpy as np
 
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, integer_divisors, parse
 from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Statements
+from graphflow._core.compiler.roots import with_roots
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, view_of, whole
 from graphflow._core.kernels.table import KernelTable
@@ -39,7 +40,15 @@ class DisagreementError(Exception):
 class Lowering:
     """The nodes of a plan, while they are being made."""
 
-    def __init__(self, plan: Plan, known: Known, kernels: KernelTable, rules: Mapping[str, Rule]) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        known: Known,
+        kernels: KernelTable,
+        rules: Mapping[str, Rule],
+        beside: Callable[[Lowering, Instruction, Value], Value] | None = None,
+    ) -> None:
+        """beside: gives a value that a statement takes, or a copy of it that is walked through faster."""
         self.known = known
         self.nodes: list[Node] = []
         self.values: dict[str, Value] = {}
@@ -50,6 +59,8 @@ class Lowering:
         """For a block that lies beside others, all of them in their order."""
         self.checked: set[tuple[str, int, int, int]] = set()
         """Indices of which a node sees to it that they are of rows that there are: root, offset, count, rows."""
+        self.beside = beside
+        self._in_orders: dict[tuple[Value, tuple[int, ...]], Value] = {}
         self._kernels = kernels
         self._rules = rules
         self._plan = plan
@@ -106,8 +117,11 @@ class Lowering:
 
     def add(self, node: Node) -> None:
         """Adds a node after everything that it depends on."""
-        if isinstance(node, Statements) and not all(spreads(v.shape, node.space) for v in node.reads):
-            raise DisagreementError(node.instruction.describe())
+        if isinstance(node, Statements):
+            if not all(spreads(v.shape, node.space) for v in node.reads):
+                raise DisagreementError(node.instruction.describe())
+            if self.beside is not None:
+                node.reads = [self._in_order(node.instruction, v) for v in node.reads]
         number = len(self.nodes)
         before = set(node.after)
         for value in node.reads:
@@ -134,6 +148,14 @@ class Lowering:
         node.after = sorted(before - {number})
         self._named[node.instruction.name] = number
         self.nodes.append(node)
+
+    def _in_order(self, i: Instruction, value: Value) -> Value:
+        """A value as a statement takes it: the copy of it that an earlier one has taken, if it is the same still."""
+        key = value, tuple(self._makers.get(value.root, ()))
+        if key not in self._in_orders:
+            assert self.beside is not None
+            self._in_orders[key] = self.beside(self, i, value)
+        return self._in_orders[key]
 
     def _may_divide_by_zero(self, node: Statements) -> bool:
         """Whether statements divide integers by anything but constants."""
@@ -439,6 +461,7 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
     if dtype not in ("float32", "float64", "int32", "int64"):
         return False
     texts = (definition.scalar,) if isinstance(definition.scalar, str) else definition.scalar
+    texts = with_roots(i, texts, lowering.constant)
     lines = []
     for text in texts:
         target, _, expression = (

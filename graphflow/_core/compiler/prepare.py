@@ -8,6 +8,7 @@ from graphflow._core.codegen import shared
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.rules import RULES
+from graphflow._core.compiler.cpu.transposed import side_by_side
 from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
@@ -59,12 +60,12 @@ def _lowered(plan: Plan, known: Known, kernels: KernelTable) -> tuple[Plan, Lowe
     rules = {**RULES, **added_rules("cpu")}
     with_rows, shapes = with_repeated_rows(plan, known)
     if with_rows is not plan:
-        lowering = Lowering(with_rows, shapes, kernels, rules)
+        lowering = Lowering(with_rows, shapes, kernels, rules, side_by_side)
         lowering.run()
         others = [node.instruction for node in lowering.nodes if isinstance(node, PythonNode)]
         if not any(i.type == FIRSTS or i.attrs.get("dropping") for i in others):
             return with_rows, lowering
-    lowering = Lowering(plan, known, kernels, rules)
+    lowering = Lowering(plan, known, kernels, rules, side_by_side)
     lowering.run()
     return plan, lowering
 

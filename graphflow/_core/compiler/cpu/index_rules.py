@@ -20,6 +20,7 @@ from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.repeated_rows import FIRSTS
+from graphflow._core.compiler.roots import with_roots
 from graphflow._core.compiler.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
 from graphflow._core.compiler.strided import places_along
 from graphflow._core.compiler.values import Value, whole
@@ -307,7 +308,8 @@ def _sparse_update(update: UpdateRule) -> Rule:
             return rows.update_steps(kernels[0], PROGRAM_STATUS, *places, address(ids), ids.size, address(g))
 
         leaving = "marked" if i.attrs.get("dropping") else ""
-        source = rows.update_source(update.slots, update.numbers, update.text, g.dtype, ids.dtype, leaving)
+        text = with_roots(i, update.text, lowering.constant)
+        source = rows.update_source(update.slots, update.numbers, text, g.dtype, ids.dtype, leaving)
         lowering.add(
             KernelNode(
                 i, [*cells, *numbers, ids, g], [], roots, sources=[source], emit=emit,

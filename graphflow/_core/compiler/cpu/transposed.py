@@ -1,0 +1,44 @@
+"""Large transposed values that statements take: they are copied by tiles first, and walked through in order then.
+
+A loop along one axis that steps from row to row of the other touches a line of the cache for each element.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from graphflow._core.codegen.cpu import collapse
+from graphflow._core.codegen.cpu.kernels import nnkernels
+from graphflow._core.compiler.lower import Lowering
+from graphflow._core.compiler.nodes import Address, KernelNode
+from graphflow._core.compiler.values import Value, row_major
+from graphflow._core.plan.ir import Instruction
+
+_LARGE: Final = 1 << 16
+"""Elements of which a copy is worth its kernel; fewer lie in a core's cache."""
+_NARROW: Final = 16
+"""Rows or columns of matrices that need no tiles."""
+
+
+def side_by_side(lowering: Lowering, i: Instruction, value: Value) -> Value:
+    """The value, or a copy of it if it is made of large matrices that lie in memory transposed."""
+    if value.size < _LARGE or value.root in lowering.ever_written:
+        return value
+    sizes, walked, _ = collapse(value.shape, [value.strides, row_major(value.shape)])
+    if len(sizes) not in (2, 3):
+        return value
+    rows, columns = sizes[-2:]
+    batch = sizes[0] if len(sizes) == 3 else 1
+    if walked[0] != (*([rows * columns] if len(sizes) == 3 else []), 1, rows) or min(rows, columns) < _NARROW:
+        return value
+    copy = lowering.temporary(value.root, value.dtype, value.shape)
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        return nnkernels.transpose_steps(kernels[0], address(value), address(copy), batch, rows, columns)
+
+    source = nnkernels.transpose_source(np.dtype(value.dtype).itemsize)
+    lowering.add(KernelNode(i, [value], [copy.root], sources=[source], emit=emit))
+    return copy
