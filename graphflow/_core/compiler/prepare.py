@@ -12,7 +12,7 @@ from graphflow._core.compiler.cpu.transposed import side_by_side
 from graphflow._core.compiler.lower import Lowering, has_native_work
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
-from graphflow._core.compiler.repeated_rows import FIRSTS, with_repeated_rows
+from graphflow._core.compiler.shared.repeated_rows import FIRSTS, with_repeated_rows
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds

@@ -19,10 +19,10 @@ from graphflow._core.codegen.cpu.kernels import nnkernels, rows
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
-from graphflow._core.compiler.repeated_rows import FIRSTS
 from graphflow._core.compiler.roots import with_roots
-from graphflow._core.compiler.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
-from graphflow._core.compiler.strided import places_along
+from graphflow._core.compiler.shared.repeated_rows import FIRSTS
+from graphflow._core.compiler.shared.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
+from graphflow._core.compiler.shared.strided import places_along
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.array.indexing import check_range, linear

@@ -19,10 +19,10 @@ from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
-from graphflow._core.compiler.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.products import product_rule
-from graphflow._core.compiler.statement_rules import STATEMENT_RULES
+from graphflow._core.compiler.shared.movement_rules import MOVEMENT_RULES
+from graphflow._core.compiler.shared.statement_rules import STATEMENT_RULES
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.nn.nn import check_labels
 from graphflow._core.plan.ir import Instruction

@@ -9,7 +9,7 @@ from graphflow._core.codegen.gpu.kernels.checks import FINITE_SOURCE, INFINITE, 
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.strided import unwritten
+from graphflow._core.compiler.shared.strided import unwritten
 from graphflow._core.kernels.control_flow.control import not_finite
 from graphflow._core.plan.ir import Instruction
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.compiler.repeated_rows import constant
+from graphflow._core.compiler.shared.repeated_rows import constant
 from graphflow._core.graph import shapes
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.sizes import DENSE_SHAPES, FOLLOWED, SEGMENT_IDS

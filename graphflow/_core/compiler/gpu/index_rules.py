@@ -19,8 +19,8 @@ from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.nodes import Messages, Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
-from graphflow._core.compiler.strided import places_along, reduced
+from graphflow._core.compiler.shared.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
+from graphflow._core.compiler.shared.strided import places_along, reduced
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.ops.state.training import RULES as UPDATES
 from graphflow._core.ops.state.training import UpdateRule

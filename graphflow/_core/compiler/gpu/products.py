@@ -12,7 +12,7 @@ from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, pr
 from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements
-from graphflow._core.compiler.strided import copied
+from graphflow._core.compiler.shared.strided import copied
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 

@@ -14,7 +14,7 @@ from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.strided import reduced
+from graphflow._core.compiler.shared.strided import reduced
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.random import state_of
 from graphflow._core.plan.ir import Instruction

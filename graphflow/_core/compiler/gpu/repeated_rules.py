@@ -9,7 +9,7 @@ from graphflow._core.codegen.gpu.kernels.indexing import first_of_equal_sources
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.repeated_rows import FIRSTS
+from graphflow._core.compiler.shared.repeated_rows import FIRSTS
 from graphflow._core.plan.ir import Instruction
 
 

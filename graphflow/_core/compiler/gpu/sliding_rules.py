@@ -27,7 +27,7 @@ from graphflow._core.compiler.gpu.window_rules import (
     windows_of,
 )
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.strided import box, permuted, reduced, split
+from graphflow._core.compiler.shared.strided import box, permuted, reduced, split
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.nn.windows import Axis
 from graphflow._core.plan.ir import Instruction

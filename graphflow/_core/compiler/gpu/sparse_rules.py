@@ -11,7 +11,7 @@ from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.index_rules import change_rows, outside
 from graphflow._core.compiler.gpu.nodes import Places, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.row_numbers import row_numbers
+from graphflow._core.compiler.shared.row_numbers import row_numbers
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from graphflow._core.compiler.lower import Lowering
-from graphflow._core.compiler.strided import places_along
+from graphflow._core.compiler.shared.strided import places_along
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 

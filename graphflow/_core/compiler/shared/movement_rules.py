@@ -15,7 +15,7 @@ import numpy as np
 
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
-from graphflow._core.compiler.strided import box, permuted, places_along, split, unwritten
+from graphflow._core.compiler.shared.strided import box, permuted, places_along, split, unwritten
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.plan.ir import Instruction
 

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.strided import copied, reduced
+from graphflow._core.compiler.shared.strided import copied, reduced
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
 

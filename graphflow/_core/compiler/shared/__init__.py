@@ -1,0 +1,1 @@
+"""Rules and their parts that are the same for processors and GPUs."""
