@@ -199,9 +199,8 @@ class Service:
         match message.kind:
             case Kind.RUN:
                 session, once = self.protocol.sessions.sockets[client], message.details.get("once")
-                self._direct(
-                    RunAsked(self._clock(), client, message.a, session, message.b, message.tensors, once)
-                )
+                asked = RunAsked(self._clock(), client, message.a, session, message.b, message.tensors, once)
+                self.steps.direct(self.protocol.handle_step(asked))
             case Kind.REGISTER if self.protocol.sessions.of(client).was_reset:
                 self.links.fail(client, message.a, details_of(errors.ABORTED, WAS_RESET))
             case Kind.REGISTER:

@@ -247,7 +247,11 @@ class Steps:
             and not runner.blocks
             and not self.deduplicator.is_busy(context.request_id)
         ):
-            following += self._computed(i, *compute(i, context, self._store, self.deduplicator))
+            results, error = compute(i, context, self._store, self.deduplicator)
+            if error is None:  # As `_computed`, without the call: every step comes by here.
+                following += self._step(StageDone(self._clock(), i, results))
+            else:
+                following += self._computed(i, results, error)
         else:
             self._pool.submit(self._run_on_pool, i)
 
