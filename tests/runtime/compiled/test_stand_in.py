@@ -130,7 +130,7 @@ def test_a_kernel_that_is_wrong_does_not_replace_the_machine(
     with caplog.at_level(logging.WARNING, "graphflow"):
         weights, always, _ = trained(mlp, lambda step: None)
     assert not caplog.text
-    monkeypatch.setattr(array_check, "_verdicts", {})
+    monkeypatch.setattr(array_check, "verdicts", {})
     monkeypatch.setattr(array_check, "region_steps", lambda *args: region_steps(*args)[:-1])
 
     def release(step: int) -> None:

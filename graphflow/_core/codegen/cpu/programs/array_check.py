@@ -18,7 +18,7 @@ from graphflow._core.codegen.cpu.regions.region_source import region_steps
 from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 
 _MOST_ELEMENTS: Final = 1 << 15
-_verdicts: dict[int, bool] = {}
+verdicts: dict[int, bool] = {}
 """By the kernel's address; code is never unloaded."""
 
 
@@ -30,9 +30,9 @@ def same_bits(
     sizes: those that the region is for; large ones are made smaller. kernels: those of code.sources. A kernel is
     compared once.
     """
-    if kernel not in _verdicts:
-        _verdicts[kernel] = _compared(machine, code, sizes, kernel, kernels)
-    return _verdicts[kernel]
+    if kernel not in verdicts:
+        verdicts[kernel] = _compared(machine, code, sizes, kernel, kernels)
+    return verdicts[kernel]
 
 
 def _compared(
