@@ -32,7 +32,7 @@ class Family:
     _of_their_own: int = 0
     _made: dict[Structure, int] = field(default_factory=dict)
     """How many plans there were of each structure that is trusted."""
-    _doubted: set[Structure] = field(default_factory=set)
+    _distrusted: set[Structure] = field(default_factory=set)
 
     def prepared(self, job: CompileJob, shapes: str) -> None:
         """Notes a plan that is on its way, for the combination of that text."""
@@ -61,7 +61,7 @@ class Family:
         """Whether a plan that is about to take over is to be compared with NumPy: the first of its structure, the
         second, the fourth, the eighth and so on; all if one of them has not agreed."""
         number = self._made.get(job.structure, 0) + 1
-        return not number & (number - 1) or job.structure in self._doubted
+        return not number & (number - 1) or job.structure in self._distrusted
 
     def took_over(self, job: CompileJob) -> None:
         """Notes a plan that has agreed with NumPy, or need not."""
@@ -72,6 +72,6 @@ class Family:
         """Has other plans rely on the kernels of a plan."""
         self._sources |= job.sources
 
-    def doubts(self, structure: Structure) -> None:
+    def distrust(self, structure: Structure) -> None:
         """Notes that a plan of a structure has not agreed with NumPy."""
-        self._doubted.add(structure)
+        self._distrusted.add(structure)

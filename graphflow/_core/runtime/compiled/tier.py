@@ -397,7 +397,7 @@ class TieredExecutable(Executable):
             if self._tier_state is None:
                 state.known = None
         elif state.trial.reason is not None:
-            self._doubt(job)
+            self._distrust(job)
             self._give_up(state, state.trial.reason)
         return results
 
@@ -411,9 +411,9 @@ class TieredExecutable(Executable):
         state.compared = True
         return trial.run(self._subject(state), run, feeds, room)
 
-    def _doubt(self, job: CompileJob) -> None:
+    def _distrust(self, job: CompileJob) -> None:
         """Has the plans compared that took over only since others of the same structure had agreed with NumPy."""
-        self._family.doubts(job.structure)
+        self._family.distrust(job.structure)
         for other in list(self._states.values()):
             compiled = other.compiled
             if compiled is not None and not other.compared and compiled.job.structure == job.structure:
