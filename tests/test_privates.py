@@ -16,9 +16,9 @@ from typing import Final
 
 from tests.test_layout import PACKAGE, PROJECT, modules
 
-OF_MODULES: Final = 14
+OF_MODULES: Final = 15
 """Private names of modules and classes of another room that a test takes: those of the wire, of a cluster's data path,
-of the compiler's process and of the GPU's driver."""
+of the compiler's process, of the array machine's check and of the GPU's driver."""
 
 OF_OBJECTS: Final = 7
 """Private attributes of objects of another room that a test takes: of connections that end without a word as those of a

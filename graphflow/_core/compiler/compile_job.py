@@ -95,13 +95,13 @@ class CompileJob:
         self._sources: dict[int, list[str]] = {
             number: self._sources_of(number, group) for number, group in enumerate(self.groups)
         }
-        self._codes = self._array_codes(compiler)
+        self.codes = self._array_codes(compiler)
         sources = self._in_order(compiler)
         self._handles: dict[str, Compilation] = dict(
             zip(sources, compiler.compile_many(sources), strict=True)
         )
         self._unsettled = list(self._sources)
-        self._late = list(self._codes)
+        self._late = list(self.codes)
         self._trusted: dict[int, bool] = {}
 
     def _sources_of(self, number: int, group: Group) -> list[str]:
@@ -142,13 +142,10 @@ class CompileJob:
     def _in_order(self, compiler: Compiler) -> list[str]:
         """All sources: first what cannot be done without, then what makes the plan ready soonest."""
         needed = [
-            source
-            for number in self._sources
-            if number not in self._codes
-            for source in self._sources[number]
+            source for number in self._sources if number not in self.codes for source in self._sources[number]
         ]
-        own = dict.fromkeys(self._sources[number][0] for number in self._codes)
-        blocks = dict.fromkeys(source for code in self._codes.values() for source in code.sources)
+        own = dict.fromkeys(self._sources[number][0] for number in self.codes)
+        blocks = dict.fromkeys(source for code in self.codes.values() for source in code.sources)
         lacking = sum(not compiler.holds(source) for source in blocks)
         ways = (own, blocks) if len(own) < _COST_OF_A_FAMILY * lacking else (blocks, own)
         return list(dict.fromkeys([*needed, *ways[0], *ways[1]]))
@@ -161,7 +158,7 @@ class CompileJob:
 
     def _settled(self, number: int) -> bool:
         """Whether a group can run, or it is known that it will not."""
-        own, code = self._sources[number], self._codes.get(number)
+        own, code = self._sources[number], self.codes.get(number)
         if self.are_there(own):
             return True
         return (
@@ -209,7 +206,7 @@ class CompileJob:
 
     def interprets(self, number: int) -> bool:
         """Whether a group is run by the array machine as things stand."""
-        code = self._codes.get(number)
+        code = self.codes.get(number)
         if code is None or not self.are_there(code.sources):
             return False
         return not self._trusted.get(number, True) or not self.are_there(self._sources[number])
@@ -220,7 +217,7 @@ class CompileJob:
         Returns the names of the instructions that such kernels are for.
         """
         differing: list[str] = []
-        for number, code in self._codes.items():
+        for number, code in self.codes.items():
             if number in self._trusted or not self.are_there([*self._sources[number], *code.sources]):
                 continue
             kernels = [self._handles[source].result(0) for source in code.sources]
@@ -240,7 +237,7 @@ class CompileJob:
         if not self.interprets(number):
             return region.steps(self.kernels(number)[0], address, scratch, status)
         interpreted.add(number)
-        code = self._codes[number]
+        code = self.codes[number]
         kernels = [self._handles[source].result(0) for source in code.sources]
         return region.array_steps(code, kernels, address, scratch, status)
 

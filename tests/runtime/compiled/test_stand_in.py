@@ -32,7 +32,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> Iterator[Late]:
     control, there, done = Late(), CompileJob.are_there, CompileJob.are_done
 
     def own(job: CompileJob, sources: Iterable[str]) -> bool:
-        return control.held and any(job._sources[number][0] in sources for number in job._codes)
+        return control.held and any(job._sources[number][0] in sources for number in job.codes)
 
     monkeypatch.setattr(Compiler, "holds", lambda self, source: False)
     monkeypatch.setattr(CompileJob, "are_there", lambda self, s: not own(self, s) and there(self, s))
@@ -111,7 +111,7 @@ def test_it_stands_in_for_good_if_a_kernel_cannot_be_compiled(
     )
 
     def fail(self: CompileJob, number: int) -> list[int]:
-        if number in self._codes:
+        if number in self.codes:
             raise KernelCompileError("not to be had")
         return kernels(self, number)
 
