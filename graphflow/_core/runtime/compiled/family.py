@@ -9,9 +9,10 @@ which has agreed with NumPy, it needs no comparison either, but for a sample tha
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from graphflow._core.compiler.compile_job import CompileJob, Structure
+if TYPE_CHECKING:
+    from graphflow._core.compiler.compile_job import CompileJob, Structure
 
 _MOST_OF_THEIR_OWN: Final = 16
 

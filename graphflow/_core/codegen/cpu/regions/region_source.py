@@ -35,7 +35,8 @@ ERROR_DIVISION_BY_ZERO = 1
 RUN = 4096
 PIECE = 512
 """Elements of a run that go through the buffer at once; a multiple of the lanes."""
-_LANES_STATE = 33
+_LANES = 32
+_LANES_STATE = _LANES + 1
 _BUFFER_SCOPE = 21
 _HEADER_WORDS = 3
 COMBINE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
@@ -328,12 +329,14 @@ class _Writer:
             self.line(f"if run_end > {high}:")
             self.line(f"    run_end = {high}")
             for index in along:
-                if in_order(region.outputs[index]):
-                    self.line(f"lanes_start(lanes{index}, {_initial(region.outputs[index])})")
-                else:
-                    self.line(f"part{index} = {_initial(region.outputs[index])}")
+                self.line(f"part{index} = {_initial(region.outputs[index])}")
             low, high = "run", "run_end"
         if self.ordered:
+            self.short_run(old, along, across)
+            self.line("else:")
+            self.depth += 1
+            for index in self.ordered:
+                self.line(f"lanes_start(lanes{index}, {_initial(region.outputs[index])})")
             self.line(f"for piece in range({low}, {high}, {PIECE}):")
             self.depth += 1
             self.line(f"piece_end = piece + {PIECE}")
@@ -353,12 +356,16 @@ class _Writer:
                 kind = region.inputs[source].dtype
                 values = f"pointer_{kind}(address_at(p{source}, a{source}{old} + piece))"
             self.line(f"lanes_{operation}(lanes{index}, {values}, piece_end - piece)")
-        self.depth -= bool(self.ordered)
+        if self.ordered:
+            self.depth -= 1
+            for index in self.ordered:
+                self.line(
+                    f"part{index} = fold_{COMBINE[region.outputs[index].reduction or '']}(lanes{index})"
+                )
+            self.depth -= 1
         if along:
             for index in along:
                 output = region.outputs[index]
-                if in_order(output):
-                    self.line(f"part{index} = fold_{COMBINE[output.reduction or '']}(lanes{index})")
                 self.line(f"line{index} = {_combined(output, f'line{index}', f'part{index}')}")
             self.depth -= 1
         for index in along:
@@ -368,6 +375,22 @@ class _Writer:
             else:
                 value = _combined(output, f"load(r{index}, row{index}, {index + 1})", f"line{index}")
                 self.line(f"store(r{index}, row{index}, {value}, {index + 1})")
+
+    def short_run(self, old: str, along: list[int], across: list[int]) -> None:
+        """A run in which no lane but the tail gets an element: added as it is computed, with the same bits."""
+        self.line(f"if run_end - run < {_LANES}:")
+        self.depth += 1
+        for index in self.ordered:
+            self.line(f"tail{index} = {_initial(self.region.outputs[index])}")
+        self.line("for j in range(run, run_end):")
+        self.depth += 1
+        self.statements(old, along, across, short=True)
+        self.depth -= 1
+        for index in self.ordered:
+            self.line(
+                f"part{index} = {_combined(self.region.outputs[index], f'part{index}', f'tail{index}')}"
+            )
+        self.depth -= 1
 
     def read_directly(self, output: int) -> int | None:
         """The input whose elements, side by side, an ordered reduction takes as they are; nothing overwrites it."""
@@ -382,7 +405,7 @@ class _Writer:
         value = f"load(p{index}, {position}, {self.input_scope(index)})"
         return f"({value} != uint8(0))" if self.region.inputs[index].dtype == "bool" else value
 
-    def statements(self, old: str, along: list[int], across: list[int]) -> None:
+    def statements(self, old: str, along: list[int], across: list[int], short: bool = False) -> None:
         region, last = self.region, self.region.rank - 1
         for index, operand in enumerate(region.inputs):
             if operand.varies[last]:
@@ -403,7 +426,9 @@ class _Writer:
         for index, output in enumerate(region.outputs):
             value = variable(output.source)
             value = f"to_uint8({value})" if output.dtype == "bool" else value
-            if index in self.ordered:
+            if short and index in self.ordered:
+                self.line(f"tail{index} = {_combined(output, f'tail{index}', value)}")
+            elif index in self.ordered:
                 if self.read_directly(index) is None:
                     self.line(f"store(buffer{index}, j - piece, {value}, {_BUFFER_SCOPE})")
             elif index in along:
