@@ -1,4 +1,4 @@
-"""Protects the rooms from tests of other rooms: what these take of privates is counted, and may only become less.
+"""Protects the rooms from tests of other rooms: these take nothing of privates.
 
 Privates of modules and classes are known by what a test imports. Those of objects, such as `server._service`, are known
 by the attribute's name alone: it counts if classes of other rooms define it, and none of the test's own room and of the
@@ -15,14 +15,6 @@ from pathlib import Path
 from typing import Final
 
 from tests.test_layout import PACKAGE, PROJECT, modules
-
-OF_MODULES: Final = 15
-"""Private names of modules and classes of another room that a test takes: those of the wire, of a cluster's data path,
-of the compiler's process, of the array machine's check and of the GPU's driver."""
-
-OF_OBJECTS: Final = 7
-"""Private attributes of objects of another room that a test takes: of connections that end without a word as those of a
-process that is killed do, of all tables of a task, none of which may grow, and of the GPU's driver."""
 
 _TESTS: Final = PROJECT / "tests"
 _OF_NAMED_TUPLES: Final = frozenset({"_asdict", "_fields", "_make", "_replace"})
@@ -89,7 +81,7 @@ def _of_modules(path: Path) -> Iterator[str]:
 
 def test_tests_leave_privates_of_modules_of_other_rooms_alone() -> None:
     found = [f"{path.relative_to(PROJECT)}: {name}" for path in _tests() for name in _of_modules(path)]
-    assert len(found) <= OF_MODULES, "\n".join(found)
+    assert not found, "\n".join(found)
 
 
 # ---- of objects -----------------------------------------------------------------------------------------------------
@@ -165,4 +157,4 @@ def test_tests_leave_privates_of_objects_of_other_rooms_alone() -> None:
         for path in _tests()
         for taken in _of_objects(_tree(path), _room_of_test(path), rooms, of_tests)
     ]
-    assert len(found) <= OF_OBJECTS, "\n".join(found)
+    assert not found, "\n".join(found)

@@ -61,7 +61,7 @@ def vanish(session: Any) -> None:
     """The connection of a session ends as at the end of its process: not a word is said."""
     connection = session._planner.connection
     connection._closed.set()
-    for channel in list(connection._channels):
+    for channel in list(connection.channels):
         channel.close()
 
 

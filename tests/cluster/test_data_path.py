@@ -128,9 +128,9 @@ def test_training_over_two_tasks_keeps_no_memory(servers: list[Any]) -> None:
 def test_a_variable_that_is_lent_once_is_then_read_where_it_is(servers: list[Any], monkeypatch: Any) -> None:
     _, worker = servers
     copies = []
-    original = VariableCell._copy
+    original = VariableCell.copied_value
     monkeypatch.setattr(
-        VariableCell, "_copy", lambda cell, old: copies.append(cell.name) or original(cell, old)
+        VariableCell, "copied_value", lambda cell, old: copies.append(cell.name) or original(cell, old)
     )
     with gf.Graph().as_default():
         with gf.device("/job:ps"):

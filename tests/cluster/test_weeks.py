@@ -40,7 +40,7 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
         "strangers": service.protocol.strangers,
          "admin": service.admin, "registrar": service.registrar, "handshake": service.handshake,
          "steps": service.steps, "subgraphs": service.subgraphs, "reports": service.reports, "to": service.links,
-        "sockets": service.sockets, "links": service.sockets._peers, "sharing": service.sharing,
+        "sockets": service.sockets, "links": service.sockets.peers, "sharing": service.sharing,
         "runs": service.steps.deduplicator.machine.runs, "takings": service.steps.takings,
         "files": service.sockets._files,
         "store": service.store, "groups": service.groups,

@@ -29,27 +29,27 @@ def _rows(heading: str) -> list[list[str]]:
 def test_the_header_is_as_the_page_says() -> None:
     header = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 2 |")[1:]
     format_ = f"<2sBBI{'Q' * 4}"
-    assert message._HEADER.format == format_ and format_ in PAGE and message._HEADER.size == 40
+    assert message.HEADER.format == format_ and format_ in PAGE and message.HEADER.size == 40
     place = 0
     for (offset, size, _), code in zip(header, ("2s", "B", "B", "I", "Q", "Q", "Q", "Q"), strict=True):
         assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
         place += int(size)
-    assert f"version {message.VERSION} of the protocol" in PAGE and message._MAGIC == b"GF"
+    assert f"version {message.VERSION} of the protocol" in PAGE and message.MAGIC == b"GF"
 
 
 def test_the_table_of_tensors_is_as_the_page_says() -> None:
     rows = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 1 |")[1:]
-    assert tensors._HEAD.format == "<BBHIQ" and tensors._HEAD.format in PAGE
+    assert tensors.HEAD.format == "<BBHIQ" and tensors.HEAD.format in PAGE
     place = 0
     for (offset, size, _), code in zip(rows, "BBHIQ", strict=False):
         assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))
         place += int(size)
-    assert str(tensors._SMALL) in rows[-1][2] and f"at most {tensors._MOST_AXES}" in rows[1][2]
+    assert str(tensors.SMALL) in rows[-1][2] and f"at most {tensors.MOST_AXES}" in rows[1][2]
     assert f"a handle of {shared.HANDLE.size} bytes" in rows[-1][2] and shared.HANDLE.format in PAGE
     numbers, names = _rows("| 1 | 2 | 3 |")
     assert {int(n): name for n, name in zip(numbers, names, strict=True)} == {
         number: dtype.name for number, dtype in tensors.NUMPY_OF.items()
-    } | {tensors._STRING: dtypes.string.name}
+    } | {tensors.STRING: dtypes.string.name}
 
 
 def test_the_kinds_are_those_of_the_page() -> None:
@@ -76,7 +76,7 @@ def test_the_page_names_every_question() -> None:
 
 def test_the_frame_of_a_collective_is_as_the_page_says() -> None:
     rows = _rows("| offset | bytes | field |\n|--|--|--|\n| 0 | 1 | 1: a value")[1:-1]
-    assert collective_frames._HEAD.format in PAGE and f"head is {collective_frames._HEAD.size} bytes" in PAGE
+    assert collective_frames.HEAD.format in PAGE and f"head is {collective_frames.HEAD.size} bytes" in PAGE
     place = 0
     for (offset, size, _), code in zip(rows, "BBBBHHqqQQqQ", strict=True):
         assert (int(offset), int(size)) == (place, struct.calcsize(f"<{code}"))

@@ -153,9 +153,9 @@ def begin() -> None:
     dispatcher.compile = compile_known  # under Numba's lock of the compiler
     library.get_cubin = get_cubin
     toolkit: Any = import_module("graphflow._core.codegen.gpu.toolkit")
-    called = toolkit._called
+    called = toolkit.called_text
     # What is kept on disk for chips, and what was for another translator, is not for this one.
-    toolkit._called = lambda: called() + _translator().encode()
+    toolkit.called_text = lambda: called() + _translator().encode()
 
 
 def counted() -> dict[str, int]:

@@ -191,7 +191,7 @@ def test_folders_that_others_may_write_are_left_out(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(tmp_path)
     entries = ["", ".", "relative", str(tmp_path), str(script), str(open_to_all), str(safe), "/nothing/there"]
     monkeypatch.setattr(sys, "path", entries)
-    assert list(isolated._safe_entries(frozenset())) == [str(safe)]
+    assert list(isolated.safe_entries(frozenset())) == [str(safe)]
 
 
 def test_what_steers_python_and_numba_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:

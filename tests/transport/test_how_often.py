@@ -209,8 +209,8 @@ def test_the_last_messages_of_a_server_have_a_moment(monkeypatch: pytest.MonkeyP
     told: Any = SimpleNamespace(tick=lambda: None, knows=lambda sender: True, lost=lambda peer: None)
     server = Sockets(told, b"server  ", "server", ACCESS)
     lingers: list[int] = []
-    close = server._peers.close
-    monkeypatch.setattr(server._peers, "close", lambda ms: (lingers.append(ms), close(ms)))
+    close = server.peers.close
+    monkeypatch.setattr(server.peers, "close", lambda ms: (lingers.append(ms), close(ms)))
     server.start()
     server.stop()
     assert len(lingers) == 1 and 20 <= lingers[0] <= 5000

@@ -87,7 +87,7 @@ class VariableCell:
         """Copies the value if somebody has borrowed it, so that it may be changed in place; the run is the only one."""
         with self.lock:
             if self.value is not None and self._is_borrowed():
-                self.value = self._copy(self.value)
+                self.value = self.copied_value(self.value)
 
     def changes_in_place(self) -> None:
         """Called before the value is changed in place, for cells that know copies of it elsewhere."""
@@ -100,7 +100,7 @@ class VariableCell:
         memory = self.store.memory
         return memory.empty(old.shape, old.dtype) if memory.holds(old) else np.empty_like(old)
 
-    def _copy(self, old: Any) -> Any:
+    def copied_value(self, old: Any) -> Any:
         fresh = self._fresh(old)
         copy_into(fresh, old)
         return fresh
@@ -175,7 +175,7 @@ class VariableCell:
                 finally:
                     self.store.end_in_place()
             else:
-                array = self._copy(array)
+                array = self.copied_value(array)
                 function(array)
                 self.value = array
 
@@ -196,7 +196,7 @@ class VariableCell:
                 finally:
                     cells[0].store.end_in_place()
             else:
-                arrays = [cell._copy(array) for cell, array in zip(cells, arrays, strict=True)]
+                arrays = [cell.copied_value(array) for cell, array in zip(cells, arrays, strict=True)]
                 function(arrays)
                 for cell, array in zip(cells, arrays, strict=True):
                     cell.value = array

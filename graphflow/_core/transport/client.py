@@ -102,7 +102,7 @@ class Connection:
         self._requests = count(1)
         self._closed = threading.Event()
         self._pid = os.getpid()
-        self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+        self.channels: weakref.WeakSet[Channel] = weakref.WeakSet()
         self._opening = threading.Lock()
         threading.Thread(
             target=_tell_alive,
@@ -201,7 +201,7 @@ class Connection:
         self.tell(Kind.BYE, int(given_up))
         self._closed.set()
         with self._opening:
-            channels = list(self._channels)
+            channels = list(self.channels)
         for channel in channels:
             channel.close(CLIENT_GOODBYE_MS)
         self._memory.close()
@@ -216,7 +216,7 @@ class Connection:
         if own is None:
             channel = Channel(self.address, self._access, self._pool)
             with self._opening:
-                self._channels.add(channel)
+                self.channels.add(channel)
             # Another thread may have closed the session meanwhile, with the channels that there were.
             if self._closed.is_set():
                 channel.close()

@@ -88,7 +88,7 @@ class Sockets:
         self.gate = Gate(self._context, self._router, access, name)
         self._gate_used = True
         """Whether the gate may have news that its files do not show any more."""
-        self._peers = PeerLinks(self._context, identity, access, self.call, self._peer_lost)
+        self.peers = PeerLinks(self._context, identity, access, self.call, self._peer_lost)
         self._files = Files()
         self._router_used = True
         """Whether the router was used: that may have taken ZeroMQ's signal that a message came."""
@@ -103,7 +103,7 @@ class Sockets:
         """Held while the pipe is written to or closed: after closing, its number may belong to another file."""
         self._ended = False
         self.channels = SocketChannels(
-            local_channels, handler, self._files, self.dropped, self._peers,
+            local_channels, handler, self._files, self.dropped, self.peers,
             self.send_to_peer, self._take, self._calls.append, self._make_room,
         )  # fmt: skip
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
@@ -149,7 +149,7 @@ class Sockets:
         """
         channel = self.channels.outgoing.get(address)
         if channel is None:
-            self._peers.send(address, frames)
+            self.peers.send(address, frames)
         else:
             try:
                 if not channel.send(frames):
@@ -185,11 +185,11 @@ class Sockets:
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
         self.channels.disconnect(address)
-        self._peers.disconnect(address, linger_ms)
+        self.peers.disconnect(address, linger_ms)
 
     def trouble(self, address: str) -> str:
         """Why nobody answers at the address of a peer, as far as that is known; "" if it is not."""
-        return self._peers.trouble(address)
+        return self.peers.trouble(address)
 
     def _peer_lost(self, address: str) -> None:
         guarded(self._handler.lost, address)
@@ -238,7 +238,7 @@ class Sockets:
                     next_tick = time.monotonic() + TICK_SECONDS
                     self._router_used = self._gate_used = True
                     self.gate.tick()
-                    guarded(self._peers.look)
+                    guarded(self.peers.look)
                     self.channels.trim()
                     self._pool.trim()
                     self._pieces = {s: p for s, p in self._pieces.items() if self._handler.knows(s)}
@@ -270,7 +270,7 @@ class Sockets:
         if self._router.closed:
             return
         self.channels.shut()
-        self._peers.close(SERVER_GOODBYE_MS)
+        self.peers.close(SERVER_GOODBYE_MS)
         self._files.close()
         self.gate.close()
         self._router.close()

@@ -83,7 +83,7 @@ def make_lazy(monkeypatch: pytest.MonkeyPatch, count: int) -> list[tuple[str, in
         pinned.append(real["pinned"](self, size))
         return pinned[-1]
 
-    monkeypatch.setattr(toolkit, "_devices", {})
+    monkeypatch.setattr(toolkit, "made_devices", {})
     for device in map(toolkit.device, range(count)):
         device.stream, device.arrivals, device.departures = Stream(), Stream(), Stream()
     changed = {

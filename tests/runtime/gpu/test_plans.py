@@ -396,7 +396,7 @@ def test_the_gpu_is_current_where_the_host_waits_for_it(monkeypatch: pytest.Monk
             asked.append("waited")
 
     device = object.__new__(toolkit.Device)
-    device._numba = device.stream = Recorded()
+    device.numba_device = device.stream = Recorded()
     monkeypatch.setattr(toolkit, "SIMULATED", False)
     device.wait()
     device.wait_for(Recorded())

@@ -160,7 +160,7 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
     from graphflow._core.codegen.gpu import toolkit
     from graphflow._core.runtime.gpu import arrays, transfers
 
-    made_current = toolkit.Device._being_current
+    made_current = toolkit.Device.being_current
     current: list[int] = []
     asked: Counter[str] = Counter()
 
@@ -184,7 +184,7 @@ def test_what_the_driver_is_asked_for_is_asked_of_the_right_gpu(monkeypatch: pyt
 
         monkeypatch.setattr(owner, name, call)
 
-    monkeypatch.setattr(toolkit.Device, "_being_current", being_current)
+    monkeypatch.setattr(toolkit.Device, "being_current", being_current)
     for name in ("device_array", "pinned_array", "event"):
         check(toolkit.cuda(), name)
     for user in (arrays, transfers):

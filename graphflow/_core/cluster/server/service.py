@@ -76,6 +76,8 @@ def _answers(question: Kind) -> Callable[[_Answer], _Answer]:
     """Makes a method of the service what it answers to a question."""
 
     def register(method: _Answer) -> _Answer:
+        if question in _ANSWERS:
+            raise TypeError(f"{question.name} is answered by {_ANSWERS[question].__name__} already")
         _ANSWERS[question] = method
         return method
 

@@ -110,7 +110,7 @@ def interpreter() -> str:
 def _folders() -> list[str]:
     """The folders that the compiler process imports packages from."""
     loaded = [os.path.dirname(os.path.dirname(_file(name))) for name in ("numpy", "llvmlite")]
-    candidates = [*loaded, *_safe_entries(frozenset(os.stat(folder).st_uid for folder in loaded))]
+    candidates = [*loaded, *safe_entries(frozenset(os.stat(folder).st_uid for folder in loaded))]
     for folder in candidates:
         spec = PathFinder.find_spec("numba", [folder])
         if spec is not None and spec.origin is not None and spec.submodule_search_locations:
@@ -122,7 +122,7 @@ def _file(name: str) -> str:
     return os.path.abspath(import_module(name).__file__ or "")
 
 
-def _safe_entries(trusted: frozenset[int]) -> Iterator[str]:
+def safe_entries(trusted: frozenset[int]) -> Iterator[str]:
     """Where this process looks for modules, without the working directory, the program's folder, and those that others
     may write; those `trusted`, as the owners of NumPy, may.
     """

@@ -114,7 +114,7 @@ def entry(*arguments):
 
 
 @cache
-def _called() -> bytes:
+def called_text() -> bytes:
     """What machine code depends on beside a kernel's text, and Numba does not see change: functions that kernels call,
     and its own version.
     """
@@ -128,7 +128,7 @@ def _path(source: str, kinds: tuple[str, ...]) -> Path:
     One for each: the simulator knows a kernel's shared arrays by it, and what is compiled is kept under its name.
     """
     text = f"{source}\n{' '.join(kinds)}".encode()
-    return default_directory() / "cuda" / f"gf_{hashlib.sha256(text + _called()).hexdigest()[:32]}.py"
+    return default_directory() / "cuda" / f"gf_{hashlib.sha256(text + called_text()).hexdigest()[:32]}.py"
 
 
 def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., None]:
@@ -244,23 +244,23 @@ class Device:
         self.lock = threading.RLock()
         self.pool = Pool()
         self._cuda = cuda()
-        self._numba = self._cuda.gpus[0 if SIMULATED else index]
+        self.numba_device = self._cuda.gpus[0 if SIMULATED else index]
         self._reached: set[int] = set()
         self._recording: Any = None  # One stream for all graphs: Numba keeps what it launched in.
         with self.current():
             if not SIMULATED:
-                dropped.give_back_with(self._numba.get_primary_context())
+                dropped.give_back_with(self.numba_device.get_primary_context())
             self.stream, self.arrivals, self.departures = (self._cuda.stream() for _ in range(3))
 
     @contextmanager
     def current(self) -> Iterator[None]:
         """Holds the lock, and makes the GPU the one of this thread."""
-        with self.lock, self._being_current():
+        with self.lock, self.being_current():
             yield
 
-    def _being_current(self) -> AbstractContextManager[Any]:
+    def being_current(self) -> AbstractContextManager[Any]:
         """Makes the GPU the one of this thread; the driver does nothing for a thread that has none."""
-        return nullcontext() if SIMULATED else self._numba
+        return nullcontext() if SIMULATED else self.numba_device
 
     def allocate(self, count: int, dtype: str) -> Any:
         """A block of device memory; ResourceExhaustedError if there is not so much."""
@@ -337,7 +337,7 @@ class Device:
         if SIMULATED:
             target.copy_to_device(source, stream=self.arrivals)
             return
-        here, there = self._numba.get_primary_context(), origin._numba.get_primary_context()
+        here, there = self.numba_device.get_primary_context(), origin.numba_device.get_primary_context()
         if origin.index not in self._reached:
             self._reached.add(origin.index)
             peers.connect(here, there)
@@ -385,12 +385,12 @@ class Device:
 
     def wait_for(self, event: Any) -> None:
         """Returns when an event has come, or was never recorded; others may use the device meanwhile."""
-        with self._being_current():
+        with self.being_current():
             event.synchronize()
 
     def wait(self) -> None:
         """Returns when the stream has done everything; others may use the device meanwhile."""
-        with self._being_current():
+        with self.being_current():
             self.stream.synchronize()
 
 
@@ -405,16 +405,16 @@ def memory_type(dtype: str) -> str:
     return "uint8" if dtype == "bool" else dtype
 
 
-_devices: dict[int, Device] = {}
+made_devices: dict[int, Device] = {}
 _making = threading.Lock()
 
 
 def device(index: int) -> Device:
     """The GPU of a number, made at first use."""
     with _making:
-        if index not in _devices:
-            _devices[index] = Device(index)
-        return _devices[index]
+        if index not in made_devices:
+            made_devices[index] = Device(index)
+        return made_devices[index]
 
 
 def device_named(name: str) -> Device:

@@ -1,6 +1,6 @@
 """Frames that members of a group send each other: with a small value itself, with a handle of a large one.
 
-    head      see _HEAD: what it is, the round it belongs to, of which rank it comes, dtype and rank of the value
+    head      see HEAD: what it is, the round it belongs to, of which rank it comes, dtype and rank of the value
     axes      8 bytes each
     text      the terms of the operation, a zero byte, its name
     payload   nothing; the value itself; a handle of shared memory; or the ranks whose shares come with the message
@@ -20,7 +20,7 @@ import numpy as np
 
 from graphflow._core.transport.frames.tensors import NUMBER_OF, NUMPY_OF, BadMessage, Buffer
 
-_HEAD: Final = struct.Struct("<BBBBHHqqQQqQ")
+HEAD: Final = struct.Struct("<BBBBHHqqQQqQ")
 """What, where, dtype, rank of the value, rank of the member, bytes of text, group, instance, count, communicator, rows,
 length of the value."""
 _MOST_AXES: Final = 64
@@ -69,7 +69,7 @@ class Frame(NamedTuple):
     def encode(self) -> bytes:
         """The frame's bytes."""
         text = _text(self.terms, self.name)
-        head = _HEAD.pack(
+        head = HEAD.pack(
             self.what, self.where, NUMBER_OF[self.dtype], len(self.shape), self.rank, len(text), self.group,
             self.instance, self.round, self.communicator, self.rows, self.length,
         )  # fmt: skip
@@ -79,12 +79,12 @@ class Frame(NamedTuple):
     @staticmethod
     def decode(data: Buffer) -> Frame:
         """The frame that these bytes hold; BadMessage if they hold none."""
-        if len(data) < _HEAD.size:
+        if len(data) < HEAD.size:
             raise BadMessage("A frame of a collective is too short.")
         what, where, number, axes, rank, texts, group, instance, round_, communicator, rows, length = (
-            _HEAD.unpack_from(data)
+            HEAD.unpack_from(data)
         )
-        begin = _HEAD.size + 8 * axes
+        begin = HEAD.size + 8 * axes
         end = begin + texts
         dtype = NUMPY_OF.get(number)
         if (
@@ -95,7 +95,7 @@ class Frame(NamedTuple):
             or dtype is None
         ):
             raise BadMessage("A frame of a collective is wrong.")
-        shape = struct.unpack_from(f"<{axes}Q", data, _HEAD.size) if axes else ()
+        shape = struct.unpack_from(f"<{axes}Q", data, HEAD.size) if axes else ()
         terms, name = _texts(bytes(data[begin:end]))
         return Frame(
             _WHATS[what], group, instance, round_, communicator, rank, _WHERES[where], dtype, shape, terms, name,

@@ -13,7 +13,7 @@ import json
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Flag, IntEnum, auto
+from enum import Flag, IntEnum, auto, unique
 from typing import Any, Final
 
 import numpy as np
@@ -23,8 +23,8 @@ from graphflow._core.transport.frames.tensors import BadMessage, Buffer, Share
 from graphflow._core.transport.shared import PartnerMemory
 
 VERSION: Final = 2
-_HEADER: Final = struct.Struct("<2sBBIQQQQ")
-_MAGIC: Final = b"GF"
+HEADER: Final = struct.Struct("<2sBBIQQQQ")
+MAGIC: Final = b"GF"
 MOST_DETAILS: Final = 256 << 20
 """Bytes of details: a plan of a hundred thousand instructions takes about 30 MB."""
 
@@ -47,6 +47,7 @@ class Way(Flag):
     QUESTION = REQUEST | FROM_TASK | FOR_ALL
 
 
+@unique
 class Kind(IntEnum):
     """What a message is for, with its number on the wire, and the ways that it goes.
 
@@ -103,9 +104,9 @@ _OF_STEPS: Final = frozenset({Kind.TENSOR, Kind.DONE})
 
 def peek(frames: Sequence[Buffer]) -> tuple[int, int, int, int] | None:
     """Version, kind, number of tensors and first number of a message, from its header; None if it has no header."""
-    if not frames or len(frames[0]) < _HEADER.size or frames[0][:2] != _MAGIC:
+    if not frames or len(frames[0]) < HEADER.size or frames[0][:2] != MAGIC:
         return None
-    _, version, kind, count, _, a, _, _ = _HEADER.unpack_from(frames[0])
+    _, version, kind, count, _, a, _, _ = HEADER.unpack_from(frames[0])
     return version, kind, count, a
 
 
@@ -131,11 +132,11 @@ class Message:
         share: puts a tensor into memory that the receiver reads, and returns a handle, which is sent instead.
         """
         if not self.details and not self.tensors:
-            return [_HEADER.pack(_MAGIC, VERSION, self.kind, 0, 0, self.a, self.b, self.c)]
+            return [HEADER.pack(MAGIC, VERSION, self.kind, 0, 0, self.a, self.b, self.c)]
         table, buffers = tensors.encode(self.tensors, share)
         details = _json(self.details).encode() if self.details else b""
-        header = _HEADER.pack(
-            _MAGIC, VERSION, self.kind, len(self.tensors), len(details), self.a, self.b, self.c
+        header = HEADER.pack(
+            MAGIC, VERSION, self.kind, len(self.tensors), len(details), self.a, self.b, self.c
         )
         return [b"".join((header, details, table)), *buffers]
 
@@ -146,17 +147,17 @@ class Message:
         memory: the memory that the sender shares with this process. Raises BadMessage for anything that `frames()`
         could not have made, SharedMemoryError if the memory cannot be read any more.
         """
-        if not frames or len(frames[0]) < _HEADER.size:
+        if not frames or len(frames[0]) < HEADER.size:
             raise BadMessage("A message has a header.")
         head = frames[0]
-        magic, version, number, count, length, a, b, c = _HEADER.unpack_from(head)
-        if magic != _MAGIC:
+        magic, version, number, count, length, a, b, c = HEADER.unpack_from(head)
+        if magic != MAGIC:
             raise BadMessage("This is no message of graphflow's.")
         if version != VERSION:
             raise BadMessage(
                 f"The message is of version {version} of the protocol; this is version {VERSION}."
             )
-        begin = _HEADER.size + length
+        begin = HEADER.size + length
         if count > tensors.MOST_TENSORS or begin > len(head):
             raise BadMessage(
                 f"A message of {len(head)} bytes has neither {length} of details nor {count} tensors."
@@ -169,7 +170,7 @@ class Message:
             values = tensors.decode(head, begin, count, frames[1:], memory)
             if kind not in _OF_STEPS and any(value is None for value in values):
                 raise BadMessage(f"A tensor of {kind.name} has no value.")
-        return Message(kind, a, b, c, _details(head[_HEADER.size : begin]) if length else {}, values)
+        return Message(kind, a, b, c, _details(head[HEADER.size : begin]) if length else {}, values)
 
 
 def _details(frame: Buffer) -> Mapping[str, Any]:

@@ -24,12 +24,12 @@ from graphflow._core.graph import dtypes
 from graphflow._core.transport.shared import HANDLE, PartnerMemory, SharedMemoryError
 
 MOST_TENSORS: Final = 65_535
-_MOST_AXES: Final = 64
-_SMALL: Final = 4096
+MOST_AXES: Final = 64
+SMALL: Final = 4096
 """Bytes of a buffer up to which it is part of the table."""
 LARGEST_PIECE: Final = 32 << 20
 """Bytes of a buffer that are one frame: heartbeats pass between frames, and a connection is given up without them."""
-_HEAD: Final = struct.Struct("<BBHIQ")
+HEAD: Final = struct.Struct("<BBHIQ")
 """dtype, rank, where, 0, length of the buffer; the sizes, 8 bytes each, and the buffer or handle follow."""
 _HERE: Final = 0
 _SHARED: Final = 1
@@ -39,11 +39,11 @@ NUMBER_OF: Final = {
     if d.is_numpy_compatible and d is not dtypes.string
 }
 NUMPY_OF: Final = {number: dtype for dtype, number in NUMBER_OF.items()}
-_STRING: Final = dtypes.string.as_datatype_enum
+STRING: Final = dtypes.string.as_datatype_enum
 _BOOL: Final = dtypes.bool_.as_datatype_enum
 _NO_VALUE: Final = 0
 """TensorFlow's number for no type."""
-_NOTHING: Final = _HEAD.pack(_NO_VALUE, 0, _HERE, 0, 0)
+_NOTHING: Final = HEAD.pack(_NO_VALUE, 0, _HERE, 0, 0)
 """The descriptor of a value that was not computed."""
 
 if sys.byteorder != "little":
@@ -80,7 +80,7 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
             continue
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
         number = NUMBER_OF.get(array.dtype)
-        if number is not None and array.nbytes <= _SMALL:
+        if number is not None and array.nbytes <= SMALL:
             buffer = array.tobytes()
             shape = array.shape
             rank = len(shape)
@@ -93,14 +93,14 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
             if share is not None:
                 handle = share(array)
         elif array.dtype == object:
-            number, buffer = _STRING, _encode_strings(array)
+            number, buffer = STRING, _encode_strings(array)
         else:
             raise TypeError(f"A value of type {array.dtype} cannot be sent to another task.")
         where = _HERE if handle is None else _SHARED
         table.append(_heads(array.ndim).pack(number, array.ndim, where, 0, len(buffer), *array.shape))
         if handle is not None:
             table.append(handle)
-        elif len(buffer) <= _SMALL:
+        elif len(buffer) <= SMALL:
             table.append(bytes(buffer))
         elif len(buffer) <= LARGEST_PIECE:
             buffers.append(buffer)
@@ -112,7 +112,7 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
 @cache
 def _heads(rank: int) -> struct.Struct:
     """A descriptor with that many sizes."""
-    return struct.Struct(f"{_HEAD.format}{rank}Q")
+    return struct.Struct(f"{HEAD.format}{rank}Q")
 
 
 @cache
@@ -141,11 +141,11 @@ def decode(
     large = iter(buffers)
     end = len(table)
     for _ in range(count):
-        if end - position < _HEAD.size:
+        if end - position < HEAD.size:
             raise BadMessage("The table of tensors ends too early.")
-        number, rank, where, zero, length = _HEAD.unpack_from(table, position)
-        position += _HEAD.size
-        if rank > _MOST_AXES or where > _SHARED or zero or end - position < 8 * rank:
+        number, rank, where, zero, length = HEAD.unpack_from(table, position)
+        position += HEAD.size
+        if rank > MOST_AXES or where > _SHARED or zero or end - position < 8 * rank:
             raise BadMessage("A tensor's descriptor is wrong.")
         if number == _NO_VALUE:
             if rank or where or length:
@@ -156,13 +156,13 @@ def decode(
         position += 8 * rank
         buffer: Buffer
         if where == _SHARED:
-            if number == _STRING or end - position < HANDLE.size:
+            if number == STRING or end - position < HANDLE.size:
                 raise BadMessage("A tensor cannot be in shared memory.")
             if memory is None:
                 raise NotShared("A tensor is in memory that is not shared.")
             buffer = memory.read(bytes(table[position : position + HANDLE.size]), length).data
             position += HANDLE.size
-        elif length <= _SMALL:
+        elif length <= SMALL:
             buffer = bytes(table[position : position + length])
             position += length
             dtype = NUMPY_OF.get(number)
@@ -199,7 +199,7 @@ def _joined(pieces: Sequence[Buffer], length: int) -> Buffer:
 
 def _decode_one(number: int, shape: tuple[int, ...], buffer: Buffer) -> np.ndarray[Any, Any]:
     count = math.prod(shape)
-    if number == _STRING:
+    if number == STRING:
         return _decode_strings(shape, count, buffer)
     dtype = NUMPY_OF.get(number)
     if dtype is None:
