@@ -17,7 +17,7 @@ import pytest
 import graphflow as gf
 
 PROJECT = Path(__file__).resolve().parents[2]
-LIMIT = 20.0
+LIMIT = 60.0
 TIMEOUT = gf.RunOptions(timeout_in_ms=int(LIMIT * 1000))
 
 

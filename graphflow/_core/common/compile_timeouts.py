@@ -37,6 +37,11 @@ LAST_REQUESTS_SECONDS: Final = 2.0
 Guard: tests/codegen/cpu/service/test_server.py
     ::test_what_a_program_asked_for_as_it_ended_is_there_for_the_next
 """
+KERNEL_LOOK_SECONDS: Final = 0.002
+"""How often a run that waits for kernels looks whether they are there: a run is not held up longer than it has to be.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
 COMPILE_SERVER_IDLE_SECONDS: Final = 20.0
 """How long the compile server stays when it has nothing to do: the next program of a series finds it with Numba loaded,
 which takes a second, and a machine is not left with 150 MB in use.

@@ -20,6 +20,7 @@ from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
 from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
+from graphflow._core.common.compile_timeouts import KERNEL_LOOK_SECONDS
 from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse
@@ -30,7 +31,6 @@ from graphflow._core.plan.ir import Instruction, Plan
 Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
 """For each group the texts of its kernels and the names of its instructions, without sizes; then those of loops."""
 
-_LOOK_SECONDS: Final = 0.002
 _COST_OF_A_FAMILY: Final = 3
 """A family of the array machine's blocks takes the compiler as long as so many kernels of regions."""
 
@@ -193,7 +193,7 @@ class CompileJob:
         while not (self.whole() if whole else self._is_ready()):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"{self.missing()} kernels are not compiled after {timeout} s")
-            time.sleep(_LOOK_SECONDS)
+            time.sleep(KERNEL_LOOK_SECONDS)
         for number in self._sources:
             if not self.interprets(number):
                 self.kernels(number)

@@ -6,7 +6,6 @@ the next kernel may write over. The same holds for the CPU and a GPU.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ import graphflow as gf
 from graphflow._core.compiler import lower
 from graphflow._core.runtime.agreement import trial, verification
 from graphflow._core.runtime.agreement.bounds import Reach, difference
+from tests.runtime.agreement.warned import warned
 
 pytestmark = pytest.mark.faulty_compiler
 RNG = np.random.RandomState
@@ -54,7 +54,7 @@ def _told(build: Callable[[], tuple[Any, dict[Any, Any]]], device: str, caplog: 
             session.run(gf.global_variables_initializer())
             for _ in range(3):
                 session.run(fetches, feeds)
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     return str(line)
 
 

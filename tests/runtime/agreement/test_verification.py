@@ -7,7 +7,6 @@ number drawn twice, no update done twice, the user's functions are called once.
 
 from __future__ import annotations
 
-import logging
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +21,7 @@ from graphflow._core.compiler.reasons import Declines, Disagrees
 from graphflow._core.runtime.agreement import trial, verification
 from graphflow._core.runtime.agreement.report import load
 from graphflow._core.session import executables
+from tests.runtime.agreement.warned import warned
 
 RNG = np.random.RandomState
 
@@ -91,7 +91,7 @@ def test_a_wrong_kernel_is_never_used(caplog: pytest.LogCaptureFixture) -> None:
     assert losses == expected[0]
     np.testing.assert_array_equal(weights, expected[1])
     assert sum(isinstance(state.reason, Disagrees) for state in states) == 1
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     assert "first at Mean 'loss' (built at" in line and "test_verification.py" in line
     assert "one kernel with Square 'Square', Tanh 'layer/hidden'" in line
     assert "stays on NumPy" in line and "\n" not in line
@@ -104,7 +104,7 @@ def test_the_file_holds_what_the_difference_needs(caplog: pytest.LogCaptureFixtu
     from graphflow._core.runtime.agreement.replaying import replayed
 
     _trained(3)
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     path = line.split("graphflow replay ")[1].split(" (")[0]
     recorded = load(path)
     assert sorted(recorded.variables) == ["w:0"]
@@ -121,7 +121,7 @@ def test_a_replay_waits_for_kernels_and_not_for_ever(
     from graphflow._core.runtime.agreement.replaying import replayed
 
     _trained(3)
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     seconds: list[float] = []
     wait = CompileJob.wait
     monkeypatch.setattr(CompileJob, "wait", lambda job, timeout: (seconds.append(timeout), wait(job, 100.0)))
@@ -143,7 +143,7 @@ def test_the_file_holds_texts_and_what_functions_gave(caplog: pytest.LogCaptureF
         with gf.Session(config=_config()) as session:
             for _ in range(2):
                 session.run([y, words], {x: np.ones(3, "f")})
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     recorded = load(line.split("graphflow replay ")[1].split(" (")[0])
     assert "disagrees" in str(replayed(recorded, 1))
 
@@ -175,7 +175,7 @@ def test_compiled_code_that_fails_where_numpy_does_not(
     monkeypatch.setattr(CompiledPlan, "run", fail)
     losses, _, _ = _trained(4)
     assert losses == _trained(4, compiled="never")[0]
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     assert "failed where NumPy does not: IndexError: nothing there" in line
 
 
@@ -315,7 +315,7 @@ def test_a_comparison_that_fails_leaves_the_run_as_it_is(
     expected = _trained(5, compiled="never")[0]
     monkeypatch.setattr(verification, "differences", fail)
     np.testing.assert_allclose(_trained(5)[0], expected, rtol=1e-5)
-    (line,) = [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
+    (line,) = warned(caplog)
     assert "could not be compared with NumPy: RuntimeError: no idea" in line
 
 

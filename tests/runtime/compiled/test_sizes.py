@@ -204,25 +204,45 @@ def test_the_same_bits_again_also_after_a_stop(program: Program) -> None:
             assert bits == [[array.tobytes() for array in run] for run in expected[stop:]], stop
 
 
+@pytest.mark.parametrize("program", [perceptron, recurrent])
+def test_the_same_bits_again_also_if_it_is_stopped_after_every_run(program: Program) -> None:
+    """A program that is killed again and again runs its plan once or twice a life: it is compiled in the same run."""
+    order = _order(PROGRAMS[program], 1)[:16]
+    expected = [[array.tobytes() for array in run] for run in _ran(program, order)[0]]
+    for most in (1, 2, 3):
+        assert [
+            [array.tobytes() for array in run] for run in _in_lives(program, order, [most])
+        ] == expected, most
+
+
 def _stopped(program: Program, order: Sequence[Sizes], stop: int) -> list[list[Any]]:
     """What the runs after a stop give, in a session that goes on from the state of the one before."""
-    with gf.Graph().as_default():
-        gf.set_random_seed(3)
-        fetches, fed = program()
-        with gf.Session() as session:
-            session.run(gf.global_variables_initializer())
-            for sizes in order[:stop]:
-                session.run(fetches, fed(sizes))
-            state = session.store.get_state()
-            values = {cell.name: cell.value.copy() for cell in session.store.variables()}
-    with gf.Graph().as_default():
-        gf.set_random_seed(3)
-        fetches, fed = program()
-        with gf.Session() as session:
-            for variable in gf.global_variables():
-                variable.load(values[variable.op.name], session)
-            session.store.set_state(state)
-            return [flat(session.run(fetches, fed(sizes))) for sizes in order[stop:]]
+    return _in_lives(program, order, [stop, len(order)])[stop:]
+
+
+def _in_lives(program: Program, order: Sequence[Sizes], lives: Sequence[int]) -> list[list[Any]]:
+    """What runs give in sessions of so many runs (the last number repeats) that go on where the one before ended."""
+    found: list[list[Any]] = []
+    values: dict[str, Any] = {}
+    state: Any = None
+    for life in range(len(order)):
+        with gf.Graph().as_default():
+            gf.set_random_seed(3)
+            fetches, fed = program()
+            with gf.Session() as session:
+                if life == 0:
+                    session.run(gf.global_variables_initializer())
+                else:
+                    for variable in gf.global_variables():
+                        variable.load(values[variable.op.name], session)
+                    session.store.set_state(state)
+                for sizes in order[len(found) : len(found) + lives[min(life, len(lives) - 1)]]:
+                    found.append(flat(session.run(fetches, fed(sizes))))
+                state = session.store.get_state()
+                values = {cell.name: cell.value.copy() for cell in session.store.variables()}
+        if len(found) == len(order):
+            return found
+    raise AssertionError("a life without a run")
 
 
 @pytest.mark.faulty_compiler

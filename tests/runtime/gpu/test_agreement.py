@@ -21,6 +21,7 @@ from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.runtime.agreement import replaying, trial, verification
 from graphflow._core.runtime.agreement.replaying import replayed
 from graphflow._core.runtime.agreement.report import load, save
+from tests.runtime.agreement.warned import warned
 from tests.runtime.gpu.both_devices import needs_two_gpus, session
 
 pytestmark = [pytest.mark.device, pytest.mark.verified_plans]
@@ -102,10 +103,6 @@ def no_files(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(trial, "report", lambda *_: "")
 
 
-def _warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
-    return [r.getMessage() for r in caplog.records if r.levelno == logging.WARNING]
-
-
 def _line_of(build: Callable[..., Any], text: str) -> str:
     """Where a function of this file has a text, as messages say it."""
     lines, first = inspect.getsourcelines(build)
@@ -156,7 +153,7 @@ def test_a_wrong_kernel_is_never_used(
     assert "APART" in verdicts
     for mine, theirs in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine[1], theirs[1], rtol=1e-5, atol=1e-6)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "stays on NumPy: compiled code disagrees with NumPy, first at Tanh 'hidden' (built at" in line
     assert _line_of(_dense, "hidden = ") in line
     assert "one kernel with" in line.partition("hidden'")[2]
@@ -189,7 +186,7 @@ def test_the_kernel_where_it_begins_is_named(
 ) -> None:
     request.getfixturevalue(fault)
     _runs(_layers)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert f"first at {named} (built at " in line and _line_of(_layers, text) in line
 
 
@@ -214,7 +211,7 @@ def test_values_are_read_before_others_lie_in_their_place(
         lambda i, text, names: right(i, text, names) + (" * 1.01" if i.name == f"grown{wrong}" else ""),
     )
     _runs(_chain)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert f"first at Exp 'grown{wrong}' (built at " in line
 
 
@@ -226,7 +223,7 @@ def test_work_that_shares_a_launch_is_named_beside_it(caplog: pytest.LogCaptureF
         return [gf.exp(x, name="right"), gf.tanh(y, name="wrong")], {x: RNG(0).randn(5), y: RNG(1).randn(7)}
 
     _runs(build)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "first at Tanh 'wrong' (built at " in line and "one kernel with Exp 'right'" in line
 
 
@@ -239,7 +236,7 @@ def test_memory_that_several_kernels_fill_names_them_all(caplog: pytest.LogCaptu
         return [gf.matmul(gf.concat(parts, 1, name="both"), gf.ones([8, 2]))], {x: RNG(0).randn(4, 3)}
 
     _runs(build)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "first at ConcatV2 'both' (built at " in line
     assert "shares its memory with kernels of Tanh 'part'" in line
 
@@ -255,7 +252,7 @@ def _with_numpy() -> tuple[Any, dict[Any, Any]]:
 def test_a_kernel_after_one_of_numpys_is_named(caplog: pytest.LogCaptureFixture) -> None:
     """There is no kernel for products of integers."""
     _runs(_with_numpy, allow_soft_placement=True)
-    assert [line for line in _warnings(caplog) if "first at Tanh 'after' (built at " in line]
+    assert [line for line in warned(caplog) if "first at Tanh 'after' (built at " in line]
 
 
 @pytest.mark.faulty_compiler
@@ -272,7 +269,7 @@ def test_what_numpy_makes_in_between_is_looked_at_too(
 
     monkeypatch.setattr(Device, "upload", wrong)
     _runs(_with_numpy, allow_soft_placement=True)
-    assert [line for line in _warnings(caplog) if "first at MatMul 'whole' (built at " in line]
+    assert [line for line in warned(caplog) if "first at MatMul 'whole' (built at " in line]
 
 
 @pytest.mark.faulty_compiler
@@ -291,7 +288,7 @@ def test_a_copy_for_the_host_is_looked_at_too(
 
     monkeypatch.setattr(lower.Lowering, "compact", wrong)
     _runs(build)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "first at Transpose 'turned' (built at " in line
 
 
@@ -315,7 +312,7 @@ def test_what_the_gpu_does_in_another_way_is_not_where_it_begins(
 
     monkeypatch.setattr(lower, "scalar_text", wrong)
     _runs(build)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "'gradients/hidden_grad/" in line and "Unique" not in line
 
 
@@ -323,7 +320,7 @@ def test_what_the_gpu_does_in_another_way_is_not_where_it_begins(
 @pytest.mark.usefixtures("wrong_tanh")
 def test_a_device_region_of_a_loop_names_its_kernel(caplog: pytest.LogCaptureFixture) -> None:
     _runs(_loop)
-    lines = _warnings(caplog)
+    lines = warned(caplog)
     assert lines and all("first at " in line and "Tanh 'while/" in line for line in lines)
 
 
@@ -462,5 +459,5 @@ def test_the_kernel_of_a_part_in_the_middle_of_two_gpus_is_named(caplog: pytest.
     with session(device_count={"GPU": 2}) as one:
         for _ in range(4):
             np.testing.assert_allclose(one.run(c, {x: data}), expected, rtol=1e-5)
-    (line,) = _warnings(caplog)
+    (line,) = warned(caplog)
     assert "first at Sum 'Sum' (built at " in line and "one kernel with" in line and "Tanh 'wrong'" in line

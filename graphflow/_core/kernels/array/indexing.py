@@ -56,20 +56,26 @@ def _gather_batches(params: Any, indices: Any, axis: int, batch: int) -> Any:
     return np.moveaxis(whole, list(source), list(range(axis, axis + len(inner))))
 
 
-def linear(indices: Any, shape: tuple[int, ...]) -> Any:
-    """The row number of each coordinate in the last axis of `indices`, in a tensor with the leading axes `shape`."""
+def check_coordinates(indices: Any, shape: tuple[int, ...]) -> Any:
+    """The coordinates in the last axis of `indices`, one a row; InvalidArgumentError if one is outside of `shape`."""
     depth = indices.shape[-1]
     if depth > len(shape):
         raise invalid(
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
         )
-    limits = np.array(shape[:depth], np.int64)
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth)
-    bad = np.flatnonzero(((flat < 0) | (flat >= limits)).any(-1))
+    bad = np.flatnonzero(((flat < 0) | (flat >= np.array(shape[:depth], np.int64))).any(-1))
     if bad.size:
         place = [int(i) for i in np.unravel_index(int(bad[0]), indices.shape[:-1] or (1,))]
         raise invalid(f"indices{place} = {flat[bad[0]].tolist()} does not index into shape {list(shape)}")
-    strides = np.cumprod(np.append(limits[1:], 1)[::-1])[::-1] if depth else limits
+    return flat
+
+
+def linear(indices: Any, shape: tuple[int, ...]) -> Any:
+    """The row number of each coordinate in the last axis of `indices`, in a tensor with the leading axes `shape`."""
+    flat = check_coordinates(indices, shape)
+    sizes = np.array(shape[: flat.shape[1]], np.int64)
+    strides = np.cumprod(np.append(sizes[1:], 1)[::-1])[::-1] if flat.shape[1] else sizes
     return flat.astype(np.int64) @ strides.astype(np.int64)
 
 

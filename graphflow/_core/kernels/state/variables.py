@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.kernels.array.indexing import check_range
+from graphflow._core.kernels.array.indexing import check_coordinates, check_range
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 
@@ -110,21 +110,15 @@ kernel("ScatterMin")(_scatter(np.minimum.at))
 kernel("ScatterMax")(_scatter(np.maximum.at))
 
 
-def _check_nd(array: Any, indices: Any) -> tuple[Any, ...]:
-    indices = np.asarray(indices)
-    columns = tuple(np.moveaxis(indices, -1, 0)) if indices.ndim else (indices,)
-    for axis, column in enumerate(columns):
-        if ((column < 0) | (column >= array.shape[axis])).any():
-            raise errors.InvalidArgumentError(
-                None, None, f"indices = {indices.tolist()} do not index into shape {array.shape}"
-            )
-    return columns
+def _columns(array: Any, indices: Any) -> tuple[Any, ...]:
+    check_coordinates(indices, array.shape)
+    return tuple(np.moveaxis(indices, -1, 0))
 
 
 def _scatter_nd(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
     def factory(node: Node) -> Kernel:
         def run(cell: Any, indices: Any, updates: Any) -> Any:
-            cell.modify(lambda array: change(array, _check_nd(array, indices), _apart(updates, array)))
+            cell.modify(lambda array: change(array, _columns(array, indices), _apart(updates, array)))
             return _snapshot(node, cell)
 
         return run

@@ -287,11 +287,9 @@ class TieredExecutable(Executable):
     def _restore_family(self, tier_state: TierState) -> None:
         """Notes the plans on which others relied when the checkpoint was written."""
         restored = tier_state.restored(self)
-        first = [
-            (text.removeprefix(_FIRST), r.runs) for text, r in restored.items() if text.startswith(_FIRST)
-        ]
-        for text, runs in first:
-            self._family.runs = runs
+        # Of a plan that was observed in none of its runs yet there is no record of the first combination.
+        self._family.runs = sum(r.runs for text, r in restored.items() if not text.startswith(_FIRST))
+        for text in [text.removeprefix(_FIRST) for text in restored if text.startswith(_FIRST)]:
             self._rely_on(text, restored.get(text))
         for text, record in restored.items():
             if record.runs >= _SEEDED_SWITCH and not text.startswith(_FIRST):
