@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import threading
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ import graphflow as gf
 from graphflow._core.transport import keys
 from graphflow.cli.main import main
 from tests.cluster.serving import serve_all, spec_of
+from tests.left_over import nothing_stays
 
 ADDRESS = "0.0.0.0"
 """An address beyond loopback that every machine has: whoever can reach the machine reaches it."""
@@ -187,11 +187,4 @@ def test_the_environment_names_the_keys(folder: str, monkeypatch: pytest.MonkeyP
 
 
 def test_a_server_with_keys_leaves_no_thread_and_no_file(folder: str) -> None:
-    def left() -> tuple[int, int]:
-        return threading.active_count(), len(os.listdir("/proc/self/fd"))
-
-    _server(folder).stop()
-    before = left()
-    for _ in range(5):
-        _server(folder).stop()
-    assert left() == before
+    nothing_stays(lambda: _server(folder).stop())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import os
 import signal
@@ -13,13 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import graphflow as gf
 from graphflow._core.cluster.server.server import task_name
 from tests.cluster.serving import serve, serve_all, spec_of
+from tests.left_over import TURNS, nothing_stays
 from tests.machine_clock import MachineClock
 
 PROJECT = Path(__file__).resolve().parents[2]
@@ -158,10 +157,6 @@ def test_a_task_that_has_ended_in_order_is_not_reported_as_lost(
 # ---- promise 30: nothing is left -------------------------------------------------------------------------------------
 
 
-def _open_files() -> int:
-    return len(os.listdir("/proc/self/fd"))
-
-
 @LINUX
 @pytest.mark.timeout(900)
 def test_promise_30_no_thread_socket_or_file_is_left_over(everything: bool) -> None:
@@ -173,23 +168,7 @@ def test_promise_30_no_thread_socket_or_file_is_left_over(everything: bool) -> N
         server.stop()
         gf.train.Server(spec, "ps", 0, start=False).stop()
 
-    def settled(count: Any, most: int) -> bool:
-        deadline = time.monotonic() + 5.0
-        while count() > most and time.monotonic() < deadline:
-            gc.collect()
-            time.sleep(0.02)
-        return bool(count() <= most)
-
-    for _ in range(3):
-        cycle()
-    assert settled(threading.active_count, threading.active_count())
-    time.sleep(0.3)
-    gc.collect()
-    threads, files = threading.active_count(), _open_files()
-    for _ in range(1000 if everything else 15):
-        cycle()
-    assert settled(threading.active_count, threads), threading.enumerate()
-    assert settled(_open_files, files)
+    nothing_stays(cycle, 1000 if everything else TURNS)
 
 
 PROGRAM = """

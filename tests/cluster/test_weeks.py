@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-import os
 import threading
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +13,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.cluster.protocol.sessions import MOST_SESSIONS
 from tests.cluster.serving import serve, serve_all, spec_of
+from tests.left_over import nothing_stays, threads_and_files
 
 ROUNDS = 100
 FEW = 20
@@ -60,12 +58,7 @@ def _tables(server: gf.train.Server) -> dict[str, int]:
 
 
 def _counts(servers: list[gf.train.Server]) -> dict[str, int]:
-    gc.collect()
-    found = {
-        "files": len(os.listdir("/proc/self/fd")),
-        "threads": threading.active_count(),
-        "mappings": Path("/proc/self/maps").read_text().count("memfd"),
-    }
+    found = threads_and_files() | {"mappings": Path("/proc/self/maps").read_text().count("memfd")}
     for place, server in enumerate(servers):
         found |= {f"{place} {name}": size for name, size in _tables(server).items()}
     return found
@@ -73,20 +66,7 @@ def _counts(servers: list[gf.train.Server]) -> dict[str, int]:
 
 def _stays(servers: list[gf.train.Server], once: Callable[[], None], rounds: int = ROUNDS) -> None:
     """Does it some times, then many times more: nothing may have grown by that."""
-    for _ in range(5):
-        once()
-    time.sleep(1)
-    before = _counts(servers)
-    for _ in range(rounds):
-        once()
-    limit = time.monotonic() + 40
-    while True:
-        after = _counts(servers)
-        grown = {name: (before.get(name, 0), n) for name, n in after.items() if n > before.get(name, 0) + FEW}
-        if not grown:
-            return
-        assert time.monotonic() < limit, grown
-        time.sleep(0.2)
+    nothing_stays(once, rounds, lambda: _counts(servers), FEW)
 
 
 def _graph() -> tuple[gf.Graph, Any, Any]:
@@ -171,4 +151,4 @@ def test_nothing_is_left_of_tasks_that_are_started_again(
         ps.stop()
         del ps
 
-    _stays([worker], once, 40)
+    _stays([worker], once, 45)

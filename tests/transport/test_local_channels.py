@@ -32,6 +32,7 @@ from graphflow._core.transport.local_channels import (
     connect,
     packed,
 )
+from tests.left_over import nothing_stays, open_files
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="local channels are Linux's")
 
@@ -241,13 +242,16 @@ def test_who_only_looked_whether_a_listener_is_there_holds_no_file() -> None:
     path = f"/proc/self/fd/{folder}/{listener.name}"
     stays = connect(listener.name)
     assert stays is not None
-    listener.trim()
-    before = len(os.listdir("/proc/self/fd"))
-    for _ in range(20):
+
+    def look() -> None:
         with socket.socket(socket.AF_UNIX) as looks:
             looks.connect(path)
-    listener.trim()
-    assert len(os.listdir("/proc/self/fd")) <= before
+
+    def held() -> dict[str, int]:
+        listener.trim()
+        return {"files": open_files()}
+
+    nothing_stays(look, held=held)
     channel = listener.accept(stays[1])
     assert channel is not None
     channel.close()

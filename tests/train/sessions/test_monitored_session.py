@@ -18,6 +18,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.cluster.server.server import Server
+from tests.left_over import new_threads
 
 
 @pytest.fixture(autouse=True)
@@ -166,7 +167,7 @@ def test_ctrl_c_ends_without_the_hooks_end() -> None:
         session.run(taken)
         raise KeyboardInterrupt
     assert hook.calls == ["begin", "create", "before", "after", "KeyboardInterrupt"]
-    assert set(threading.enumerate()) <= before
+    assert not new_threads(before)
 
 
 def test_errors_of_hooks_leave_the_block(caplog: pytest.LogCaptureFixture) -> None:
