@@ -47,8 +47,9 @@ def _environment() -> bytes:
     return digest.digest()
 
 
-_WITHOUT_CODE: Final = re.compile(r"service/.*|(cache|compiler|helper|isolated)\.py")
-"""The files of this package that machine code does not depend on: they bring what others make."""
+_WITHOUT_CODE: Final = re.compile(r"(service|sources)/.*|(cache|compiler|helper|isolated)\.py")
+"""The files of this package that machine code does not depend on: they bring what others make, or give the source of a
+kernel whole, which is a part of its name."""
 
 
 def _generator() -> list[bytes]:
