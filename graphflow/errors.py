@@ -34,6 +34,7 @@ class OpError(Exception):
 
     `op` is the graphflow Operation that failed, or None if the session itself is at fault; `node_def` is its
     NodeDef; `message` is the text. As a string the error can go to a terminal, whatever names are quoted in it.
+    Pickled or copied, the error keeps all but `op`.
     """
 
     default_code: ClassVar[int] = UNKNOWN
@@ -69,6 +70,17 @@ class OpError(Exception):
 
     def __str__(self) -> str:
         return printable_lines(self._message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """To another process goes all but the operation: its graph is of this process, and the text names it."""
+        state = {name: value for name, value in self.__dict__.items() if name != "_op"}
+        return _received, (type(self), self._message, self._error_code), state
+
+
+def _received(kind: type[OpError], message: str, code: int) -> OpError:
+    error = kind.__new__(kind, message)
+    OpError.__init__(error, None, None, message, code)
+    return error
 
 
 class CancelledError(OpError):

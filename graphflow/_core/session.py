@@ -16,6 +16,7 @@ from operator import is_
 from typing import Any, NoReturn
 
 import graphflow.errors as errors
+from graphflow._core.common.this_process import OfThisProcess
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor
@@ -62,8 +63,10 @@ def executable_for(session: BaseSession, fetches: Any, feeds: Sequence[Any] | No
     return None if prepared is None else prepared.executable
 
 
-class BaseSession:
+class BaseSession(OfThisProcess):
     """The methods that Session and InteractiveSession share."""
+
+    instead = "Open one in each process; values that `run` returned, and checkpoints, go from one to another."
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None

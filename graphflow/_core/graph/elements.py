@@ -436,3 +436,11 @@ tensors, or a fully known TensorShape. A string is none."""
 
 NumberLike: TypeAlias = Operators | float | np.number[Any] | np.ndarray[Any, Any]
 """A number that may be computed, such as a rate: a tensor, a variable, Python's or NumPy's number, or an array."""
+
+
+def operation_of(element: Any) -> Operation:
+    """The operation that an element of a graph is, or that makes it; TypeError for anything else."""
+    op = element if isinstance(element, Operation) else getattr(element, "op", None)
+    if isinstance(op, Operation):
+        return op
+    raise TypeError(f"{element!r} is not an operation, tensor or variable.")

@@ -12,8 +12,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from graphflow._core.common.this_process import OfThisProcess
 from graphflow._core.graph import defaults, devices
-from graphflow._core.graph.elements import Operation, Tensor, user_line
+from graphflow._core.graph.elements import Operation, Tensor, operation_of, user_line
 from graphflow._core.graph.keys import CollectionNames
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
@@ -27,11 +28,13 @@ _LEAVES_CONTEXT = frozenset({"Exit", "Merge"})
 """The operations that take a value out of a branch or a loop."""
 
 
-class Graph(ContainerScope):
+class Graph(OfThisProcess, ContainerScope):
     """A dataflow graph: operations, and tensors between them. It holds no values.
 
     Thread-safe: operations may be added from several threads.
     """
+
+    instead = "Build it anew in the other process, or send `graph.as_graph_def()`."
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -261,7 +264,7 @@ class Graph(ContainerScope):
         """Places operations built inside with `op` (an Operation, Tensor or Variable; None clears)."""
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
-        other = None if op is None else _operation_of(op)
+        other = None if op is None else operation_of(op)
         outer, outer_devices = self._scopes.colocation, self._scopes.devices
         if ignore_existing:
             self._scopes.colocation, self._scopes.devices = (), ()
@@ -287,7 +290,7 @@ class Graph(ContainerScope):
                 raise TypeError(
                     f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}."
                 )
-            ops = [_operation_of(self.as_graph_element(c)) for c in control_inputs]
+            ops = [operation_of(self.as_graph_element(c)) for c in control_inputs]
             scopes.control = (*outer, ControlFrame(list(dict.fromkeys(ops))))
         try:
             yield
@@ -419,7 +422,7 @@ class Graph(ContainerScope):
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
         """Whether the element may be fetched."""
-        return _operation_of(tensor_or_op) not in self._unfetchable
+        return operation_of(tensor_or_op) not in self._unfetchable
 
     def prevent_fetching(self, op: Operation) -> None:
         """Forbids fetching an operation and its results."""
@@ -481,17 +484,6 @@ class Graph(ContainerScope):
         if session.graph is not self:
             raise ValueError(f"Cannot {verb} {name!r}: its graph is different from the session's graph.")
         return session
-
-
-def _operation_of(element: Any) -> Operation:
-    if isinstance(element, Operation):
-        return element
-    if isinstance(element, Tensor):
-        return element.op
-    op = getattr(element, "op", None)
-    if isinstance(op, Operation):
-        return op
-    raise TypeError(f"{element!r} is not an operation, tensor or variable.")
 
 
 def _text(name: Any) -> str:

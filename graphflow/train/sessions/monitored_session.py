@@ -77,7 +77,8 @@ class _Monitored:
         self._after = [hook for hook in self._hooks if overrides(hook, "after_run")]
         step = find_global_step(self._graph)
         self._step = None if step is None else StepReader(step)
-        self._follows_step = progress or self._share_reading()
+        shared = self._share_reading()
+        self._follows_step = progress or shared
         self._calls = Calls()
         self._calling = Calling()
         self._telling = threading.RLock()

@@ -6,6 +6,7 @@ import io
 import logging
 import re
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -165,6 +166,35 @@ def test_it_is_silent_elsewhere_and_where_it_is_switched_off(
     with gf.train.MonitoredTrainingSession(progress=True) as session:
         session.run(move)
     assert "step 1" in stream.getvalue()
+
+
+@pytest.mark.parametrize("where", ["this process", "a cluster"])
+@pytest.mark.parametrize("shown", [True, False])
+def test_hooks_know_the_step_whether_or_not_it_is_shown(where: str, shown: bool, tmp_path: Path) -> None:
+    """While a progress line was shown on a cluster, each hook that reads the step believed that it stood still."""
+    saved: list[int] = []
+
+    class Listener(gf.train.CheckpointSaverListener):
+        def after_save(self, session: Any, global_step_value: int) -> None:
+            saved.append(global_step_value)
+
+    server = gf.train.Server.create_local_server() if where == "a cluster" else None
+    move, runs = gf.train.get_or_create_global_step().assign_add(1), 0
+    saving = gf.train.CheckpointSaverHook(str(tmp_path), save_steps=5, listeners=[Listener()])
+    hooks = [
+        gf.train.StopAtStepHook(num_steps=20),
+        gf.train.StepCounterHook(5, output_dir=str(tmp_path)),
+        saving,
+    ]
+    with gf.train.MonitoredTrainingSession(
+        server.target if server else "", progress=shown, hooks=hooks
+    ) as session:
+        while not session.should_stop() and runs < 100:
+            session.run(move)
+            runs += 1
+    assert runs == 20
+    assert saved == [0, 5, 10, 15, 20]
+    gf.summary.FileWriterCache.clear()
 
 
 def test_waiting_says_for_what(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
