@@ -146,9 +146,11 @@ class OpDef:
     stateful: it has an effect, or depends on more than its inputs: never folded, merged or dropped as a duplicate.
     dynamic_shape: the shape of an output depends on values, not only on the shapes of the inputs.
     blocks: it may wait for another run or thread, as a dequeue does: plans are cut there.
-    outputs: names of the results, as `scalar` and messages use them.
+    outputs: names of the results, as `scalar` and messages use them. If the first has the name of an input that is
+        written, it is that variable, after the write, and other ops may write it again.
     is_variable: its result is a variable itself, which is read where it is used.
     is_constant: its result is the attribute "value".
+    forwards: its results are its input, or one of its list of inputs, under another name: a variable stays one.
     """
 
     name: str
@@ -163,6 +165,7 @@ class OpDef:
     blocks: bool = False
     is_variable: bool = False
     is_constant: bool = False
+    forwards: bool = False
 
     @cached_property
     def gradient(self) -> GradientRule | NotDifferentiable:
@@ -184,6 +187,14 @@ class OpDef:
     def takes_refs(self) -> bool:
         """Whether it takes a variable itself, and not its value."""
         return any(spec.ref for spec in self.inputs)
+
+    @cached_property
+    def gives_ref(self) -> int | None:
+        """Which input the first result is, if that is a variable which it writes; None if it is a value."""
+        return next(
+            (n for n, spec in enumerate(self.inputs) if spec.written and self.outputs[:1] == (spec.name,)),
+            None,
+        )
 
 
 _REGISTRY: Final[dict[str, OpDef]] = {}
@@ -207,6 +218,7 @@ def op_def(
     blocks: bool = False,
     is_variable: bool = False,
     is_constant: bool = False,
+    forwards: bool = False,
     module: dict[str, Any] | None = None,
 ) -> OpDef:
     """Defines and registers an op type; ValueError if the name is taken.
@@ -217,7 +229,7 @@ def op_def(
     specs = tuple(InputSpec.parse(text) for text in inputs)
     definition = OpDef(
         name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks,
-        is_variable, is_constant,
+        is_variable, is_constant, forwards,
     )  # fmt: skip
     _REGISTRY[name] = definition
     return definition

@@ -23,6 +23,7 @@ from graphflow._core.graph.attributes import (
 )
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.function import GraphFunction
+from graphflow._core.graph.references import variables_of
 from graphflow._core.graph.writers import WRITERS
 from graphflow._core.interop.expansions import EXPANSIONS, MARK, PART
 from graphflow._core.interop.function_def import function_def_of
@@ -94,6 +95,8 @@ class Writer:
     def write(self, op: Operation, add_shapes: bool = False) -> None:
         """Appends the node of an operation, behind those that it needs and the graph does not have."""
         kind, said = _WRITTEN_AS.get(op.type, (op.attrs.get("_written_as", op.type), {}))
+        if op.op_def.forwards and variables_of(op.outputs[0]):
+            kind = f"Ref{kind}"
         declared = tensorflow_op(kind)
         control = self._control_inputs(op)
         if op.op_def is NEXT_ITERATION:

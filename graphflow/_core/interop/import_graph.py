@@ -368,8 +368,6 @@ class Builder:
             attrs["_input_lengths"] = lengths
         for spec, length in zip(definition.inputs, lengths, strict=True):
             for tensor in inputs[position : position + length]:
-                if spec.ref and not tensor.op.op_def.is_variable:
-                    raise ValueError(f"its input {spec.name!r} must be a variable, not {tensor.name!r}.")
                 accept(definition, spec, spec.name, tensor, attrs, chosen)
             position += length
 

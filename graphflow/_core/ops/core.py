@@ -25,6 +25,7 @@ from graphflow._core.graph.op_def import (
     Signature,
     op_def,
 )
+from graphflow._core.graph.references import variable_for
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.values import as_array, holds_numpy
@@ -156,7 +157,12 @@ def accept(
     attrs: dict[str, Any],
     chosen: dict[str, tuple[DType, str]],
 ) -> None:
-    """Notes the dtype of an input as that of its type variable; TypeError if it does not fit."""
+    """Notes the dtype of an input as that of its type variable.
+
+    TypeError if it does not fit, or if it is a value where the op needs a variable.
+    """
+    if spec.ref and not tensor.op.op_def.is_variable:
+        variable_for(definition, spec, tensor)
     if spec.variable is not None and spec.variable in chosen:
         dtype, first = chosen[spec.variable]
         if tensor.dtype is not dtype:

@@ -10,6 +10,7 @@ Nothing in the plan leads back to the graph: operations are described by an orig
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -17,7 +18,9 @@ import graphflow.errors as errors
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.op_def import InputSpec
 from graphflow._core.graph.random_seed import gives_the_same
+from graphflow._core.graph.references import variable_for
 from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.functions import LoweredFunction
@@ -173,27 +176,47 @@ class _Lowering:
         return tuple(result)
 
     def _instruction(self, op: Operation, level: Any) -> Instruction:
-        if op.op_def.writes:
-            self._refuse_fed_place(op)
-        inputs = [self.value(t) for t in op.inputs]
         attrs = _attributes(op, op in self._local_variables)
-        control = self._control([op], level, op.name) if op.control_inputs else ()
-        return build.of_operation(op, inputs, attrs, control)
+        waits = op.control_inputs or op.op_def.takes_refs
+        control = self._control([op], level, op.name) if waits else ()
+        return build.of_operation(op, [t.name for t in self._inputs(op)], attrs, control)
 
-    def _refuse_fed_place(self, op: Operation) -> None:
-        for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=True):
-            if spec.written and tensor in self._fed:
-                raise errors.InvalidArgumentError(
-                    None,
-                    op,
-                    f"{op.describe()} writes the variable {tensor.op.name!r}, which is fed in the same run. Feed its "
-                    "value() instead, or what is assigned to it.",
-                )
+    def _inputs(self, op: Operation) -> list[Tensor]:
+        """What an operation takes: values, and the variable itself where it needs that, whatever passed it on."""
+        if not op.op_def.takes_refs:
+            return [self.resolve(t) for t in op.inputs]
+        return [
+            self._variable(op, spec, t) if spec.ref else self.resolve(t)
+            for spec, t in zip(op.op_def.inputs, op.inputs, strict=True)
+        ]
+
+    def _variable(self, op: Operation, spec: InputSpec, tensor: Tensor) -> Tensor:
+        try:
+            variable = variable_for(op.op_def, spec, tensor)
+        except TypeError as error:
+            raise errors.InvalidArgumentError(None, op, f"{op.describe()}: {error}") from None
+        fed = next((t for t in (tensor, self.resolve(tensor), variable) if t in self._fed), None)
+        if spec.written and fed is not None:
+            raise errors.InvalidArgumentError(
+                None,
+                op,
+                f"{op.describe()} writes the variable {variable.op.name!r}, which is fed in the same run, as "
+                f"{fed.name!r}. Feed its value() instead, or what is assigned to it.",
+            )
+        return variable
+
+    def _passed_on(self, op: Operation) -> Iterator[Operation]:
+        """What an operation must come after, since it takes from there the variable that it needs itself."""
+        for spec, tensor in zip(op.op_def.inputs, op.inputs, strict=False):
+            if spec.ref and not tensor.op.op_def.is_variable:
+                maker = self.resolve(tensor).op
+                if maker._context is None or not maker._context.owns_merge(maker):
+                    yield maker
 
     def _control(self, ops: Iterable[Operation], level: Any, own_name: str) -> tuple[str, ...]:
         names: dict[str, None] = {}
         for op in ops:
-            for control in op.control_inputs:
+            for control in chain(op.control_inputs, self._passed_on(op) if op.op_def.takes_refs else ()):
                 name = self.representative(control, level)
                 if not control.op_def.is_variable and name is not None and name != own_name:
                     names[name] = None
@@ -211,8 +234,7 @@ class _Lowering:
         parameters = {n for body in bodies for n in body.feeds}
         names = [self.value(t) for t in inputs]
         for op in inner:
-            for tensor in op.inputs:
-                source = self.resolve(tensor)
+            for source in self._inputs(op):
                 if source.op not in inside and source.name not in parameters and source.name not in captured:
                     captured[source.name] = None
                     names.append(source.name)

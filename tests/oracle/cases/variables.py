@@ -281,3 +281,59 @@ def constraint_is_kept(tf, t):
     t.initialize()
     t.run(step)
     return v.constraint is positive, t.run(v)
+
+
+def _writers(tf):
+    rows = ("update", "add", "sub", "mul", "div", "min", "max")
+    found = [(name, getattr(tf, name), ([3.0, 1.0, 2.0],)) for name in ("assign", "assign_add", "assign_sub")]
+    found += [(f"scatter_{k}", getattr(tf, f"scatter_{k}"), ([0, 1], [3.0, 5.0])) for k in rows]
+    found += [(f"nd_{k}", getattr(tf, f"scatter_nd_{k}"), ([[1], [2]], [30.0, 50.0])) for k in rows[:3]]
+    return found
+
+
+@FAMILY.case()
+def what_a_write_gives_is_written_again(tf, t):
+    pairs = []
+    for first, one, its in _writers(tf):
+        for second, other, others in _writers(tf):
+            v = tf.Variable([2.0, 4.0, 6.0])
+            result = other(one(v, *its), *others)
+            pairs.append((first, second, v, result, tf.is_variable_initialized(result)))
+    t.initialize()
+    return [(first, second, t.run(result), t.run(v)) for first, second, v, result, _ in pairs], all(
+        t.run([known for *_, known in pairs])
+    )
+
+
+@FAMILY.case()
+def a_reference_goes_through_branches_and_loops(tf, t):
+    outcomes = []
+    for truth in (True, False):
+        decision = t.ph(truth)
+        v = tf.Variable([2.0, 4.0, 6.0])
+        x = tf.assign_add(v, [1.0, 1.0, 1.0])
+        inside = tf.cond(
+            decision, lambda x=x: tf.scatter_mul(x, [0], [3.0]), lambda x=x: tf.scatter_mul(x, [1], [3.0])
+        )
+        outside = tf.scatter_sub(inside, [2], [1.0])
+        w = tf.Variable([2.0, 4.0])
+        y = tf.assign_sub(w, [1.0, 1.0])
+        turns = tf.while_loop(
+            lambda i: i < 3,
+            lambda i, y=y: i + tf.cast(tf.reduce_max(tf.scatter_mul(y, [0], [2.0])) > 0.0, tf.int32),
+            [0],
+        )
+        outcomes.append((v, outside, w, turns))
+    t.initialize()
+    return [(t.run(outside), t.run(v), t.run(turns), t.run(w)) for v, outside, w, turns in outcomes]
+
+
+@FAMILY.case()
+def a_written_variable_added_to_itself(tf, t):
+    v = tf.Variable([2.0, 4.0])
+    x = tf.assign_add(v, [1.0, 1.0])
+    doubled = tf.assign_add(x, x)
+    n = tf.Variable(0)
+    counted = tf.count_up_to(tf.assign_add(n, 1), 5)
+    t.initialize()
+    return t.run(doubled), t.run(v), t.run(counted), t.run(n)

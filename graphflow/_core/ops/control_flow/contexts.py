@@ -46,13 +46,21 @@ SWITCH = op_def(
     infer=_switch_infer,
     gradient=NOT_DIFFERENTIABLE,
     outputs=("false", "true"),
+    forwards=True,
 )
 MERGE = op_def(
-    "Merge", ("inputs*: T",), infer=_merge_infer, gradient=NOT_DIFFERENTIABLE, outputs=("output", "index")
+    "Merge",
+    ("inputs*: T",),
+    infer=_merge_infer,
+    gradient=NOT_DIFFERENTIABLE,
+    outputs=("output", "index"),
+    forwards=True,
 )
-ENTER = op_def("Enter", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
-EXIT = op_def("Exit", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
-NEXT_ITERATION = op_def("NextIteration", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE)
+ENTER = op_def("Enter", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, forwards=True)
+EXIT = op_def("Exit", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, forwards=True)
+NEXT_ITERATION = op_def(
+    "NextIteration", ("data: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, forwards=True
+)
 LOOP_COND = op_def("LoopCond", ("input: bool",), infer=_same, gradient=NOT_DIFFERENTIABLE)
 STACK_PUSH = op_def("StackPushV2", ("elem: T",), infer=_same, gradient=NOT_DIFFERENTIABLE, stateful=True)
 STACK_POP = op_def(

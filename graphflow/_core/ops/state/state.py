@@ -134,7 +134,7 @@ def assign(
     """Sets a variable (tf.assign).
 
     Args:
-        ref: The variable.
+        ref: The variable, or what another write of it gives: then this one comes after it.
         value: The new value, of its dtype.
         validate_shape: Whether the value must have the variable's shape; True by default.
         use_locking: Changes nothing, as an assignment is always whole.
@@ -145,7 +145,7 @@ def assign(
 
     Raises:
         ValueError: The shapes differ, and validate_shape is not False.
-        TypeError: `ref` is no variable.
+        TypeError: `ref` is no variable, but a value.
     """
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
     return _write(ASSIGN, ref, (value,), attrs, name)
