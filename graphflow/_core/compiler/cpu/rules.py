@@ -16,6 +16,7 @@ from graphflow._core.compiler.cpu.depthwise_rules import DEPTHWISE_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
 from graphflow._core.compiler.cpu.index_rules import INDEX_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
+from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
@@ -306,6 +307,7 @@ RULES: Final[dict[str, Rule]] = {
     **INDEX_RULES,
     **LOOP_RULES,
     **MOVEMENT_RULES,
+    **NEIGHBOUR_RULES,
     **NORMALIZATION_RULES,
     **RANDOM_RULES,
     **STATEMENT_RULES,
