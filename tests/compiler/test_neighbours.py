@@ -1,4 +1,4 @@
-"""Protects what takes elements from their neighbours in compiled code: nearest resizes, local response normalisation."""
+"""Protects what takes elements from their neighbours in compiled code: nearest resizes, response normalisation."""
 
 from __future__ import annotations
 

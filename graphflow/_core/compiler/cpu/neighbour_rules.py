@@ -73,16 +73,18 @@ def _response(gradient: bool) -> Rule:
         dtype, channels = target.dtype, target.shape[-1]
         pixels = target.size // channels
         bias, alpha, beta = (float(i.attrs[name]) for name in ("bias", "alpha", "beta"))
-        radius, room = int(i.attrs["depth_radius"]), (neighbours.units(pixels), channels)
-        scratch = [lowering.temporary(i.name, dtype, room) for _ in range(2 if gradient else 0)]
+        # Neighbours farther than the last channel are none.
+        reach = min(max(0, int(i.attrs["depth_radius"])), channels - 1)
+        room = (neighbours.space(pixels, channels, reach),)
+        scratch = [lowering.temporary(i.name, dtype, room) for _ in range(2 if gradient else 1)]
 
         def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
             places = [address(v) for v in (*reads, target, *scratch)]
-            return neighbours.response_steps(kernels[0], places, pixels, channels, radius)
+            return neighbours.response_steps(kernels[0], places, pixels, channels, reach)
 
         make = neighbours.response_gradient_source if gradient else neighbours.response_source
         made = [v.root for v in (target, *scratch)]
-        source = make(dtype, bias, alpha, beta)
+        source = make(dtype, bias, alpha, beta, reach)
         lowering.add(KernelNode(i, reads, made, sources=[source], emit=emit))
         return True
 

@@ -1,4 +1,7 @@
-"""Kernels of local response normalisation: each channel divided by a power of the sum of its neighbours' squares."""
+"""Kernels of local response normalisation: each channel divided by a power of the sum of its neighbours' squares.
+
+What is summed is first laid out with zeros around it, so that the sums of all channels are vectors' without a case.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,10 @@ from typing import Final
 
 from graphflow._core.codegen.cpu.programs.machine import Step
 
-TOGETHER: Final = 64
+_TOGETHER: Final = 64
 """Pixels that are one unit, and share the space for what is in between."""
+_MOST_WRITTEN_OUT: Final = 8
+"""Sums over neighbours that are no farther are written out, others are a loop."""
 _GRAIN_ELEMENTS: Final = 8192
 
 
@@ -21,25 +26,17 @@ def _power(dtype: str, beta: float) -> str:
     return f"f_pow(n, {dtype}({-beta!r}))"
 
 
-def _window_sums(buffer: str, at: str, value: str) -> str:
-    """Lines that add to buffer[at + j], for each channel j, `value` of the channels up to `radius` away.
-
-    `value` is a text with {k} for a channel.
-    """
-    return f"""
-            for j in range(channels):
-                store({buffer}, {at} + j, {value.format(k="j")}, 2)
-            for shift in range(1, reach + 1):
-                for j in range(channels - shift):
-                    store({buffer}, {at} + j + shift, load({buffer}, {at} + j + shift, 2) + {value.format(k="j")}, 2)
-                for j in range(channels - shift):
-                    store({buffer}, {at} + j, load({buffer}, {at} + j, 2) + {value.format(k="j + shift")}, 2)"""
+def _sum(reach: int) -> str:
+    """Lines that make `total`, the sum of what lies around channel j."""
+    first = "total = load(padded, line + j, 2)"
+    if reach <= _MOST_WRITTEN_OUT:
+        lines = [first, *(f"total += load(padded, line + j + {k}, 2)" for k in range(1, 2 * reach + 1))]
+    else:
+        lines = [first, f"for k in range(1, {2 * reach + 1}):", "    total += load(padded, line + j + k, 2)"]
+    return "".join(f"\n                {line}" for line in lines)
 
 
-_SQUARE: Final = "load(x, row + {k}, 0) * load(x, row + {k}, 0)"
-
-
-def _kernel(pointers: Sequence[str], dtype: str, body: str, bias: float, alpha: float) -> str:
+def _kernel(pointers: Sequence[str], dtype: str, numbers: tuple[float, float], reach: int, body: str) -> str:
     lines = "".join(f"\n    {name} = pointer_{dtype}(args[{k}])" for k, name in enumerate(pointers))
     count = len(pointers)
     return f"""
@@ -47,54 +44,63 @@ def _kernel(pointers: Sequence[str], dtype: str, body: str, bias: float, alpha: 
 def kernel(args, begin, end):{lines}
     pixels = args[{count}]
     channels = args[{count + 1}]
-    reach = args[{count + 2}]
-    bias = {dtype}({bias!r})
-    alpha = {dtype}({alpha!r})
+    wide = channels + {2 * reach}
+    bias = {dtype}({numbers[0]!r})
+    alpha = {dtype}({numbers[1]!r})
     for unit in range(begin, end):
-        for pixel in range(unit * {TOGETHER}, min(unit * {TOGETHER} + {TOGETHER}, pixels)):
-            row = pixel * channels{body}
+        line = unit * wide
+        for j in range(wide):
+            store(padded, line + j, {dtype}(0), 2)
+        for pixel in range(unit * {_TOGETHER}, min(unit * {_TOGETHER} + {_TOGETHER}, pixels)):
+            row = pixel * channels
+            for j in range(channels):
+                value = load(x, row + j, 0)
+                store(padded, line + {reach} + j, value * value, 2){body}
 """
 
 
-def response_source(dtype: str, bias: float, alpha: float, beta: float) -> str:
+def response_source(dtype: str, bias: float, alpha: float, beta: float, reach: int) -> str:
     """Source of x * (bias + alpha * sum of squares) ** -beta; unit: some pixels. TensorFlow's LRN.
 
-    Arguments: x, result, pixels, channels, how far a neighbour may be (less than the channels).
+    Arguments: x, result, space, pixels, channels. reach: how far a neighbour may be, at least 0.
     """
-    body = f"""{_window_sums("y", "row", _SQUARE)}
-            for j in range(channels):
-                n = bias + alpha * load(y, row + j, 2)
-                store(y, row + j, load(x, row + j, 0) * ({_power(dtype, beta)}), 2)"""
-    return _kernel(["x", "y"], dtype, body, bias, alpha)
+    body = f"""
+            for j in range(channels):{_sum(reach)}
+                n = bias + alpha * total
+                store(y, row + j, load(x, row + j, 0) * ({_power(dtype, beta)}), 1)"""
+    return _kernel(["x", "y", "padded"], dtype, (bias, alpha), reach, body)
 
 
-def response_gradient_source(dtype: str, bias: float, alpha: float, beta: float) -> str:
+def response_gradient_source(dtype: str, bias: float, alpha: float, beta: float, reach: int) -> str:
     """Source of the gradient; unit: some pixels. TensorFlow's LRNGrad.
 
-    Arguments: x, g, result, space for one pixel a unit, then as before.
+    Arguments: x, g, result, space twice, pixels, channels.
     """
-    body = f"""{_window_sums("sums", "line", _SQUARE)}
-            for j in range(channels):
-                n = bias + alpha * load(sums, line + j, 2)
+    body = f"""
+            for j in range(channels):{_sum(reach)}
+                n = bias + alpha * total
                 share = load(g, row + j, 1) * ({_power(dtype, beta)})
                 store(out, row + j, share, 3)
-                store(parts, line + j, share * load(x, row + j, 0) / n, 4)
-{_window_sums("sums", "line", "load(parts, line + {k}, 4)")}
+                store(parts, unit * channels + j, share * load(x, row + j, 0) / n, 4)
             for j in range(channels):
-                slope = {dtype}({2 * alpha * beta!r}) * load(x, row + j, 0) * load(sums, line + j, 2)
+                store(padded, line + {reach} + j, load(parts, unit * channels + j, 4), 2)
+            for j in range(channels):{_sum(reach)}
+                slope = {dtype}({2 * alpha * beta!r}) * load(x, row + j, 0) * total
                 store(out, row + j, load(out, row + j, 3) - slope, 3)"""
-    head = "\n            line = unit * channels"
-    return _kernel(["x", "g", "out", "sums", "parts"], dtype, head + body, bias, alpha)
+    return _kernel(["x", "g", "out", "padded", "parts"], dtype, (bias, alpha), reach, body)
 
 
-def response_steps(kernel: int, places: Sequence[int], pixels: int, channels: int, radius: int) -> list[Step]:
+def response_steps(kernel: int, places: Sequence[int], pixels: int, channels: int, reach: int) -> list[Step]:
     """Steps over contiguous pixels; `places` are the addresses that come first."""
-    reach = max(0, min(radius, channels - 1))
-    work = TOGETHER * channels * (2 * reach + 4)
-    words = [*places, pixels, channels, reach]
-    return [Step(kernel, words, 0, units(pixels), max(1, _GRAIN_ELEMENTS // work))]
+    work = _TOGETHER * channels * (reach + 4)
+    return [Step(kernel, [*places, pixels, channels], 0, units(pixels), max(1, _GRAIN_ELEMENTS // work))]
+
+
+def space(pixels: int, channels: int, reach: int) -> int:
+    """The elements of each space."""
+    return units(pixels) * (channels + 2 * reach)
 
 
 def units(pixels: int) -> int:
     """How many units so many pixels are."""
-    return -(-pixels // TOGETHER)
+    return -(-pixels // _TOGETHER)
