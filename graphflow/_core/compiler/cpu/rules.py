@@ -16,6 +16,7 @@ from graphflow._core.compiler.cpu.depthwise_rules import DEPTHWISE_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
 from graphflow._core.compiler.cpu.index_rules import INDEX_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
+from graphflow._core.compiler.cpu.matrix_rules import MATRIX_RULES
 from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
@@ -306,6 +307,7 @@ RULES: Final[dict[str, Rule]] = {
     **IMAGE_RULES,
     **INDEX_RULES,
     **LOOP_RULES,
+    **MATRIX_RULES,
     **MOVEMENT_RULES,
     **NEIGHBOUR_RULES,
     **NORMALIZATION_RULES,

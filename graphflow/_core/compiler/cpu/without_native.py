@@ -47,12 +47,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "NumPy calls LAPACK, as a kernel would",
         "a call from Python; of many small matrices a few microseconds each",
         (
-            "Cholesky",
             "LogMatrixDeterminant",
             "MatrixDeterminant",
-            "MatrixInverse",
-            "MatrixSolve",
-            "MatrixTriangularSolve",
             "Qr",
             "SelfAdjointEigV2",
             "Svd",

@@ -6,7 +6,7 @@ LAPACK, through NumPy, knows float32, float64 and their complex kin; float16 is 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -14,6 +14,14 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 from graphflow.errors import InvalidArgumentError
 
 Array = Any
+NOT_POSITIVE: Final = (
+    "Cholesky decomposition was not successful. The input must be symmetric and positive definite."
+)
+NO_INVERSE: Final = "Input is not invertible: the matrix is singular."
+NO_SOLUTION: Final = "Input matrix is not invertible: it is singular."
+ZERO_ON_DIAGONAL: Final = "Input matrix is not invertible: there is a zero on its diagonal."
+_FEW_ROWS: Final = 32
+"""Triangular systems of more rows are halved, so that most of the work is products of matrices."""
 
 
 def _wide(x: Array) -> Array:
@@ -173,9 +181,7 @@ def _inverse(node: Node) -> Kernel:
 
     def compute(x: Array) -> Array:
         _require_square(x)
-        inverse = _solved(np.linalg.inv, "Input is not invertible: the matrix is singular.", x).astype(
-            x.dtype, copy=False
-        )
+        inverse = _solved(np.linalg.inv, NO_INVERSE, x).astype(x.dtype, copy=False)
         return _adjoint(inverse) if adjoint else inverse
 
     return compute
@@ -189,8 +195,7 @@ def _solve(node: Node) -> Kernel:
         _require_square(matrix)
         _require_rows(matrix, rhs)
         factor = _adjoint(matrix) if adjoint else matrix
-        message = "Input matrix is not invertible: it is singular."
-        return _solved(np.linalg.solve, message, factor, rhs).astype(matrix.dtype, copy=False)
+        return _solved(np.linalg.solve, NO_SOLUTION, factor, rhs).astype(matrix.dtype, copy=False)
 
     return compute
 
@@ -211,31 +216,34 @@ def _triangular_solve(node: Node) -> Kernel:
         _require_square(matrix)
         _require_rows(matrix, rhs)
         if not np.all(np.diagonal(matrix, axis1=-2, axis2=-1)):
-            raise InvalidArgumentError(
-                None, None, "Input matrix is not invertible: there is a zero on its diagonal."
-            )
-        factor = np.tril(matrix) if lower else np.triu(matrix)
-        factor = _wide(_adjoint(factor) if adjoint else factor)
-        return _substituted(factor, _wide(rhs), lower != adjoint).astype(matrix.dtype, copy=False)
+            raise InvalidArgumentError(None, None, ZERO_ON_DIAGONAL)
+        factor = _wide(_adjoint(matrix) if adjoint else matrix)
+        result = np.array(_wide(rhs))
+        _substitute(factor, result, lower != adjoint)
+        return result.astype(matrix.dtype, copy=False)
 
     return compute
 
 
-def _substituted(factor: Array, rhs: Array, forward: bool) -> Array:
-    """Substitution row by row, which unlike a general solver does not pivot."""
-    result = np.array(rhs)
+def _substitute(factor: Array, x: Array, forward: bool) -> None:
+    """Solves in place, by substitution, which unlike a general solver does not pivot; reads one triangle alone."""
     size = factor.shape[-1]
+    if size > _FEW_ROWS:
+        first, last = slice(0, size // 2), slice(size // 2, size)
+        done, left = (first, last) if forward else (last, first)
+        _substitute(factor[..., done, done], x[..., done, :], forward)
+        x[..., left, :] -= np.matmul(factor[..., left, done], x[..., done, :])
+        _substitute(factor[..., left, left], x[..., left, :], forward)
+        return
     for i in range(size) if forward else range(size - 1, -1, -1):
-        known = slice(0, i) if forward else slice(i + 1, size)
-        done = np.matmul(factor[..., i : i + 1, known], result[..., known, :])[..., 0, :]
-        result[..., i, :] = (result[..., i, :] - done) / factor[..., i, i, None]
-    return result
+        x[..., i, :] /= factor[..., i, i, None]
+        left = slice(i + 1, size) if forward else slice(0, i)
+        x[..., left, :] -= factor[..., left, i, None] * x[..., None, i, :]
 
 
 def _cholesky(x: Array) -> Array:
     _require_square(x)
-    message = "Cholesky decomposition was not successful. The input must be symmetric and positive definite."
-    return _solved(np.linalg.cholesky, message, x).astype(x.dtype, copy=False)
+    return _solved(np.linalg.cholesky, NOT_POSITIVE, x).astype(x.dtype, copy=False)
 
 
 def _determinant(x: Array) -> Array:
