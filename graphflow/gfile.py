@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import graphflow.errors as errors
 from graphflow._core.common.namespaces import missing as _missing
+from graphflow._core.common.paths import local_path
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -46,21 +47,6 @@ def _translated(path: object) -> Iterator[None]:
     except OSError as error:
         kind = _CODES.get(error.errno or 0, errors.UnknownError)
         raise kind(None, None, f"{path}; {error.strerror or error}") from error
-
-
-def _local(path: Any) -> str:
-    """A path of the local file system; UnimplementedError for another scheme."""
-    text = os.fsdecode(path)
-    scheme, mark, rest = text.partition("://")
-    if not mark:
-        return text
-    if scheme != "file":
-        raise errors.UnimplementedError(
-            None,
-            None,
-            f"File system scheme '{scheme}' not implemented (file: '{text}'): only local files are.",
-        )
-    return rest
 
 
 class GFile:
@@ -97,7 +83,7 @@ class GFile:
         if reading is False and mode == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._name}: File isn't open for writing")
         if self._file is None:
-            path = _local(self._name)
+            path = local_path(self._name)
             with _translated(path):
                 self._file = cast(BinaryIO, open(path, f"{mode}b"))  # noqa: SIM115 - it stays open until close().
         return self._file
@@ -206,17 +192,17 @@ class FileStatistics(NamedTuple):
 
 def Exists(filename: str | bytes | PathLike[str]) -> bool:
     """Whether there is a file or folder (tf.gfile.Exists)."""
-    return os.path.exists(_local(filename))
+    return os.path.exists(local_path(filename))
 
 
 def IsDirectory(dirname: str | bytes | PathLike[str]) -> bool:
     """Whether it is a folder (tf.gfile.IsDirectory)."""
-    return os.path.isdir(_local(dirname))
+    return os.path.isdir(local_path(dirname))
 
 
 def Stat(filename: str | bytes | PathLike[str]) -> FileStatistics:
     """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError if there is none."""
-    path = _local(filename)
+    path = local_path(filename)
     with _translated(path):
         found = os.stat(path)
     return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
@@ -224,7 +210,7 @@ def Stat(filename: str | bytes | PathLike[str]) -> FileStatistics:
 
 def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
     """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError if there is none."""
-    path = _local(dirname)
+    path = local_path(dirname)
     if not os.path.isdir(path):
         raise errors.NotFoundError(None, None, f"Could not find directory {path}")
     with _translated(path):
@@ -233,28 +219,28 @@ def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
 
 def MkDir(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError."""
-    path = _local(dirname)
+    path = local_path(dirname)
     with _translated(path):
         os.mkdir(path)
 
 
 def MakeDirs(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs)."""
-    path = _local(dirname)
+    path = local_path(dirname)
     with _translated(path):
         os.makedirs(path, exist_ok=True)
 
 
 def Remove(filename: str | bytes | PathLike[str]) -> None:
     """Removes a file (tf.gfile.Remove); NotFoundError if there is none."""
-    path = _local(filename)
+    path = local_path(filename)
     with _translated(path):
         os.remove(path)
 
 
 def DeleteRecursively(dirname: str | bytes | PathLike[str]) -> None:
     """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError if there is none."""
-    path = _local(dirname)
+    path = local_path(dirname)
     with _translated(path):
         if os.path.isdir(path) and not os.path.islink(path):
             shutil.rmtree(path)
@@ -271,7 +257,7 @@ def Copy(
     oldpath: str | bytes | PathLike[str], newpath: str | bytes | PathLike[str], overwrite: bool = False
 ) -> None:
     """Copies a file's content (tf.gfile.Copy); AlreadyExistsError if there is one and `overwrite` is not said."""
-    old, new = _local(oldpath), _local(newpath)
+    old, new = local_path(oldpath), local_path(newpath)
     _free(new, overwrite)
     with _translated(old):
         shutil.copyfile(old, new)
@@ -281,7 +267,7 @@ def Rename(
     oldname: str | bytes | PathLike[str], newname: str | bytes | PathLike[str], overwrite: bool = False
 ) -> None:
     """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError if there is one and `overwrite` is not said."""
-    old, new = _local(oldname), _local(newname)
+    old, new = local_path(oldname), local_path(newname)
     _free(new, overwrite)
     with _translated(old):
         os.replace(old, new)
@@ -290,7 +276,7 @@ def Rename(
 def Glob(filename: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]) -> list[str]:
     """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob)."""
     patterns: Iterable[Any] = filename if isinstance(filename, list | tuple) else [filename]
-    found = {path for pattern in patterns for path in _glob.glob(_local(pattern), include_hidden=True)}
+    found = {path for pattern in patterns for path in _glob.glob(local_path(pattern), include_hidden=True)}
     return sorted(found)
 
 
@@ -301,7 +287,7 @@ def Walk(
 
     in_order=False: inner ones first. Nothing if there is no such folder.
     """
-    for folder, folders, files in os.walk(_local(top), topdown=in_order):
+    for folder, folders, files in os.walk(local_path(top), topdown=in_order):
         folders.sort()
         yield folder, list(folders), sorted(files)
 

@@ -16,12 +16,12 @@ from operator import is_
 from typing import Any, NoReturn
 
 import graphflow.errors as errors
-from graphflow._core.common.this_process import OfThisProcess
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.random_seed import gives_the_same
+from graphflow._core.graph.this_process import OfThisProcess
 from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext

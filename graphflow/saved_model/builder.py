@@ -21,6 +21,7 @@ from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_at
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -46,7 +47,7 @@ class SavedModelBuilder:
 
     def __init__(self, export_dir: str | PathLike[str], for_tensorflow: bool = False) -> None:
         self._for_tensorflow = for_tensorflow
-        self._export_dir = os.path.abspath(os.fsdecode(export_dir))
+        self._export_dir = os.path.abspath(local_path(export_dir))
         self._model = protos.saved_model_pb2.SavedModel(
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
         )
@@ -291,7 +292,7 @@ def _asset_path(tensor: Any) -> str:
     value = tensor.op.get_attr("value")
     if value.shape:
         raise TypeError(f"An asset is one path, but {tensor.name!r} has the shape {value.shape}.")
-    path = os.path.abspath(os.fsdecode(value.item()))
+    path = os.path.abspath(local_path(value.item()))
     if not os.path.isfile(path):
         raise ValueError(f"The asset {tensor.name!r} names {value.item()!r}, which is no file.")
     return path

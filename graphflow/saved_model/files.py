@@ -10,6 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.protos as protos
+from graphflow._core.common.paths import local_path
 from graphflow.saved_model import constants
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def read_saved_model(export_dir: str | PathLike[str]) -> Any:
 
     OSError if there is none, or if it cannot be read; its text says what is wrong.
     """
-    folder = os.fsdecode(export_dir)
+    folder = local_path(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
     written = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PBTXT)
     if os.path.exists(binary):
@@ -119,5 +120,5 @@ def assets_of(meta_graph: Any) -> list[Any]:
 
 def variables_path(export_dir: str | PathLike[str]) -> str:
     """The prefix of the checkpoint that holds the variables."""
-    folder = os.fsdecode(export_dir)
+    folder = local_path(export_dir)
     return os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import graphflow.train as train
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
     """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read."""
-    folder = os.fsdecode(export_dir)
+    folder = local_path(export_dir)
     names = (constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB)
     return any(os.path.exists(os.path.join(folder, name)) for name in names)
 
@@ -61,7 +62,7 @@ def load(
         if saver is not None:
             _restore(sess, saver, variables_path(export_dir))
         if init_op:
-            folder = os.path.join(os.fsdecode(export_dir), constants.ASSETS_DIRECTORY)
+            folder = os.path.join(local_path(export_dir), constants.ASSETS_DIRECTORY)
             fed = {
                 _element(sess.graph, asset.tensor_info.name, import_scope, "an asset"): os.path.join(
                     folder, asset.filename

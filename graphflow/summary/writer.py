@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import graphflow.protos as protos
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
@@ -60,7 +61,7 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        self._logdir: str = os.fspath(logdir)
+        self._logdir = local_path(logdir)
         self._options = max_queue, flush_secs, filename_suffix or ""
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
@@ -237,7 +238,7 @@ def summary_iterator(path: str | PathLike[str]) -> Iterator[Any]:
     """
     from google.protobuf.message import DecodeError
 
-    name = os.fspath(path)
+    name = local_path(path)
     try:
         file = open(name, "rb")  # noqa: SIM115
     except FileNotFoundError:

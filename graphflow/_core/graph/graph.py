@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from graphflow._core.common.this_process import OfThisProcess
 from graphflow._core.graph import defaults, devices
 from graphflow._core.graph.elements import Operation, Tensor, operation_of, user_line
 from graphflow._core.graph.keys import CollectionNames
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
+from graphflow._core.graph.this_process import OfThisProcess
 from graphflow._core.graph.writers import WRITERS
 
 _VALID_NAME = re.compile(r"[A-Za-z0-9.][A-Za-z0-9_.\-/]*\Z")

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO, Final, cast
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
 from graphflow._core.common.limits import check_size, most_bytes, too_large
+from graphflow._core.common.paths import local_path
 
 _PIECE: Final = 1 << 18
 KINDS: Final = ("", "GZIP", "ZLIB")
@@ -24,6 +25,7 @@ def open_to_read(path: str, compression: str = "") -> BinaryIO:
 
     Reading raises what `reading_errors` lists if the file is damaged.
     """
+    path = local_path(path)
     try:
         if compression == "GZIP":
             return cast(BinaryIO, gzip.open(path, "rb"))
@@ -117,6 +119,7 @@ class _Deflated(io.RawIOBase):
 
 def open_to_write(path: str, compression: str = "", level: int = -1) -> BinaryIO:
     """A new file whose bytes are compressed as they are written; the same bytes give the same file."""
+    path = local_path(path)
     try:
         file = open(path, "wb")  # noqa: SIM115 (the caller closes it)
     except OSError as error:

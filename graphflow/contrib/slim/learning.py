@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -109,7 +110,7 @@ def train_step(
     elapsed = time.monotonic() - began
     if metadata is not None:
         step = value_of(sess, global_step)
-        path = os.path.join(train_step_kwargs["logdir"], f"tf_trace-{step}.json")
+        path = os.path.join(local_path(train_step_kwargs["logdir"]), f"tf_trace-{step}.json")
         _log.info("Writing trace to %s", path)
         with open(path, "w", encoding="utf-8") as file:
             file.write(metadata.chrome_trace())

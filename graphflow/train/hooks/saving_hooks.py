@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
@@ -98,7 +99,7 @@ class CheckpointSaverHook(SessionRunHook):
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
-        self._directory = os.fspath(checkpoint_dir)
+        self._directory = local_path(checkpoint_dir)
         self._path = os.path.join(self._directory, checkpoint_basename)
         self._saver = saver
         self._scaffold = scaffold
@@ -309,7 +310,7 @@ class ProfilerHook(SessionRunHook):
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
-        self._directory = output_dir
+        self._directory = local_path(output_dir)
         self._timer = ExpectedTimer(save_secs, save_steps, offset=0)
         self._args = SessionRunArgs(None, None, RunOptions(trace_level=RunOptions.FULL_TRACE))
         self._run = ThisRun()

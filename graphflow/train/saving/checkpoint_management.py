@@ -14,13 +14,14 @@ from graphflow._core.checkpoint.layout import SUFFIX
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path, existing_path
 from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
+from graphflow._core.common.paths import local_path
 
 _log = logging.getLogger(__name__)
 
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
     """The path of a folder's `checkpoint` file."""
-    return os.path.join(save_dir, latest_filename or "checkpoint")
+    return os.path.join(local_path(save_dir), latest_filename or "checkpoint")
 
 
 def generate_checkpoint_state_proto(
@@ -67,6 +68,8 @@ def update_checkpoint_state(
     RuntimeError if a checkpoint has the name of that file.
     """
 
+    save_dir = local_path(save_dir)
+
     def short(path: str) -> str:
         return os.path.relpath(path, save_dir) if os.path.isabs(path) == os.path.isabs(save_dir) else path
 
@@ -93,6 +96,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """The contents of a folder's `checkpoint` file; None if there is none, or if it makes no sense, which is logged
     (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
     """
+    checkpoint_dir = local_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
     try:
         state = read_state(path)
@@ -120,6 +124,7 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     Returns:
         The prefix of its files, as Saver.restore takes it; None if the folder has no such file, or no checkpoint.
     """
+    checkpoint_dir = local_path(checkpoint_dir)
     if not os.path.exists(state_path(checkpoint_dir, latest_filename)):
         return None
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
@@ -162,7 +167,7 @@ def _problem(prefix: str) -> str | None:
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists)."""
     try:
-        return os.path.isfile(existing_path(checkpoint_prefix))
+        return os.path.isfile(existing_path(local_path(checkpoint_prefix)))
     except ValueError:  # A name with a zero byte.
         return False
 
@@ -172,7 +177,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     times = []
     for prefix in checkpoint_prefixes:
         with suppress(OSError):
-            times.append(os.path.getmtime(existing_path(prefix)))
+            times.append(os.path.getmtime(existing_path(local_path(prefix))))
     return times
 
 
@@ -180,6 +185,7 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes a checkpoint and its meta graph; what is not there is no error (tf.train.remove_checkpoint)."""
+    checkpoint_prefix = local_path(checkpoint_prefix)
     for path in (
         meta_graph_filename(checkpoint_prefix, meta_graph_suffix),
         checkpoint_path(checkpoint_prefix),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
+from graphflow._core.common.paths import local_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
 from graphflow._core.graph.defaults import get_default_graph
@@ -39,6 +40,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     graph_def = graph_or_graph_def
     if isinstance(graph_def, Graph):
         graph_def = graph_def.as_graph_def()
+    logdir = local_path(logdir)
     os.makedirs(logdir, exist_ok=True)
     path = os.path.join(logdir, name)
     _write(path, graph_def, as_text)
@@ -103,6 +105,7 @@ def export_meta_graph(
             items = [s for s in items if s.to_proto(export_scope=export_scope) == saver_def]
         add_collection_def(result, key, items, export_scope, bare)
     if filename:
+        filename = local_path(filename)
         os.makedirs(os.path.dirname(os.path.abspath(filename)), exist_ok=True)
         _write(filename, result, as_text)
     return result
@@ -284,7 +287,7 @@ def read_meta_graph_file(filename: str | PathLike[str]) -> Any:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    path = os.fspath(filename)
+    path = local_path(filename)
     if not os.path.isfile(path):
         raise OSError(f"File {path} does not exist.")
     with open(path, "rb") as file:

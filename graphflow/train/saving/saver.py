@@ -20,6 +20,7 @@ from weakref import WeakKeyDictionary
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.resource_state import STATE
+from graphflow._core.common.paths import local_path
 from graphflow._core.common.printable import printable
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.attributes import TooLargeError
@@ -264,8 +265,7 @@ class Saver:
         definition = self._built("save")
         if os.path.split(latest_filename or "checkpoint")[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        save_path = os.fspath(save_path)
-        save_path = save_path.decode() if isinstance(save_path, bytes) else save_path
+        save_path = local_path(save_path)
         if not hasattr(sess, "run") or not hasattr(sess, "graph"):
             raise TypeError(f"'sess' must be a Session; {sess!r}")
         prefix = save_path
@@ -378,7 +378,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        save_path = os.fspath(save_path)
+        save_path = local_path(save_path)
         if not checkpoint_exists(save_path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
         _log.info("Restoring parameters from %s", save_path)

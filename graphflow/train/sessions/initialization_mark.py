@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from graphflow._core.checkpoint.atomic import write_atomically
+from graphflow._core.common.paths import local_path
 
 _NAME: Final = "initialized"
 _VALUES, _ALL = b"the variables\n", b"the variables, and what else init_fn does\n"
@@ -22,7 +23,7 @@ class InitializationMark:
     """The note in a folder of checkpoints; without a folder there is none."""
 
     def __init__(self, folder: str | None) -> None:
-        self._path = None if folder is None else Path(folder, _NAME)
+        self._path = None if folder is None else Path(local_path(folder), _NAME)
 
     def _text(self) -> bytes:
         with suppress(OSError):

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.checkpoint.atomic import os_error, write_atomically
+from graphflow._core.common.paths import local_path
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources.compressed import read_whole
@@ -19,7 +20,7 @@ def _path(filename: Any) -> str:
     names = np.asarray(filename, object)
     if names.size != 1:
         raise invalid(f"Input filename tensor must be scalar but had shape: {list(names.shape)}")
-    return os.fsdecode(names.item())
+    return local_path(names.item())
 
 
 @kernel("ReadFile", stateful=True)
@@ -57,7 +58,7 @@ def _matching_files(node: Node) -> Kernel:
     def match(run: Any, pattern: Any) -> Any:
         found: set[str] = set()
         for item in np.asarray(pattern, object).reshape(-1):
-            text = os.fsdecode(item)
+            text = local_path(item)
             folder = os.path.dirname(text)
             if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
                 raise NotFoundError(None, None, f"{folder}; No such file or directory")

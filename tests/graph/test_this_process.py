@@ -53,7 +53,7 @@ def test_each_error_comes_out_as_it_went_in(kind: Any) -> None:
 def test_the_error_of_an_operation_names_it_still() -> None:
     error = _failure()
     again = pickle.loads(pickle.dumps(error))
-    assert str(again) == str(error) and "'checked'" in str(again) and "test_pickling.py" in str(again)
+    assert str(again) == str(error) and "'checked'" in str(again) and "test_this_process.py" in str(again)
     assert error.op.name == "checked" and again.op is None
 
 

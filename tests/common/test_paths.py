@@ -1,0 +1,191 @@
+"""Protects programs whose paths are of an object store: no function takes "s3://bucket" for a folder named "s3:".
+
+A checkpoint that lies in such a folder is lost with the machine, and the program that restarts elsewhere begins anew.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+
+FOLDER = "s3://bucket/models"
+Call = Callable[[str], Any]
+
+
+@pytest.fixture(autouse=True)
+def somewhere_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.chdir(tmp_path)
+    with gf.Graph().as_default():
+        yield
+    gf.summary.FileWriterCache.clear()
+
+
+def _run(build: Call) -> Call:
+    def call(path: str) -> Any:
+        fetches = build(path)
+        with gf.Session() as session:
+            return session.run(fetches)
+
+    return call
+
+
+def _elements(build: Call) -> Call:
+    return _run(lambda path: build(path).make_one_shot_iterator().get_next())
+
+
+def _with_variable(use: Callable[[gf.Session, Any, str], Any]) -> Call:
+    def call(path: str) -> Any:
+        v = gf.get_variable("v", initializer=3.0)
+        gf.train.get_or_create_global_step()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            return use(session, v, path)
+
+    return call
+
+
+def _monitored(**options: Any) -> Call:
+    def call(path: str) -> None:
+        step = gf.train.get_or_create_global_step().assign_add(1)
+        named = {name: path if value is FOLDER else value for name, value in options.items()}
+        with gf.train.MonitoredTrainingSession(**named) as session:
+            session.run(step)
+
+    return call
+
+
+def _hooked(hook: Call) -> Call:
+    return lambda path: _monitored(hooks=[hook(path)])(path)
+
+
+def _queue(reader: Any) -> Call:
+    def call(path: str) -> None:
+        names = gf.train.string_input_producer([path], num_epochs=1)
+        read = reader.read(names)
+        with gf.train.MonitoredSession() as session:
+            session.run(read)
+
+    return call
+
+
+WRITES: dict[str, Call] = {
+    "Saver.save": _with_variable(lambda s, v, path: gf.train.Saver().save(s, f"{path}/model")),
+    "Saver.save without a state": _with_variable(
+        lambda s, v, path: gf.train.Saver().save(
+            s, f"{path}/model", write_state=False, write_meta_graph=False
+        )
+    ),
+    "export_meta_graph": _with_variable(lambda s, v, path: gf.train.export_meta_graph(f"{path}/model.meta")),
+    "Saver.export_meta_graph": _with_variable(
+        lambda s, v, path: gf.train.Saver().export_meta_graph(f"{path}/model.meta")
+    ),
+    "write_graph": lambda path: gf.train.write_graph(gf.get_default_graph(), path, "graph.pbtxt"),
+    "update_checkpoint_state": lambda path: gf.train.update_checkpoint_state(path, f"{path}/model"),
+    "simple_save": _with_variable(lambda s, v, path: gf.saved_model.simple_save(s, path, {"v": v}, {"v": v})),
+    "SavedModelBuilder": lambda path: gf.saved_model.builder.SavedModelBuilder(path),
+    "FileWriter": lambda path: gf.summary.FileWriter(path),
+    "FileWriterCache": lambda path: gf.summary.FileWriterCache.get(path),
+    "TFRecordWriter": lambda path: gf.python_io.TFRecordWriter(f"{path}/a.tfrecord").close(),
+    "write_file": _run(lambda path: gf.write_file(f"{path}/a", "text")),
+    "cache": _elements(lambda path: gf.data.Dataset.range(3).cache(f"{path}/kept")),
+    "GFile": lambda path: gf.gfile.GFile(f"{path}/a", "w").write("text"),
+    "MakeDirs": lambda path: gf.gfile.MakeDirs(path),
+    "checkpoint_dir": _monitored(checkpoint_dir=FOLDER),
+    "summary_dir": _monitored(summary_dir=FOLDER, log_step_count_steps=1),
+    "CheckpointSaverHook": _hooked(lambda path: gf.train.CheckpointSaverHook(path, save_steps=1)),
+    "StepCounterHook": _hooked(lambda path: gf.train.StepCounterHook(1, output_dir=path)),
+    "ProfilerHook": _hooked(lambda path: gf.train.ProfilerHook(save_steps=1, output_dir=path)),
+    "Supervisor": lambda path: gf.train.Supervisor(logdir=path).prepare_or_wait_for_session("").close(),
+    "slim": lambda path: gf.contrib.slim.learning.train(
+        gf.contrib.slim.learning.create_train_op(
+            gf.square(gf.get_variable("w", initializer=3.0)), gf.train.GradientDescentOptimizer(0.1)
+        ),
+        path,
+        number_of_steps=1,
+    ),
+}
+READS: dict[str, Call] = {
+    "Saver.restore": _with_variable(lambda s, v, path: gf.train.Saver().restore(s, f"{path}/model")),
+    "latest_checkpoint": lambda path: gf.train.latest_checkpoint(path),
+    "get_checkpoint_state": lambda path: gf.train.get_checkpoint_state(path),
+    "checkpoint_exists": lambda path: gf.train.checkpoint_exists(f"{path}/model"),
+    "get_checkpoint_mtimes": lambda path: gf.train.get_checkpoint_mtimes([f"{path}/model"]),
+    "remove_checkpoint": lambda path: gf.train.remove_checkpoint(f"{path}/model"),
+    "NewCheckpointReader": lambda path: gf.train.NewCheckpointReader(f"{path}/model"),
+    "list_variables": lambda path: gf.train.list_variables(path),
+    "init_from_checkpoint": _with_variable(
+        lambda s, v, path: gf.train.init_from_checkpoint(path, {"/": "/"})
+    ),
+    "import_meta_graph": lambda path: gf.train.import_meta_graph(f"{path}/model.meta"),
+    "loader.load": _with_variable(lambda s, v, path: gf.saved_model.loader.load(s, ["serve"], path)),
+    "maybe_saved_model_directory": lambda path: gf.saved_model.loader.maybe_saved_model_directory(path),
+    "tf_record_iterator": lambda path: next(gf.python_io.tf_record_iterator(f"{path}/a")),
+    "summary_iterator": lambda path: next(iter(gf.train.summary_iterator(f"{path}/a"))),
+    "read_file": _run(lambda path: gf.read_file(f"{path}/a")),
+    "matching_files": _run(lambda path: gf.matching_files(f"{path}/*")),
+    "list_files": _elements(lambda path: gf.data.Dataset.list_files(f"{path}/*")),
+    "TFRecordDataset": _elements(lambda path: gf.data.TFRecordDataset([f"{path}/a"])),
+    "TFRecordDataset of GZIP": _elements(lambda path: gf.data.TFRecordDataset([f"{path}/a"], "GZIP")),
+    "TextLineDataset": _elements(lambda path: gf.data.TextLineDataset([f"{path}/a"])),
+    "TFRecordReader": lambda path: _queue(gf.TFRecordReader())(path),
+    "TextLineReader": lambda path: _queue(gf.TextLineReader())(path),
+    "WholeFileReader": lambda path: _queue(gf.WholeFileReader())(path),
+    "Exists": lambda path: gf.gfile.Exists(path),
+    "ListDirectory": lambda path: gf.gfile.ListDirectory(path),
+    "Glob": lambda path: gf.gfile.Glob(f"{path}/*"),
+    "Copy": lambda path: gf.gfile.Copy(f"{path}/a", "b"),
+    "checkpoints_iterator": lambda path: next(
+        iter(gf.contrib.training.checkpoints_iterator(path, timeout=0, min_interval_secs=0))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", [*WRITES, *READS])
+@pytest.mark.parametrize("scheme", ["s3", "hdfs"])
+def test_a_scheme_that_is_not_there_is_refused(name: str, scheme: str, tmp_path: Path) -> None:
+    with pytest.raises(gf.errors.UnimplementedError, match=rf"scheme '{scheme}'.*only local files"):
+        {**WRITES, **READS}[name](FOLDER.replace("s3", scheme))
+    gf.summary.FileWriterCache.clear()
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_a_file_scheme_is_the_path_itself(name: str, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    if "aved" in name or name == "simple_save":
+        (tmp_path / "models").rmdir()
+    if name == "Supervisor" or name == "slim":
+        gf.get_variable("other", initializer=1.0)
+    WRITES[name](f"file://{tmp_path}/models")
+    gf.summary.FileWriterCache.clear()
+    assert not (tmp_path / "file:").exists()
+    if (
+        name != "SavedModelBuilder" and name != "cache"
+    ):  # Nothing is there before it is saved, and read to its end.
+        assert any((tmp_path / "models").iterdir()) or name == "MakeDirs"
+
+
+def test_what_was_written_is_read_again(tmp_path: Path) -> None:
+    folder = f"file://{tmp_path}/models"
+    v = gf.get_variable("v", initializer=3.0)
+    with gf.Session() as session:
+        session.run(v.initializer)
+        written = gf.train.Saver().save(session, f"{folder}/model", global_step=7)
+        session.run(v.assign(0.0))
+        assert gf.train.latest_checkpoint(folder) == written == f"{tmp_path}/models/model-7"
+        gf.train.Saver().restore(session, f"{folder}/model-7")
+        assert session.run(v) == 3.0
+    assert gf.train.load_variable(folder, "v") == np.float32(3.0)
+
+
+def test_a_name_with_a_colon_is_a_name(tmp_path: Path) -> None:
+    with gf.gfile.GFile("12:30", "w") as file:
+        file.write("noon")
+    assert os.listdir(tmp_path) == ["12:30"]
