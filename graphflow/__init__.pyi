@@ -1,7 +1,7 @@
 """graphflow: dataflow graphs with TensorFlow 1's names, run in this process or on a cluster."""
 
 from graphflow._core.ops.state.variable_scope import AUTO_REUSE as AUTO_REUSE
-from graphflow._core.autodiff import AggregationMethod as AggregationMethod
+from graphflow._core.autodiff.gradients import AggregationMethod as AggregationMethod
 from graphflow._core.ops.control_flow.checking import assert_ as _Assert
 from graphflow.config import ConfigProto as ConfigProto
 from graphflow._core.graph.dtypes import DType as DType
@@ -41,7 +41,7 @@ from graphflow._core.graph.elements import Tensor as Tensor
 from graphflow._core.ops.control_flow.tensor_array import TensorArray as TensorArray
 from graphflow._core.graph.shapes import TensorShape as TensorShape
 from graphflow._core.ops.io.readers import TextLineReader as TextLineReader
-from graphflow._core.autodiff import UnconnectedGradients as UnconnectedGradients
+from graphflow._core.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
 from graphflow._core.ops.state.variable import Variable as Variable
 from graphflow._core.ops.state.variable import VariableAggregation as VariableAggregation
@@ -204,14 +204,14 @@ from graphflow._core.ops.state.variable_collections import global_variables_init
 from graphflow._core.ops.state.initializers import GlorotNormal as _glorot_normal_initializer
 from graphflow._core.ops.state.initializers import GlorotUniform as _glorot_uniform_initializer
 from graphflow._core.ops.control_flow.custom_gradient import grad_pass_through as grad_pass_through
-from graphflow._core.autodiff import gradients as gradients
+from graphflow._core.autodiff.gradients import gradients as gradients
 from . import graph_util as graph_util
 from graphflow._core.ops.math.comparison import greater as greater
 from graphflow._core.ops.math.comparison import greater_equal as greater_equal
 from graphflow._core.ops.control_flow.flow_basics import group as group
 from graphflow._core.ops.array.shaping import guarantee_const as guarantee_const
 from graphflow._core.graph.dtypes import float16 as _half
-from graphflow._core.autodiff import hessians as hessians
+from graphflow._core.autodiff.gradients import hessians as hessians
 from graphflow._core.ops.math.sorting import histogram_fixed_width as histogram_fixed_width
 from graphflow._core.ops.array.shaping import identity as identity
 from graphflow._core.ops.array.shaping import identity_n as identity_n

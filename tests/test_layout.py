@@ -83,6 +83,10 @@ def imports_of(module: str, tree: ast.AST, known: Mapping[str, object]) -> Itera
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
             full = [f"{node.module}.{alias.name}" for alias in node.names]
             names = [name if name in known else node.module for name in full]
+            if "." in node.module:
+                names.append(
+                    node.module
+                )  # The package of a module is loaded before it; the root imports nothing.
         else:
             names = []
         for name in names:
@@ -166,10 +170,14 @@ if TYPE_CHECKING:
 class C:
     def f(self):
         from p.c import name
+        from p.e import f
 """
-    known = {"p.a": 0, "p.b": 0, "p.c": 0, "p": 0}
+    known = {"p.a": 0, "p.b": 0, "p.c": 0, "p.e": 0, "p.e.f": 0, "p": 0}
     found = {(i.target, i.kind) for i in imports_of("p.d", ast.parse(source), known)}
-    assert found == {("p.a", "top"), ("p.b", "typing"), ("p.c", "function")}
+    assert found == {
+        *{("p.a", "top"), ("p.b", "typing"), ("p.c", "function")},
+        *{("p.e", "function"), ("p.e.f", "function")},
+    }
 
 
 def test_imports_at_the_top_make_no_circle() -> None:

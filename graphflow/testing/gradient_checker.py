@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.autodiff import gradients
+from graphflow._core.autodiff.gradients import gradients
 from graphflow._core.graph.defaults import get_default_session
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlicesValue

@@ -27,7 +27,7 @@ PROGRAM = """
 import sys
 import tempfile
 from pathlib import Path
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 compiler = Compiler(Path(sys.argv[1]))
 compiler.compile_async('''
 @kernel_function

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
 from typing import Any
 
-from graphflow._core.autodiff import gradients
+from graphflow._core.autodiff.gradients import gradients
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor

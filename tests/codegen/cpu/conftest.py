@@ -8,16 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import (
-    Compiler,
-    Machine,
-    Region,
-    contiguous_strides,
-    layout,
-    region_source,
-    region_steps,
-)
+from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.programs.array_machine import array_code, array_steps
+from graphflow._core.codegen.cpu.programs.machine import Machine
+from graphflow._core.codegen.cpu.regions.region import Region, contiguous_strides, layout
+from graphflow._core.codegen.cpu.regions.region_source import region_source, region_steps
 
 Runner = Callable[..., list[np.ndarray]]
 

@@ -7,7 +7,6 @@ import threading
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, Machine
 from graphflow._core.codegen.cpu.blas import (
     Blas,
     blas_threads,
@@ -16,6 +15,8 @@ from graphflow._core.codegen.cpu.blas import (
     gemm_steps,
     single_threaded,
 )
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine import Machine
 
 
 @pytest.fixture(scope="module")

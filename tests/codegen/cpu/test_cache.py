@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import graphflow
-from graphflow._core.codegen.cpu import Compiler, KernelCache
-from graphflow._core.codegen.cpu.cache import CompiledObject, default_directory, source_key
+from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, default_directory, source_key
+from graphflow._core.codegen.cpu.compiler import Compiler
 
 SOURCE = """
 @kernel_function
@@ -29,7 +29,7 @@ ROOT = str(Path(graphflow.__file__).parents[1])
 RACER = f"""
 import sys, ctypes, numpy as np
 from pathlib import Path
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 compiler = Compiler(Path(sys.argv[1]))
 address = compiler.compile_async({SOURCE.format(addend=5)!r}).result(100)
 x = np.zeros(33, np.float32)

@@ -16,8 +16,8 @@ import pytest
 import graphflow
 import graphflow as gf
 from graphflow._core.codegen import shared
-from graphflow._core.codegen.cpu import Compiler, KernelCompileError
 from graphflow._core.codegen.cpu import helper as helper_module
+from graphflow._core.codegen.cpu.compiler import Compiler, KernelCompileError
 from graphflow._core.runtime.compiled import tier
 
 SOURCE = """
@@ -182,7 +182,7 @@ def test_a_forked_child_compiles_with_a_helper_of_its_own(tmp_path: Path) -> Non
     program = f"""
 import os, sys
 from pathlib import Path
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 source = {SOURCE!r}
 compiler = Compiler(Path({str(tmp_path)!r}))
 first = compiler.compile_async(source.format(addend=1))
@@ -226,7 +226,7 @@ def test_the_helper_ends_with_its_parent_even_when_that_is_killed(tmp_path: Path
     program = f"""
 import os, signal
 from pathlib import Path
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 compiler = Compiler(Path({str(tmp_path)!r}))
 compiler.compile_async({SOURCE.format(addend=1)!r}).result(60)
 print(compiler.helper_pid, flush=True)
@@ -243,7 +243,7 @@ def test_the_program_never_imports_numba(tmp_path: Path) -> None:
     program = f"""
 import sys
 from pathlib import Path
-import graphflow._core.codegen.cpu as native
+import graphflow._core.codegen.cpu.compiler as native
 assert "llvmlite" not in sys.modules
 compiler = native.Compiler(Path({str(tmp_path)!r}))
 compiler.compile_async({SOURCE.format(addend=1)!r}).result(60)

@@ -25,57 +25,7 @@ Other generators of sources and steps: `blas` (matrix products, run under blas.s
 (softmax and its losses, gather, scatter, transposition, argmax), `scalar_machine` (long scalar chains and
 loops, nothing to compile). Copies, slices, concat, split, fill, range, one_hot and permutations are regions
 with strides or with axis0, axis1 ...
+
+The names above are those of `compiler`, `regions` and `programs.machine`. This file imports none of them: its own
+modules take each other from here, so that they would go in a circle, and the compiler process has only what it needs.
 """
-
-from graphflow._core.codegen.cpu.cache import KernelCache, default_directory
-from graphflow._core.codegen.cpu.compiler import Compilation, Compiler, KernelCompileError
-from graphflow._core.codegen.cpu.programs.machine import (
-    MACHINE_SOURCES,
-    PROGRAM_STATUS,
-    Machine,
-    Program,
-    Step,
-    ThreadPool,
-)
-from graphflow._core.codegen.cpu.regions.region import (
-    Region,
-    RegionInput,
-    RegionOutput,
-    Statement,
-    broadcast_strides,
-    collapse,
-    contiguous_strides,
-    layout,
-)
-from graphflow._core.codegen.cpu.regions.region_source import (
-    ERROR_DIVISION_BY_ZERO,
-    region_source,
-    region_steps,
-)
-from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
-
-__all__ = [
-    "ERROR_DIVISION_BY_ZERO",
-    "MACHINE_SOURCES",
-    "PROGRAM_STATUS",
-    "Compilation",
-    "Compiler",
-    "KernelCache",
-    "KernelCompileError",
-    "Machine",
-    "Program",
-    "Region",
-    "RegionInput",
-    "RegionOutput",
-    "ScalarTextError",
-    "Statement",
-    "Step",
-    "ThreadPool",
-    "broadcast_strides",
-    "collapse",
-    "contiguous_strides",
-    "default_directory",
-    "layout",
-    "region_source",
-    "region_steps",
-]

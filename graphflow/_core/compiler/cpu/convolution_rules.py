@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import Step
 from graphflow._core.codegen.cpu.kernels import conv, pooling
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, host_vector_unit
+from graphflow._core.codegen.cpu.programs.machine import Step
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu import Step
 from graphflow._core.codegen.cpu.kernels import depthwise
 from graphflow._core.codegen.cpu.kernels.depthwise import Depthwise
+from graphflow._core.codegen.cpu.programs.machine import Step
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.kernels import images
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value, whole

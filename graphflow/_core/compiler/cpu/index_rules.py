@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.kernels import nnkernels, rows
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode

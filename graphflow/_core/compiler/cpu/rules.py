@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.kernels import nnkernels
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.compiler.cpu.assembly_rules import ASSEMBLY_RULES
 from graphflow._core.compiler.cpu.convolution_rules import CONVOLUTION_RULES
 from graphflow._core.compiler.cpu.depthwise_rules import DEPTHWISE_RULES

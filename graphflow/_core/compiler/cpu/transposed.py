@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu import collapse
 from graphflow._core.codegen.cpu.kernels import nnkernels
+from graphflow._core.codegen.cpu.regions.region import collapse
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value, row_major

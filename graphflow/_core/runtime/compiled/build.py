@@ -16,8 +16,8 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.codegen.cpu import PROGRAM_STATUS, Machine
 from graphflow._core.codegen.cpu.blas import single_threaded
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Machine
 from graphflow._core.common.denormals import flush, restore
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.emit import scalar_program

@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, Machine, Step
+from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.kernels import conv
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, VectorUnit, host_vector_unit
+from graphflow._core.codegen.cpu.programs.machine import Machine, Step
 from graphflow._core.kernels.nn import convolution as reference
 from graphflow._core.kernels.nn.windows import Axis
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, Machine
+from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.kernels import nnkernels
+from graphflow._core.codegen.cpu.programs.machine import Machine
 
 
 class Bench:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Region, RegionInput, RegionOutput, Statement
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, Statement
 
 Runner = Callable[..., list[np.ndarray]]
 

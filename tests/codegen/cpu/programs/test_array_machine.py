@@ -13,22 +13,22 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import (
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.array_machine import array_code, array_steps
+from graphflow._core.codegen.cpu.programs.machine import Machine, Step
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, Statement, layout
+from graphflow._core.codegen.cpu.regions.region_source import (
     ERROR_DIVISION_BY_ZERO,
-    Compiler,
-    Machine,
-    Region,
-    RegionInput,
-    RegionOutput,
-    ScalarTextError,
-    Statement,
-    Step,
-    layout,
     region_source,
     region_steps,
 )
-from graphflow._core.codegen.cpu.programs.array_machine import array_code, array_steps
-from graphflow._core.codegen.cpu.regions.scalar_text import DTYPES, FLOAT_FUNCTIONS, FLOATS, ROUNDINGS
+from graphflow._core.codegen.cpu.regions.scalar_text import (
+    DTYPES,
+    FLOAT_FUNCTIONS,
+    FLOATS,
+    ROUNDINGS,
+    ScalarTextError,
+)
 
 Runner = Callable[..., list[np.ndarray]]
 BINARY = ("x + y", "x - y", "x * y", "min(x, y)", "max(x, y)")

@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import graphflow
-from graphflow._core.codegen.cpu import PROGRAM_STATUS, Compiler, Machine, Step
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Machine, Step
 
 ROOT = str(Path(graphflow.__file__).parents[1])
 COUNT = """
@@ -188,7 +189,8 @@ def test_a_process_with_a_pool_exits_at_once(tmp_path: Path) -> None:
     program = f"""
 import time
 from pathlib import Path
-from graphflow._core.codegen.cpu import Compiler, Machine
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine import Machine
 machine = Machine(Compiler(Path({str(tmp_path)!r})), 60)
 machine.pool(4)
 time.sleep(0.05)

@@ -7,9 +7,11 @@ import threading
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, Machine, ScalarTextError
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.codegen.cpu.programs.scalar_machine import Label, Register, ScalarProgram
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 
 
 @pytest.fixture(scope="module")

@@ -8,20 +8,18 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import (
-    Compiler,
-    Machine,
+from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.programs.machine import Machine, Step
+from graphflow._core.codegen.cpu.regions.region import (
     Region,
     RegionInput,
     RegionOutput,
     Statement,
-    Step,
     broadcast_strides,
     collapse,
     layout,
-    region_source,
-    region_steps,
 )
+from graphflow._core.codegen.cpu.regions.region_source import region_source, region_steps
 
 Runner = Callable[..., list[np.ndarray]]
 

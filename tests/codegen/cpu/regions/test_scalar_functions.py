@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Region, RegionInput, RegionOutput, ScalarTextError, Statement
-from graphflow._core.codegen.cpu.regions.scalar_text import parse
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, Statement
+from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, parse
 
 Runner = Callable[..., list[np.ndarray]]
 

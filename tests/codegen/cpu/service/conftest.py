@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 from tests.codegen.cpu.service.servers import ended, pids_of
 
 

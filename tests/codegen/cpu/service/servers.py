@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import graphflow
-from graphflow._core.codegen.cpu import Compiler
+from graphflow._core.codegen.cpu.compiler import Compiler
 
 ROOT = str(Path(graphflow.__file__).parents[1])
 SOURCE = """
@@ -86,7 +86,8 @@ def kernels_in(folder: Path) -> int:
 def program(folder: Path, text: str) -> subprocess.Popen[str]:
     """Starts a program that has a `compiler` which asks the server of a folder, and `kernel(addend)`."""
     head = (
-        "import os, signal, sys, time\nfrom pathlib import Path\nfrom graphflow._core.codegen.cpu import Compiler\n"
+        "import os, signal, sys, time\nfrom pathlib import Path\n"
+        "from graphflow._core.codegen.cpu.compiler import Compiler\n"
         f"compiler = Compiler(Path({str(folder)!r}), shared=True)\nkernel = {SOURCE!r}.format\n"
     )
     return subprocess.Popen(

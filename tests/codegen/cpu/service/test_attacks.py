@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler
 from graphflow._core.codegen.cpu.cache import KernelCache, environment_name, key_in, server_name
+from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.service import link as link_module
 from graphflow._core.codegen.cpu.service import messages
 from tests.codegen.cpu.service.servers import kernel, pids_of, server_of, slow_kernel, until

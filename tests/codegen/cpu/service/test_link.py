@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler
 from graphflow._core.codegen.cpu.cache import server_name
+from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.service import link as link_module
 from tests.codegen.cpu.service.servers import kernel, pids_of, server_of
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.codegen.cpu import Compiler, KernelCompileError
 from graphflow._core.codegen.cpu.cache import KernelCache, source_key
+from graphflow._core.codegen.cpu.compiler import Compiler, KernelCompileError
 from tests.codegen.cpu.service.servers import (
     ended,
     helpers_of,
