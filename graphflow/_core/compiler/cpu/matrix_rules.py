@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu import PROGRAM_STATUS
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import matrices
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
