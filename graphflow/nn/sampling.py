@@ -1,9 +1,4 @@
-"""Losses over very many classes, on a few of them drawn at random.
-
-TensorFlow draws distinct classes one after the other and drops repetitions. The same distribution comes from letting
-every class ring after an exponentially distributed time, at a rate that is its probability, and taking the first to
-ring: then a draw is a few vector ops, and when the last of them rang plays the part of the number of tries.
-"""
+"""Losses over very many classes, on a few of them drawn at random (_core/kernels/candidates.py)."""
 
 from __future__ import annotations
 
@@ -13,14 +8,14 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.types import TensorLike
-from graphflow._core.ops.array import array, indexing
-from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops import random
+from graphflow._core.ops.array import array
+from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import linalg, math, reductions
-from graphflow._core.ops.math.sorting import top_k
 from graphflow._core.ops.nn.embedding import embedding_lookup
 from graphflow._core.ops.nn.softmax import softmax_cross_entropy_with_logits_v2
-from graphflow._core.ops.random import random_uniform
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
 
 Samples = tuple[Tensor, Tensor, Tensor]
@@ -28,27 +23,20 @@ Samples = tuple[Tensor, Tensor, Tensor]
 
 
 def _draw(
-    probabilities: Any, true_classes: Any, num_sampled: int, unique: bool, seed: int | None, name: str
+    definition: OpDef,
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None,
+    name: str | None,
 ) -> Samples:
-    classes = len(probabilities)
-    if unique and num_sampled > classes:
-        raise ValueError(f"Sampling {num_sampled} distinct classes from {classes} is impossible.")
-    with op_scope(name, name, (true_classes,)):
-        true_ids = convert_to_tensor(true_classes, name="true_classes", preferred_dtype=dtypes.int64)
-        chances = constant(probabilities, dtype=dtypes.float32, name="probabilities")
-        if unique:
-            uniform = random_uniform([classes], minval=np.finfo(np.float32).tiny, seed=seed)
-            rings = -math.log(uniform) / chances
-            first = top_k(-rings, num_sampled)
-            chosen = math.cast(first.indices, dtypes.int64)
-            tries = -first.values[-1]
-            expected: Tensor = -math.expm1(-chances * tries)
-        else:
-            ends = constant(np.cumsum(probabilities)[:-1], dtype=dtypes.float32, name="ends")
-            uniform = random_uniform([num_sampled, 1], seed=seed)
-            chosen = reductions.reduce_sum(math.cast(uniform >= ends, dtypes.int64), 1)
-            expected = chances * float(num_sampled)
-        return chosen, indexing.gather(expected, true_ids), indexing.gather(expected, chosen)
+    if unique and num_sampled > range_max:
+        raise ValueError(f"Sampling {num_sampled} distinct classes from {range_max} is impossible.")
+    return random.candidate_sampler(
+        definition, true_classes, num_true, num_sampled, unique, range_max, seed, name
+    )
 
 
 def log_uniform_candidate_sampler(
@@ -62,12 +50,12 @@ def log_uniform_candidate_sampler(
 ) -> Samples:
     """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1).
 
-    For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler. The numbers drawn are
-    not TensorFlow's. ValueError if more distinct classes are asked for than there are.
+    For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler, whose numbers they are for
+    the same seeds. ValueError if more distinct classes are asked for than there are.
     """
-    numbers = np.arange(range_max, dtype=np.float64)
-    probabilities = np.log1p(1 / (numbers + 1)) / np.log(range_max + 1)
-    return _draw(probabilities, true_classes, num_sampled, unique, seed, name or "LogUniformCandidateSampler")
+    return _draw(
+        random.LOG_UNIFORM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name
+    )
 
 
 def uniform_candidate_sampler(
@@ -79,12 +67,8 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler).
-
-    The numbers drawn are not TensorFlow's.
-    """
-    probabilities = np.full(range_max, 1 / range_max)
-    return _draw(probabilities, true_classes, num_sampled, unique, seed, name or "UniformCandidateSampler")
+    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler), TensorFlow's for the same seeds."""
+    return _draw(random.UNIFORM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name)
 
 
 def _sampled_logits(

@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.common.philox import Philox
+from graphflow._core.kernels import candidates
 from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow.errors import InvalidArgumentError
 
 Draw = Callable[..., Any]
 _DRAWING: set[str] = set()
@@ -99,3 +101,39 @@ def _gamma(node: Node) -> Draw:
 def _poisson(node: Node) -> Draw:
     dtype = node.dtypes[0].as_numpy_dtype
     return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)
+
+
+def _sampler(
+    op_type: str, draws_of: Callable[[int], candidates.Draw], probability: Callable[..., Any]
+) -> None:
+    @random_kernel(op_type)
+    def _(node: Node) -> Draw:
+        wanted, per_row, classes, unique = (
+            node.attrs[name] for name in ("num_sampled", "num_true", "range_max", "unique")
+        )
+        draw = draws_of(classes)
+
+        def run(generator: Philox, true_classes: Any) -> tuple[Any, Any, Any]:
+            if true_classes.ndim != 2:
+                raise InvalidArgumentError(None, None, "true_classes must be a matrix")
+            if true_classes.shape[1] != per_row:
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {per_row}",
+                )
+            if unique and wanted > classes:
+                raise InvalidArgumentError(None, None, "Sampler's range is too small.")
+            stream = generator.reserve(wanted * candidates.RESERVED_PER_CANDIDATE)
+            sampled, tries = candidates.drawn(stream, draw, wanted, unique)
+            of_true, of_sampled = (
+                candidates.expected_counts(probability(ids, classes), wanted, tries)
+                for ids in (true_classes, sampled)
+            )
+            return sampled, of_true, of_sampled
+
+        return run
+
+
+_sampler("LogUniformCandidateSampler", candidates.log_uniform, candidates.log_uniform_probability)
+_sampler("UniformCandidateSampler", candidates.uniform, candidates.uniform_probability)

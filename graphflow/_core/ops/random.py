@@ -119,6 +119,31 @@ RANDOM_POISSON = op_def(
 )
 
 
+def _sampler_infer(op: Operation) -> Signature:
+    rows, _ = rules.require_rank(op.inputs[0].dims, 2, "true_classes") or (None, None)
+    sampled = (op.attrs["num_sampled"],)
+    return [
+        (dtypes.int64, sampled),
+        (dtypes.float32, (rows, op.attrs["num_true"])),
+        (dtypes.float32, sampled),
+    ]
+
+
+def _sampler(name: str) -> OpDef:
+    return op_def(
+        name,
+        ("true_classes: int64",),
+        infer=_sampler_infer,
+        gradient=NOT_DIFFERENTIABLE,
+        outputs=("sampled_candidates", "true_expected_count", "sampled_expected_count"),
+        stateful=True,
+    )
+
+
+LOG_UNIFORM_SAMPLER = _sampler("LogUniformCandidateSampler")
+UNIFORM_SAMPLER = _sampler("UniformCandidateSampler")
+
+
 def _seeds(seed: int | None) -> dict[str, Any]:
     """The two seeds as attributes; both zero if neither the graph nor the op has one."""
     graph_seed, op_seed = get_seed(seed)
@@ -355,3 +380,21 @@ def random_poisson(
     with op_scope(name, "random_poisson", [lam, shape]):
         sizes = convert_to_tensor(shape, dtype=dtypes.int32, name="shape")
         return apply(RANDOM_POISSON, (sizes, lam), {"dtype": element_type, **_seeds(seed)}).outputs[0]
+
+
+def candidate_sampler(
+    definition: OpDef,
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None,
+    name: str | None,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The classes that a sampler draws, and how often the true and the drawn ones are expected among them."""
+    ids = convert_to_tensor(true_classes, name="true_classes", preferred_dtype=dtypes.int64)
+    numbers = {"num_true": num_true, "num_sampled": num_sampled, "range_max": range_max}
+    attrs = {**{key: int(value) for key, value in numbers.items()}, "unique": bool(unique), **_seeds(seed)}
+    sampled, of_true, of_sampled = apply(definition, (cast(ids, dtypes.int64),), attrs, name=name).outputs
+    return sampled, of_true, of_sampled

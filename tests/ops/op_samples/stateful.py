@@ -272,6 +272,16 @@ def _multinomial(random: Random) -> Iterable[Sample]:
                 yield Sample((logits, scalar(count)), {"output_dtype": out, **SEEDS}, reference)
 
 
+def _candidates(random: Random) -> Iterable[Sample]:
+    for rows, columns, count, classes, unique in (
+        (2, 3, 4, 9, True),
+        (0, 1, 3, 3, True),
+        (1, 1, 6, 4, False),
+    ):
+        attrs = {"num_true": columns, "num_sampled": count, "range_max": classes, "unique": unique, **SEEDS}
+        yield Sample((random.integers(0, classes, (rows, columns)).astype(np.int64),), attrs)
+
+
 def _per_parameter(attrs: dict[str, Any]) -> Draw:
     def generate(random: Random) -> Iterable[Sample]:
         for dtype in (DOUBLE, SINGLE):
@@ -357,6 +367,8 @@ TABLE: dict[str, Draw] = {
     "RandomUniformInt": _uniform_int,
     "RandomShuffle": _shuffle,
     "Multinomial": _multinomial,
+    "LogUniformCandidateSampler": _candidates,
+    "UniformCandidateSampler": _candidates,
     "RandomGamma": _per_parameter({}),
     "RandomPoissonV2": _per_parameter({"dtype": gf.float32}),
     "Print": _print,

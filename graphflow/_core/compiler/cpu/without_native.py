@@ -59,6 +59,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "logarithms, powers and exponentials whose last bits are NumPy's; one swap after the other",
         "one thread; 5 to 100 ns a number",
         (
+            "*CandidateSampler",
             "Multinomial",
             "RandomGamma",
             "RandomPoissonV2",

@@ -167,6 +167,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
     (
         "seldom met",
         (
+            "*CandidateSampler",
             "Bitcast",
             "HistogramFixedWidth",
             "LowerBound",
