@@ -21,7 +21,7 @@ from graphflow._core.ops.array.array import eye as eye
 from graphflow._core.ops.math.clip import global_norm as global_norm
 from graphflow._core.ops.math.decompositions import matrix_inverse as _inv
 inv = _inv
-from graphflow.nn.moments import l2_normalize as l2_normalize
+from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.math.decompositions import logdet as logdet
 from graphflow._core.ops.math.decompositions import matrix_solve_ls as _lstsq
 lstsq = _lstsq

@@ -52,7 +52,7 @@ from graphflow._core.ops.array.transposing import invert_permutation as invert_p
 from graphflow._core.ops.math.comparison import is_finite as is_finite
 from graphflow._core.ops.math.comparison import is_inf as is_inf
 from graphflow._core.ops.math.comparison import is_nan as is_nan
-from graphflow.nn.moments import l2_normalize as l2_normalize
+from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.math.special import lbeta as lbeta
 from graphflow._core.ops.math.comparison import less as less
 from graphflow._core.ops.math.comparison import less_equal as less_equal
@@ -123,5 +123,5 @@ from graphflow._core.ops.math.segments import unsorted_segment_sqrt_n as unsorte
 from graphflow._core.ops.math.segments import unsorted_segment_sum as unsorted_segment_sum
 from graphflow._core.ops.math.arithmetic import xdivy as xdivy
 from graphflow._core.ops.math.arithmetic import xlogy as xlogy
-from graphflow.nn.moments import zero_fraction as zero_fraction
+from graphflow.nn.normalization import zero_fraction as zero_fraction
 from graphflow._core.ops.math.special import zeta as zeta
