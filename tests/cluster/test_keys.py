@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import stat
 from contextlib import ExitStack
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -74,6 +76,41 @@ def test_a_key_that_others_can_read_or_write_is_refused(folder: str, mode: int) 
         _server(folder)
     path.chmod(0o600)
     assert keys.read(Path(folder)).server_public
+
+
+@pytest.mark.parametrize(
+    ("mode", "read_only", "owner", "taken"),
+    [
+        (0o644, True, 0, True),
+        (0o440, True, 0, True),
+        (0o644, False, 0, False),
+        (0o644, True, 1234, False),
+        (0o664, True, 0, False),
+        (0o646, True, 0, False),
+    ],
+)
+def test_a_secret_that_is_mounted_into_a_container(
+    folder: str, mode: int, read_only: bool, owner: int, taken: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (Path(folder) / "cluster.key").chmod(mode)
+    status, system = os.fstat, os.fstatvfs
+
+    def owned(descriptor: int) -> os.stat_result:
+        found = list(status(descriptor))
+        found[stat.ST_UID] = owner
+        return os.stat_result(found)
+
+    def mounted(descriptor: int) -> Any:
+        flags = system(descriptor).f_flag & ~os.ST_RDONLY
+        return SimpleNamespace(f_flag=flags | os.ST_RDONLY if read_only else flags)
+
+    monkeypatch.setattr(keys.os, "fstat", owned)
+    monkeypatch.setattr(keys.os, "fstatvfs", mounted)
+    if taken:
+        assert keys.read(Path(folder)).server_public
+    else:
+        with pytest.raises(PermissionError, match=f"owner {owner}, mode {mode:o}.*read-only"):
+            keys.read(Path(folder))
 
 
 def test_a_missing_or_damaged_key_is_said(folder: str, tmp_path: Path) -> None:

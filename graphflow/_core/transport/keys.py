@@ -104,7 +104,10 @@ def make(folder: Path) -> Path:
 
 
 def read(folder: Path) -> ClusterKeys:
-    """The key in a folder. FileNotFoundError, or PermissionError if others could read or have written it."""
+    """The key in a folder. FileNotFoundError, or PermissionError if others could read or have written it.
+
+    What root has mounted read-only, as a container's secret is, may be read by all who see it.
+    """
     path = folder / FILE
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
@@ -115,14 +118,25 @@ def read(folder: Path) -> ClusterKeys:
     with os.fdopen(descriptor, "r", encoding="ascii", errors="replace") as file:
         status = os.fstat(file.fileno())
         mode = stat.S_IMODE(status.st_mode)
-        if status.st_uid not in (os.getuid(), 0) or mode & 0o077:
+        alone = status.st_uid in (os.getuid(), 0) and not mode & 0o077
+        if not alone and not _is_handed_out(file.fileno(), status):
             raise PermissionError(
                 f"{path} is not yours alone (owner {status.st_uid}, mode {mode:o}): `chmod 600 {path}`, and if others "
-                "may have read it, make a new key."
+                "may have read it, make a new key. Of a secret that is mounted into a container the file must be "
+                "root's, and the file system read-only."
             )
         lines = [line for line in file.read(4096).splitlines() if line and not line.startswith("#")]
     found = dict(line.split(" ", 1) for line in lines if " " in line)
     return ClusterKeys(*_pair(path, found, "server"), *_pair(path, found, "client"))
+
+
+def _is_handed_out(descriptor: int, status: os.stat_result) -> bool:
+    """Whether root has put the file where nobody can write: a secret that an orchestrator mounts into a container.
+
+    Kubernetes gives such files mode 644, or 440 with a group of the container's. Only the container sees them.
+    """
+    read_only = os.fstatvfs(descriptor).f_flag & os.ST_RDONLY
+    return status.st_uid == 0 and not status.st_mode & 0o022 and bool(read_only)
 
 
 def _pair(path: Path, found: dict[str, str], role: str) -> tuple[bytes, bytes]:
