@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import sys
 import time
@@ -15,6 +16,7 @@ from graphflow._core.cluster.protocol.journal import read
 from graphflow._core.cluster.protocol.step_journal import step_lines
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
 from graphflow._core.common.printable import printable
+from graphflow._core.common.timeouts import WATCH_SECONDS
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, table, tell
@@ -50,7 +52,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="with --journal: the events of all tasks in the order of time, and each step that runs with what it waits "
         "for on every task that takes part",
     )
-    parser.add_argument("--watch", action="store_true", help="again every two seconds, until Ctrl-C")
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="again every two seconds, until Ctrl-C; if the task that was asked is gone, another one is",
+    )
     parser.add_argument(
         "--seconds",
         metavar="N",
@@ -64,22 +70,54 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _status(arguments: argparse.Namespace) -> int:
     if arguments.all and not arguments.journal:
         raise UsageError("--all says how --journal is shown: give both.")
-    clear = "\033[H\033[J" if arguments.watch and sys.stdout.isatty() else ""
-    while True:
-        tasks = _ask(arguments)
-        show = timeline if arguments.all else journals if arguments.journal else shown
-        text = json.dumps({"tasks": tasks}, indent=2) if arguments.json else show(tasks)
+    if not arguments.watch:
+        tasks = _ask(arguments, arguments.target)
+        tell(_text(arguments, tasks))
+        return int(any(task["state"] == "unreachable" for task in tasks))
+    clear = "\033[H\033[J" if sys.stdout.isatty() else ""
+    targets = [arguments.target]
+    for first in itertools.chain([True], itertools.repeat(False)):
+        try:
+            tasks = _ask_any(arguments, targets)
+            text = _text(arguments, tasks)
+            targets += [target for task in tasks if (target := f"zmq://{task['address']}") not in targets]
+        except UsageError as error:
+            if first:
+                raise
+            text = str(error)
         sys.stdout.write(clear)
         tell(text)
-        if not arguments.watch:
-            return int(any(task["state"] == "unreachable" for task in tasks))
-        time.sleep(2.0)
+        time.sleep(WATCH_SECONDS)
+    raise AssertionError("a watch ends with Ctrl-C")
 
 
-def _ask(arguments: argparse.Namespace) -> list[dict[str, Any]]:
+def _text(arguments: argparse.Namespace, tasks: Sequence[Mapping[str, Any]]) -> str:
+    show = timeline if arguments.all else journals if arguments.journal else shown
+    return json.dumps({"tasks": tasks}, indent=2) if arguments.json else show(tasks)
+
+
+def _ask_any(arguments: argparse.Namespace, targets: list[str]) -> list[dict[str, Any]]:
+    """The answers that the first of these targets has which is there: it is then the first of them.
+
+    What a watch is for is a cluster of which tasks are lost; the task that was asked may be one.
+    """
+    missing: list[str] = []
+    for target in list(targets):
+        try:
+            tasks = _ask(arguments, target)
+        except UsageError as error:
+            missing.append(str(error))
+            continue
+        targets.remove(target)
+        targets.insert(0, target)
+        return tasks
+    raise UsageError("\n".join(missing))
+
+
+def _ask(arguments: argparse.Namespace, target: str) -> list[dict[str, Any]]:
     try:
         ask = cluster_journals if arguments.journal else cluster_status
-        return ask(arguments.target, arguments.seconds, arguments.keys)
+        return ask(target, arguments.seconds, arguments.keys)
     except errors.OpError as error:
         raise UsageError(error.message) from error
     except (ValueError, OSError) as error:

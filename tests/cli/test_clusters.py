@@ -142,6 +142,39 @@ def test_what_cannot_be_is_one_line(
     assert expected in err and err.count("\n") == 1
 
 
+def test_a_watch_goes_on_if_the_task_that_was_asked_is_gone(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It ended with the task that was asked, when there was something to see."""
+    with ExitStack() as ports:
+        spec = spec_of(ports, ps=1, worker=1)
+    ps = gf.train.Server(spec, "ps", 0)
+    worker = gf.train.Server(spec, "worker", 0)
+    told: list[str] = []
+    pauses: list[float] = []
+
+    def pause(seconds: float) -> None:
+        pauses.append(seconds)
+        told.append(capsys.readouterr().out)
+        if len(told) == 1:
+            ps.stop()
+        elif len(told) == 2:
+            worker.stop()
+        elif len(told) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("graphflow.cli.status.time.sleep", pause)
+    try:
+        assert main(["status", ps.target, "--watch", "--seconds", "0.5"]) == 130
+    finally:
+        ps.stop()
+        worker.stop()
+    assert told[0].count("serving") == 2
+    assert told[1].count("serving") == 1 and "unreachable" in told[1]
+    assert all(f"No server answers at {spec[job][0]}" in told[2] for job in spec)
+    assert all(1 <= seconds <= 10 for seconds in pauses)
+
+
 def test_status_shows_an_unreachable_task_and_as_json(
     stack: ExitStack, capsys: pytest.CaptureFixture[str]
 ) -> None:

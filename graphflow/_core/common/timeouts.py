@@ -252,6 +252,11 @@ Guard: tests/cluster/test_how_often.py::test_a_round_may_be_asked_to_wait_for_mo
 
 # ---- the launcher -------------------------------------------------------------------------------------------------
 
+WATCH_SECONDS: Final = 2.0
+"""How often `graphflow status --watch` asks again.
+
+Guard: tests/cli/test_clusters.py::test_a_watch_goes_on_if_the_task_that_was_asked_is_gone
+"""
 LAUNCHER_POLL_SECONDS: Final = 0.05
 """How often it looks for tasks that have ended, and for what is due.
 
