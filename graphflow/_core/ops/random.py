@@ -393,8 +393,7 @@ def candidate_sampler(
     name: str | None,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The classes that a sampler draws, and how often the true and the drawn ones are expected among them."""
-    ids = convert_to_tensor(true_classes, name="true_classes", preferred_dtype=dtypes.int64)
     numbers = {"num_true": num_true, "num_sampled": num_sampled, "range_max": range_max}
     attrs = {**{key: int(value) for key, value in numbers.items()}, "unique": bool(unique), **_seeds(seed)}
-    sampled, of_true, of_sampled = apply(definition, (cast(ids, dtypes.int64),), attrs, name=name).outputs
+    sampled, of_true, of_sampled = apply(definition, (true_classes,), attrs, name=name).outputs
     return sampled, of_true, of_sampled
