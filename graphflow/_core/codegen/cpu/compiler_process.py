@@ -22,8 +22,14 @@ from contextlib import suppress
 from typing import Any
 
 _PARENT_CHECK_SECONDS = 0.5
-# a fused region has many pointers; LLVM gives up vectorising beyond eight run-time overlap checks otherwise
-_LLVM_OPTIONS = ("-runtime-memory-check-threshold=128",)
+_LLVM_OPTIONS = (
+    # a fused region has many pointers; LLVM gives up vectorising beyond eight run-time overlap checks otherwise
+    "-runtime-memory-check-threshold=128",
+    # a loop over the lanes of a run is to become vectors before it is unrolled: then it is one of scalars
+    "-unroll-full-max-count=16",
+    # what is added in order is computed as vectors all the same
+    "-force-ordered-reductions=true",
+)
 
 
 class Backend:

@@ -19,8 +19,6 @@ from numba.extending import intrinsic
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
 LANES = 32
-LANES_STATE = LANES + 1
-"""Elements of the memory that holds the lanes and the tail."""
 _WORD = ir.IntType(64)
 _BYTES = {"float32": 4, "float64": 8}
 
@@ -46,7 +44,12 @@ def _stack_intrinsic(element: Any) -> Any:
 
 stack_float32 = _stack_intrinsic(types.float32)
 stack_float64 = _stack_intrinsic(types.float64)
+stack_int8 = _stack_intrinsic(types.int8)
+stack_int16 = _stack_intrinsic(types.int16)
+stack_int32 = _stack_intrinsic(types.int32)
 stack_int64 = _stack_intrinsic(types.int64)
+stack_uint8 = _stack_intrinsic(types.uint8)
+stack_uint16 = _stack_intrinsic(types.uint16)
 
 
 @intrinsic
@@ -69,7 +72,7 @@ def _word(value: int) -> Any:
 
 @intrinsic
 def lanes_start(typing_context: Any, lanes: Any, initial: Any) -> Any:
-    """Begin a run: all lanes and the tail hold `initial`."""
+    """Begin a run: all lanes hold `initial`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = args[1].type
@@ -125,7 +128,7 @@ def _fold_intrinsic(operation: str) -> Any:
     combine = _accumulating(operation)
 
     @intrinsic
-    def fold(typing_context: Any, lanes: Any) -> Any:
+    def fold(typing_context: Any, lanes: Any, tail: Any) -> Any:
         """The result of a run: its lanes by halves, then the tail."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -139,9 +142,9 @@ def _fold_intrinsic(operation: str) -> Any:
                 high = builder.shuffle_vector(value, value, ir.Constant(kinds, list(range(width, 2 * width))))
                 value = combine(builder, low, high)
             total = builder.extract_element(value, ir.IntType(32)(0))
-            return combine(builder, total, builder.load(builder.gep(args[0], [_word(LANES)])))
+            return combine(builder, total, args[1])
 
-        return lanes.dtype(lanes), generate
+        return lanes.dtype(lanes, lanes.dtype), generate
 
     return fold
 
@@ -153,5 +156,5 @@ fold_prod = _fold_intrinsic("prod")
 
 __all__ = [
     *("address_at", "fold_prod", "fold_sum", "lanes_prod", "lanes_start", "lanes_sum"),
-    *("stack_float32", "stack_float64", "stack_int64"),
+    *(name for name in dict(globals()) if name.startswith("stack_")),
 ]

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
-from graphflow._core.codegen.cpu.regions.region_source import ERROR_DIVISION_BY_ZERO
+from graphflow._core.codegen.cpu.regions.region_source import ERROR_DIVISION_BY_ZERO, LANES
 from graphflow._core.codegen.cpu.regions.scalar_source import Printer
 from graphflow._core.codegen.cpu.regions.scalar_text import (
     COMPARISONS,
@@ -150,8 +150,9 @@ def _reductions(dtype: str) -> Iterator[tuple[Key, list[str]]]:
             yield (f"{op} into", dtype), _loop(dtype, (dtype,), f"load(dOP, j, 1) {symbol} load(aOP, j, 0)")
             pointers = [_pointer("d", dtype), _pointer("a", dtype)]
             yield (f"{op} along", dtype), [*pointers, f"lanes_{op}(dOP, aOP, n)"]
-            yield (f"{op} fold", dtype), [*pointers, f"dOP[0] = dOP[0] {symbol} fold_{op}(aOP)"]
-            yield (f"{op} start", dtype), [*pointers, "lanes_start(dOP, aOP[0])"]
+            folded = f"fold_{op}(aOP, aOP[{LANES}])"
+            yield (f"{op} fold", dtype), [*pointers, f"dOP[0] = dOP[0] {symbol} {folded}"]
+            yield (f"{op} start", dtype), [*pointers, "lanes_start(dOP, aOP[0])", f"dOP[{LANES}] = aOP[0]"]
         else:
             yield from _unordered(op, kind, dtype)
     for op in ("max", "min"):

@@ -2,9 +2,9 @@
 
 The text is one flat loop nest: no callees but intrinsics, sizes and strides from the argument words.
 Reductions over the last axis take runs of a fixed number of elements; within a run, floating-point numbers are added
-in the order of llvm/reduction_intrinsics.py, for which they go through a buffer, a piece at a time; runs, rows and
-blocks are then added in order. So rounding errors grow like a pairwise sum's, and the bits depend on sizes alone: the
-array machine's are the same.
+in the order of llvm/reduction_intrinsics.py: the loop takes as many elements at a time as there are lanes, so that
+LLVM makes vectors of them, and keeps the lanes in registers; runs, rows and blocks are then added in order. So
+rounding errors grow like a pairwise sum's, and the bits depend on sizes alone: the array machine's are the same.
 
 Argument words: status address, block length, scratch address, sizes; then for each input and each output its
 address and a stride in elements for each axis (for a mean, the first stride word holds the divisor as a
@@ -33,11 +33,9 @@ from graphflow._core.codegen.cpu.regions.scalar_text import FLOATS
 
 ERROR_DIVISION_BY_ZERO = 1
 RUN = 4096
-PIECE = 512
-"""Elements of a run that go through the buffer at once; a multiple of the lanes."""
-_LANES = 32
-_LANES_STATE = _LANES + 1
-_BUFFER_SCOPE = 21
+LANES = 32
+"""Of a run: as many as reduction_intrinsics.py has."""
+_LANES_SCOPE = 21
 _HEADER_WORDS = 3
 COMBINE = {"sum": "sum", "mean": "sum", "prod": "prod", "max": "max", "min": "min"}
 _LIMITS = {"int8": 7, "int16": 15, "int32": 31, "int64": 63}
@@ -90,15 +88,16 @@ class _Writer:
         self.depth = 1
         self.prefix = region.unit_axes if region.reductions else region.rank - 1
         self.blocks = bool(region.reductions) and self.prefix == 0
-        self.ordered = [
-            k
-            for k in region.reductions
-            if region.rank - 1 in region.outputs[k].axes and in_order(region.outputs[k])
-        ]
+        self.ordered = [k for k in self.along() if in_order(region.outputs[k])]
         self.direct = [k for k in region.reductions if region.kept_prefix(k) > 0 or not self.blocks]
 
     def line(self, text: str) -> None:
         self.lines.append("    " * self.depth + text)
+
+    def along(self) -> list[int]:
+        """The reductions over the last axis."""
+        region = self.region
+        return [k for k in region.reductions if region.rank - 1 in region.outputs[k].axes]
 
     # -- names ---------------------------------------------------------------------------------------------------
 
@@ -161,10 +160,10 @@ class _Writer:
                     self.line(f"row_bytes = row_bytes // {SCRATCH_ALIGNMENT} * {SCRATCH_ALIGNMENT}")
                     self.line(f"pitch{index} = row_bytes // {item_size(kind)}")
                     self.line("scratch += units * row_bytes")
-        for index in self.ordered:
-            kind = region.outputs[index].dtype
-            self.line(f"lanes{index} = stack_{kind}({_LANES_STATE})")
-            self.line(f"buffer{index} = stack_{kind}({PIECE})")
+        if self.ordered:
+            for index in self.along():
+                kind = _memory_type(region.outputs[index].dtype)
+                self.line(f"lanes{index} = stack_{kind}({LANES})")
         self.line("bad = int64(0)")
 
     def finish(self) -> None:
@@ -315,7 +314,7 @@ class _Writer:
         for index, operand in enumerate(region.inputs):
             if not operand.varies[last]:
                 self.line(f"{variable(operand.name)} = {self.fetch(index, f'a{index}{old}')}")
-        along = [k for k in region.reductions if last in region.outputs[k].axes]
+        along = self.along()
         across = [k for k in region.reductions if last not in region.outputs[k].axes]
         for index in region.reductions:
             if not self.is_scalar(index):
@@ -332,36 +331,11 @@ class _Writer:
                 self.line(f"part{index} = {_initial(region.outputs[index])}")
             low, high = "run", "run_end"
         if self.ordered:
-            self.short_run(old, along, across)
-            self.line("else:")
+            self.lanes_of_run(old, along, across)
+        else:
+            self.line(f"for j in range({low}, {high}):")
             self.depth += 1
-            for index in self.ordered:
-                self.line(f"lanes_start(lanes{index}, {_initial(region.outputs[index])})")
-            self.line(f"for piece in range({low}, {high}, {PIECE}):")
-            self.depth += 1
-            self.line(f"piece_end = piece + {PIECE}")
-            self.line(f"if piece_end > {high}:")
-            self.line(f"    piece_end = {high}")
-            low, high = "piece", "piece_end"
-        self.line(f"for j in range({low}, {high}):")
-        self.depth += 1
-        self.statements(old, along, across)
-        self.depth -= 1
-        for index in self.ordered:
-            operation = COMBINE[region.outputs[index].reduction or ""]
-            source = self.read_directly(index)
-            if source is None:
-                values = f"buffer{index}"
-            else:
-                kind = region.inputs[source].dtype
-                values = f"pointer_{kind}(address_at(p{source}, a{source}{old} + piece))"
-            self.line(f"lanes_{operation}(lanes{index}, {values}, piece_end - piece)")
-        if self.ordered:
-            self.depth -= 1
-            for index in self.ordered:
-                self.line(
-                    f"part{index} = fold_{COMBINE[region.outputs[index].reduction or '']}(lanes{index})"
-                )
+            self.statements(old, along, across)
             self.depth -= 1
         if along:
             for index in along:
@@ -376,36 +350,53 @@ class _Writer:
                 value = _combined(output, f"load(r{index}, row{index}, {index + 1})", f"line{index}")
                 self.line(f"store(r{index}, row{index}, {value}, {index + 1})")
 
-    def short_run(self, old: str, along: list[int], across: list[int]) -> None:
-        """A run in which no lane but the tail gets an element: added as it is computed, with the same bits."""
-        self.line(f"if run_end - run < {_LANES}:")
+    def lanes_of_run(self, old: str, along: list[int], across: list[int]) -> None:
+        """The elements of a run: groups of them to the lanes, which LLVM keeps in registers; the rest to the tail.
+
+        A reduction whose order does not count is done by lanes as well, since its result would be folded a group
+        otherwise. Its lanes are begun one by one: LLVM 22 loses a store of all of them if nothing loads all.
+        """
+        self.line(f"whole = run + (run_end - run) // {LANES} * {LANES}")
+        self.line("if whole > run:")
         self.depth += 1
+        for index in along:
+            initial = _initial(self.region.outputs[index])
+            if index in self.ordered:
+                self.line(f"lanes_start(lanes{index}, {initial})")
+            else:
+                self.line(f"for lane in range({LANES}):")
+                self.line(f"    store(lanes{index}, lane, {initial}, {_LANES_SCOPE})")
+        self.line(f"for group in range(run, whole, {LANES}):")
+        self.line(f"    for lane in range({LANES}):")
+        self.depth += 2
+        self.line("j = group + lane")
+        self.statements(old, along, across, lanes=True)
+        self.depth -= 3
         for index in self.ordered:
             self.line(f"tail{index} = {_initial(self.region.outputs[index])}")
-        self.line("for j in range(run, run_end):")
+        self.line("for j in range(whole, run_end):")
         self.depth += 1
-        self.statements(old, along, across, short=True)
+        self.statements(old, along, across)
         self.depth -= 1
+        self.line("if whole > run:")
+        for index in along:
+            output = self.region.outputs[index]
+            operation, lane = COMBINE[output.reduction or ""], f"load(lanes{index}, lane, {_LANES_SCOPE})"
+            if index in self.ordered:
+                self.line(f"    part{index} = fold_{operation}(lanes{index}, tail{index})")
+            else:
+                self.line(f"    for lane in range({LANES}):")
+                self.line(f"        part{index} = {_combined(output, f'part{index}', lane)}")
+        self.line("else:")
         for index in self.ordered:
-            self.line(
-                f"part{index} = {_combined(self.region.outputs[index], f'part{index}', f'tail{index}')}"
-            )
-        self.depth -= 1
-
-    def read_directly(self, output: int) -> int | None:
-        """The input whose elements, side by side, an ordered reduction takes as they are; nothing overwrites it."""
-        last = self.region.rank - 1
-        for index, operand in enumerate(self.region.inputs):
-            if operand.name == self.region.outputs[output].source:
-                beside = operand.varies[last] and not operand.strided
-                return index if beside and self.input_scope(index) == 0 else None
-        return None
+            output = self.region.outputs[index]
+            self.line(f"    part{index} = {_combined(output, f'part{index}', f'tail{index}')}")
 
     def fetch(self, index: int, position: str) -> str:
         value = f"load(p{index}, {position}, {self.input_scope(index)})"
         return f"({value} != uint8(0))" if self.region.inputs[index].dtype == "bool" else value
 
-    def statements(self, old: str, along: list[int], across: list[int], short: bool = False) -> None:
+    def statements(self, old: str, along: list[int], across: list[int], lanes: bool = False) -> None:
         region, last = self.region, self.region.rank - 1
         for index, operand in enumerate(region.inputs):
             if operand.varies[last]:
@@ -426,11 +417,11 @@ class _Writer:
         for index, output in enumerate(region.outputs):
             value = variable(output.source)
             value = f"to_uint8({value})" if output.dtype == "bool" else value
-            if short and index in self.ordered:
-                self.line(f"tail{index} = {_combined(output, f'tail{index}', value)}")
+            if lanes and index in along:
+                added = _combined(output, f"load(lanes{index}, lane, {_LANES_SCOPE})", value)
+                self.line(f"store(lanes{index}, lane, {added}, {_LANES_SCOPE})")
             elif index in self.ordered:
-                if self.read_directly(index) is None:
-                    self.line(f"store(buffer{index}, j - piece, {value}, {_BUFFER_SCOPE})")
+                self.line(f"tail{index} = {_combined(output, f'tail{index}', value)}")
             elif index in along:
                 self.line(f"part{index} = accumulate_{COMBINE[output.reduction or '']}(part{index}, {value})")
             elif index in across:
