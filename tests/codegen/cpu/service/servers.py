@@ -31,7 +31,7 @@ def slow_kernel(number: int, seconds: float) -> str:
     return f"import time\ntime.sleep({seconds})\n" + kernel(number)
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 60.0) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = 100.0) -> None:
     """Waits until something is so."""
     limit = time.monotonic() + seconds
     while not condition():

@@ -47,9 +47,9 @@ print(compiler.server_pid)
 
 
 def test_what_a_program_asked_for_as_it_ended_is_there_for_the_next(folder: Path, shared: Make) -> None:
-    output_of(program(folder, "for n in range(40): compiler.compile_async(kernel(addend=n))"))
-    until(lambda: kernels_in(folder) == 40, "all kernels are made")
-    assert shared().load(kernel(39))
+    output_of(program(folder, "for n in range(20): compiler.compile_async(kernel(addend=n))"))
+    until(lambda: kernels_in(folder) == 20, "all kernels are made")
+    assert shared().load(kernel(19))
 
 
 def test_what_a_killed_program_had_asked_for_is_made(folder: Path) -> None:
