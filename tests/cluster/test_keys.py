@@ -104,8 +104,7 @@ def test_a_secret_that_is_mounted_into_a_container(
         flags = system(descriptor).f_flag & ~os.ST_RDONLY
         return SimpleNamespace(f_flag=flags | os.ST_RDONLY if read_only else flags)
 
-    monkeypatch.setattr(keys.os, "fstat", owned)
-    monkeypatch.setattr(keys.os, "fstatvfs", mounted)
+    monkeypatch.setattr(keys, "os", SimpleNamespace(**{**vars(os), "fstat": owned, "fstatvfs": mounted}))
     if taken:
         assert keys.read(Path(folder)).server_public
     else:
