@@ -61,8 +61,17 @@ def integers() -> Any:
     return [*drawn, *few, gf.random_uniform([], 0, 9, gf.int64)], {x: np.ones([10003], "f")}
 
 
+def orders() -> Any:
+    gf.set_random_seed(5)
+    x = gf.placeholder(gf.float32, [None, 3])
+    fed = np.arange(30009, dtype="f").reshape(-1, 3)
+    few = [gf.random_shuffle(np.arange(n, dtype=kind)) for n in (2, 3, 5, 6) for kind in ("i4", "f8", "i8")]
+    turned = gf.random_shuffle(gf.transpose(x * 2, [1, 0]))
+    return [gf.random_shuffle(x + 1), *few, turned, gf.random_shuffle(gf.constant([7]))], {x: fed}
+
+
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("build", [model, normals, integers])
+@pytest.mark.parametrize("build", [model, normals, integers, orders])
 def test_the_numbers_are_numpys(build: Any, threads: int) -> None:
     expected, _ = run(build, "never", 4)
     got, groups = run(build, "always", 4, threads=threads)
@@ -79,6 +88,7 @@ def test_what_is_drawn_natively() -> None:
     kept = left_to_numpy(normals)
     assert [name for name in kept if "Normal" in name] == ["RandomStandardNormal", "TruncatedNormal"]
     assert left_to_numpy(integers) == ["RandomUniformInt"]
+    assert left_to_numpy(orders) == ["RandomShuffle"], "of one row"
 
 
 def test_normals_of_other_dtypes_are_numpys() -> None:

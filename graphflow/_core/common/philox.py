@@ -42,6 +42,8 @@ _Spread = Callable[[Array, UInt64Array, UInt64Array], None]
 
 # Under so many elements the swaps that can be done together are too few to pay.
 _SEQUENTIAL_SWAPS = 16384
+# So many logits are looked at together: what is in between then stays in a core's cache.
+_LOGITS_TOGETHER = 32768
 # The logarithm of the factorial of much larger counts is no float64.
 _LARGEST_RATE: Final = 1e300
 
@@ -120,6 +122,20 @@ def _fill(
     return out.reshape(-1)[:count]
 
 
+def _class_weights(logits: Array) -> npt.NDArray[np.float64]:
+    """The exponentials of logits, as if the largest of a row were 0; 0 for one that is not finite."""
+    weights = logits.astype(np.float64)
+    finite = np.isfinite(weights)
+    if finite.all():
+        weights -= weights.max(axis=1, keepdims=True)
+        return np.exp(weights, out=weights)
+    largest = np.max(weights, axis=1, keepdims=True, where=finite, initial=-np.finfo(np.float64).max)
+    np.subtract(weights, largest, out=weights, where=finite)
+    np.exp(weights, out=weights, where=finite)
+    weights[~finite] = 0.0
+    return weights
+
+
 def _draw_classes(
     cumulative: npt.NDArray[np.float64], uniform: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.int64]:
@@ -129,6 +145,11 @@ def _draw_classes(
     """
     batch, width = cumulative.shape
     samples = uniform.shape[1]
+    if samples == 1:
+        reached: npt.NDArray[np.int64] = np.count_nonzero(
+            cumulative <= uniform * cumulative[:, -1:], axis=1, keepdims=True
+        )
+        return reached
     depth = width.bit_length()
     stride = (1 << depth) - 1
     padded = np.full((batch, stride), np.inf)
@@ -140,11 +161,11 @@ def _draw_classes(
         row = np.arange(begin, end) // samples
         wanted = flat[begin:end] * totals[row]
         before = row * stride - 1
-        reached = before.copy()
+        places = before.copy()
         for bit in range(depth - 1, -1, -1):
-            probe = reached + (1 << bit)
-            np.copyto(reached, probe, where=table.take(probe) <= wanted)
-        np.subtract(reached, before, out=found[begin:end])
+            probe = places + (1 << bit)
+            np.copyto(places, probe, where=table.take(probe) <= wanted)
+        np.subtract(places, before, out=found[begin:end])
     return found.reshape(uniform.shape)
 
 
@@ -343,14 +364,13 @@ class Philox:
             return np.empty((batch, num_samples), dtype=kind)
         stream = self._reserve_outputs(batch * (2 * (-(-num_samples // 4) * 4)))
         uniform = _fill(stream, batch * num_samples, np.float64, _spread_uniform_float64)
-        weights = logits.astype(np.float64)
-        finite = np.isfinite(weights)
-        largest = np.max(weights, axis=1, keepdims=True, where=finite, initial=-np.finfo(np.float64).max)
-        np.subtract(weights, largest, out=weights, where=finite)
-        np.exp(weights, out=weights, where=finite)
-        weights[~finite] = 0.0
-        cumulative = np.cumsum(weights, axis=1)
-        return _draw_classes(cumulative, uniform.reshape(batch, num_samples)).astype(kind, copy=False)
+        uniform = uniform.reshape(batch, num_samples)
+        drawn = np.empty((batch, num_samples), dtype=kind)
+        together = max(1, _LOGITS_TOGETHER // classes)
+        for begin in range(0, batch, together):
+            rows = slice(begin, begin + together)
+            drawn[rows] = _draw_classes(np.cumsum(_class_weights(logits[rows]), axis=1), uniform[rows])
+        return drawn
 
     def random_shuffle(self, value: Array) -> Array:
         """Returns a copy of `value` with its first axis in random order (TensorFlow's RandomShuffle)."""

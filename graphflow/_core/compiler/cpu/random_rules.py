@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.codegen.cpu.kernels import philox
+from graphflow._core.codegen.cpu.kernels import nnkernels, philox
+from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import random
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -31,19 +32,29 @@ def _constant(lowering: Lowering, i: Instruction, array: Any) -> Value:
 
 
 def _draw(
-    lowering: Lowering, i: Instruction, source: str, steps: Steps, others: Sequence[Value] = ()
+    lowering: Lowering,
+    i: Instruction,
+    source: str,
+    steps: Steps,
+    others: Sequence[Value] = (),
+    target: Value | None = None,
+    blocks: int | None = None,
 ) -> bool:
-    """Adds the kernel that fills the result."""
-    target = lowering.result(i)
+    """Adds the kernel that fills the result, or the target.
+
+    blocks: how many are set aside, by default as many as TensorFlow does for each element.
+    """
+    filled = lowering.result(i) if target is None else target
     words = _constant(lowering, i, np.zeros(philox.WORDS, np.int64))
+    apart = filled.size * RESERVED_PER_OUTPUT if blocks is None else blocks
 
     def before(run: Any) -> Any:
-        return state_words(state_of(run, i).reserve(target.size * RESERVED_PER_OUTPUT))
+        return state_words(state_of(run, i).reserve(apart))
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return steps(kernels[0], address(words), address(target), *map(address, others))
+        return steps(kernels[0], address(words), address(filled), *map(address, others))
 
-    node = KernelNode(i, [words, *others], [target.root], sources=[source], emit=emit, before=before)
+    node = KernelNode(i, [words, *others], [filled.root], sources=[source], emit=emit, before=before)
     lowering.add(node)
     return True
 
@@ -91,7 +102,31 @@ def _uniform_int(lowering: Lowering, i: Instruction) -> bool:
     return _draw(lowering, i, random.uniform_int_source(dtype), steps)
 
 
+def _shuffle(lowering: Lowering, i: Instruction) -> bool:
+    value = lowering.value(i.inputs[0])
+    if value is None or not value.shape or value.shape[0] < 2:
+        return False
+    x, count = lowering.compact(i, value), value.shape[0]
+    order = lowering.temporary(i.name, "int64", (count,))
+
+    def steps(kernel: int, words: int, target: int) -> Sequence[Any]:
+        return random.shuffle_steps(kernel, words, target, count)
+
+    _draw(lowering, i, random.shuffle_source(), steps, target=order, blocks=-(-(count - 1) // 4))
+    target = lowering.result(i)
+    row_bytes = x.size // count * np.dtype(x.dtype).itemsize
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        places = address(x), count, row_bytes, address(order), count, address(target)
+        return nnkernels.gather_steps(kernels[0], PROGRAM_STATUS, *places)
+
+    source = nnkernels.gather_source("int64")
+    lowering.add(KernelNode(i, [x, order], [target.root], sources=[source], emit=emit))
+    return True
+
+
 RANDOM_RULES: Final[dict[str, Rule]] = {
+    "RandomShuffle": _shuffle,
     "RandomStandardNormal": _normal(random.normal_source),
     "RandomUniform": _uniform,
     "RandomUniformInt": _uniform_int,

@@ -56,14 +56,13 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
-        "logarithms, powers and exponentials whose last bits are NumPy's; one swap after the other",
+        "random numbers by logarithms, powers and exponentials whose last bits are NumPy's; draws of unknown number",
         "one thread; 5 to 100 ns a number",
         (
             "*CandidateSampler",
             "Multinomial",
             "RandomGamma",
             "RandomPoissonV2",
-            "RandomShuffle",
         ),
         (),
     ),

@@ -177,6 +177,35 @@ def uniform_int_source(dtype: str) -> str:
 """
 
 
+def shuffle_source() -> str:
+    """Source of an order: position after position is swapped with a random later one, or itself; one unit.
+
+    Arguments: words, int64 places in their order, how many.
+    """
+    swaps = [
+        line
+        for k in range(4)
+        for line in (
+            f"position = block * 4 + {k}",
+            "if position < size - 1:",
+            f"    partner = position + w{k} % (size - position)",
+            "    held = load(y, position, 2)",
+            "    store(y, position, load(y, partner, 2), 2)",
+            "    store(y, partner, held, 2)",
+        )
+    ]
+    return f"""{_HEAD.format(dtype="int64")}
+    for position in range(size):
+        store(y, position, position, 2)
+    for block in range((size + 2) // 4):{_indented([*_block("block"), *swaps], 2)}
+"""
+
+
+def shuffle_steps(kernel: int, words: int, target: int, size: int) -> list[Step]:
+    """The step that makes an order of `size` places."""
+    return [Step(kernel, [words, target, size], 0, 1)]
+
+
 def steps(kernel: int, words: int, target: int, size: int, per_block: int, *others: int) -> list[Step]:
     """Steps for `size` numbers; `words` is the address of the words of the run, `others` the arguments after that."""
     return [Step(kernel, [words, target, size, *others], 0, -(-size // per_block), _GRAIN_BLOCKS)]
