@@ -10,7 +10,7 @@ import numpy as np
 from graphflow import errors
 from graphflow._core.graph.claims import calling_module
 from graphflow._core.graph.dtypes import DType, string
-from graphflow._core.graph.op_def import is_extension
+from graphflow._core.graph.op_def import is_extension, lookup
 from graphflow._core.graph.shapes import compatible
 from graphflow._core.graph.shapes import text as shape_text
 from graphflow._core.kernels.registry import add_kernel
@@ -54,6 +54,11 @@ def kernel(*op_types: str, view: bool = False) -> Callable[[Factory], Factory]:
     refuse a value it raises gf.errors.InvalidArgumentError(None, None, text): the operation's name and the user's line
     are added.
 
+    Of an op that writes variables, the function is called with their values first, which are read-only, and returns
+    their new values, of the same dtypes and shapes, and nothing else: one array, or a tuple if there are several. They
+    are written together once it has returned, or none of them if it raises. No one else changes them meanwhile, so it
+    must not wait for another run.
+
     Args:
         op_types: Names of op types that an extension has defined.
         view: Whether a result may share memory with an input.
@@ -84,6 +89,9 @@ def _checked(factory: Factory, node: Any) -> Callable[..., Any]:
     except Exception as error:
         text = f"{node.type} {node.name!r}: its kernel cannot be made: {type(error).__name__}: {error}"
         raise errors.InternalError(None, None, text) from error
+    written = [spec.name for spec in lookup(node.type).inputs if spec.written]
+    if written:
+        return _update(run, written, node)
     wanted = [None if d is string else np.dtype(d.as_numpy_dtype) for d in node.dtypes]
     seen = False
 
@@ -121,3 +129,50 @@ def _checked(factory: Factory, node: Any) -> Callable[..., Any]:
         return results
 
     return single if len(wanted) == 1 else several
+
+
+def _update(run: Callable[..., Any], written: Sequence[str], node: Any) -> Callable[..., Any]:
+    """The kernel of what writes variables: it gets their cells, and gives the first one's new value if it is used."""
+    count = len(written)
+    used = not node.used or node.used[0]
+
+    def changed(arrays: Sequence[Any], rest: Sequence[Any]) -> list[Any]:
+        results = run(*map(_read_only, arrays), *rest)
+        results = (results,) if count == 1 else results
+        if not isinstance(results, tuple | list) or len(results) != count:
+            told = (
+                f"must return the new values of {', '.join(written)} as a tuple, got {type(results).__name__}"
+            )
+            raise errors.InternalError(None, None, f"Its kernel {told}.")
+        for name, result, array in zip(written, results, arrays, strict=True):
+            dtype = getattr(result, "dtype", type(result).__name__)
+            if dtype != array.dtype or np.shape(result) != array.shape:
+                raise errors.InternalError(
+                    None,
+                    None,
+                    f"Its kernel has returned {dtype} of shape {np.shape(result)} for the variable {name!r}, which is "
+                    f"{array.dtype} of shape {array.shape}.",
+                )
+        # One variable's new value may be another's old one.
+        return [
+            np.array(result) if any(np.may_share_memory(result, array) for array in arrays) else result
+            for result in results
+        ]
+
+    def update(*arguments: Any) -> Any:
+        cells, rest = arguments[:count], arguments[count:]
+
+        def change(arrays: list[Any]) -> None:
+            for array, value in zip(arrays, changed(arrays, rest), strict=True):
+                array[...] = value
+
+        cells[0].change_together(cells, change)
+        return cells[0].get().copy() if used else None
+
+    return update
+
+
+def _read_only(array: Any) -> Any:
+    view = array.view()
+    view.flags.writeable = False
+    return view

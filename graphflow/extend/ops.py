@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, parse
@@ -28,7 +29,7 @@ def define_op(
     *,
     infer: Callable[[Operation], Sequence[tuple[Any, Any]]],
     gradient: Callable[..., Any] | NotDifferentiable,
-    scalar: str | None = None,
+    scalar: str | Sequence[str] | None = None,
     outputs: Sequence[str] = ("output",),
     stateful: bool = False,
     dynamic_shape: bool = False,
@@ -41,18 +42,22 @@ def define_op(
         inputs: For each input "NAME: TYPE". The type is a type variable in upper case ("T"), which has the same dtype
             wherever it is named, perhaps with the dtypes that it may have where it is first named ("T=float"); or a
             dtype ("int32"), a group ("float", "integer", "index", "real", "complex", "number", "any"), or several of
-            both with "|" between them. "NAME*" takes a list of tensors.
+            both with "|" between them. "NAME*" takes a list of tensors. "NAME&" is a variable that the op writes: those
+            come first, all of one type, and the one output is the first of them after the write, of its name.
         infer: The shape rule. Given an operation with its `inputs`, `attrs` and `get_attr`, it returns (dtype, shape)
             of each output; a shape is a sequence with None for an extent that is not known, a gf.TensorShape, or None
             if the rank is not known. It raises ValueError or TypeError in the user's words; the operation and the
             user's line are added. It must depend on what it is given alone: the plan is inferred again with it.
         gradient: function(operation, *output_gradients) that returns a tensor, gf.IndexedSlices or None for each input
-            (one input: itself rather than a list), built of public functions. Or NOT_DIFFERENTIABLE.
+            (one input: itself rather than a list), built of public functions. Or NOT_DIFFERENTIABLE, as for all that
+            write variables.
         scalar: The elementwise meaning, from which code for processors and GPUs is made: an expression over {INPUT}
             and {@ATTRIBUTE} (docs/extend.md has the language), for an op of one output. None if it is not elementwise.
+            Of an op that writes variables, assignments "NAME = EXPRESSION" in order, one of them to each variable; a
+            later one may use the NAME of an earlier one without braces. {VARIABLE} is what it was before.
         outputs: Names of the outputs, as many as `infer` gives.
         stateful: Whether it has an effect, or its result depends on more than its inputs and attributes: it is then
-            computed in each run exactly once, and never beforehand.
+            computed in each run exactly once, and never beforehand. What writes variables always is.
         dynamic_shape: Whether the shape of an output depends on the values of inputs, and not on their shapes alone.
 
     Returns:
@@ -64,7 +69,15 @@ def define_op(
     if not _NAME.fullmatch(name):
         raise ValueError(f"An op type is named like QuickGelu or Acme.QuickGelu, not {name!r}.")
     specs = [_input(name, text) for text in inputs]
-    if scalar is not None:
+    written = [spec for spec in specs if spec.written]
+    if written:
+        _check_update(name, specs, tuple(outputs), gradient)
+        if scalar is not None:
+            scalar = (scalar,) if isinstance(scalar, str) else tuple(scalar)
+            _check_assignments(name, scalar, specs)
+    elif scalar is not None:
+        if not isinstance(scalar, str):
+            raise ValueError(f"{name} writes no variable: its scalar text is one expression.")
         if len(outputs) != 1:
             raise ValueError(
                 f"{name} has {len(outputs)} outputs: use extend.lowers in place of a scalar text."
@@ -76,8 +89,8 @@ def define_op(
         tuple(inputs),
         infer=_checked(name, infer),
         gradient=gradient,
-        scalar=scalar,
-        stateful=stateful,
+        scalar=scalar if scalar is None or isinstance(scalar, str) else tuple(scalar),
+        stateful=stateful or bool(written),
         dynamic_shape=dynamic_shape,
         outputs=tuple(outputs),
         module=calling_module(1),
@@ -98,7 +111,8 @@ def add_operation(
     Args:
         definition: What `define_op` has returned.
         inputs: One item for each declared input, a list where that takes a list: tensors, or what
-            gf.convert_to_tensor takes. Inputs of one type variable get the dtype of the first tensor among them.
+            gf.convert_to_tensor takes. Inputs of one type variable get the dtype of the first tensor among them. For
+            a variable that it writes, that, or what another write of it gives.
         attrs: The attributes by name: numbers, texts, bytes, truth values, dtypes, shapes, and lists of these. A graph
             that is written as a GraphDef keeps a float attribute in single precision.
         name: The operation's name; by default the op type, made unique.
@@ -108,8 +122,15 @@ def add_operation(
 
     Raises:
         TypeError: An input has a dtype that the op does not take.
-        ValueError: An input belongs to another graph; or what the op's shape rule raises.
+        ValueError: An input belongs to another graph; a variable to be written has a copy on each device; or what the
+            op's shape rule raises.
     """
+    for spec, value in zip(definition.inputs, inputs, strict=False):
+        if spec.written and hasattr(value, "write_copies"):
+            raise ValueError(
+                f"{definition.name} writes the variable {value.name!r}, which has a copy on each of several devices: "
+                "build it in strategy.update(variable, function, ...), whose function is given each copy."
+            )
     return apply(definition, inputs, dict(attrs or {}), name)
 
 
@@ -141,15 +162,53 @@ def broadcast_inputs(op: Operation) -> Signature:
 
 
 def _input(op_type: str, text: str) -> InputSpec:
-    if not re.match(r"\s*[a-z]\w*\*?\s*:", text):
+    if not re.match(r"\s*[a-z]\w*[*&]?\s*:", text):
         raise ValueError(
-            f"{op_type}: an input is written 'name: type' or 'name*: type', not {text!r}. Ops that take variables "
-            "themselves are graphflow's alone: take its value, and build the update of gf.assign and its kin."
+            f"{op_type}: an input is written 'name: type', 'name*: type' for a list, or 'name&: type' for a variable "
+            f"that is written, not {text!r}."
         )
     try:
         return InputSpec.parse(text)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{op_type}: the input {text!r}: {error}") from error
+
+
+def _check_update(op_type: str, specs: Sequence[InputSpec], outputs: tuple[str, ...], gradient: Any) -> None:
+    """ValueError if what writes variables is declared in another way than it is computed."""
+    written = [spec for spec in specs if spec.written]
+    if list(specs[: len(written)]) != written:
+        raise ValueError(f"{op_type}: the variables that it writes come first among its inputs.")
+    shared = written[0].variable
+    if any(
+        spec.variable != shared or (shared is None and spec.allowed != written[0].allowed) for spec in written
+    ):
+        raise ValueError(
+            f"{op_type}: the variables that it writes are of one type, such as 'var&: T', 'slot&: T'."
+        )
+    if outputs != (written[0].name,):
+        raise ValueError(
+            f"{op_type}: what writes variables gives the first of them: outputs=({written[0].name!r},)."
+        )
+    if not isinstance(gradient, NotDifferentiable):
+        raise ValueError(f"{op_type}: what writes variables has no gradient: say NOT_DIFFERENTIABLE.")
+
+
+def _check_assignments(op_type: str, texts: Sequence[str], specs: Sequence[InputSpec]) -> None:
+    """ValueError if the scalar texts of an update are not assignments in the language, one to each variable."""
+    known = list(specs)
+    for text in texts:
+        target, assigned, expression = text.partition(" = ")
+        if not assigned or not target.isidentifier():
+            raise ValueError(f"{op_type}: the scalar text of an update is 'name = expression', not {text!r}.")
+        # What was assigned before is used by its name alone.
+        names = "|".join(re.escape(spec.name) for spec in known[len(specs) :])
+        bare = re.sub(rf"(?<![\w{{@])({names})(?![\w}}])", r"{\1}", expression) if names else expression
+        _check_scalar(op_type, bare, known)
+        known.append(replace(specs[0], name=target))
+    assigned_to = {text.partition(" = ")[0] for text in texts}
+    missing = [spec.name for spec in specs if spec.written and spec.name not in assigned_to]
+    if missing:
+        raise ValueError(f"{op_type}: its scalar text assigns nothing to {missing[0]!r}, which it writes.")
 
 
 def _checked(

@@ -166,7 +166,7 @@ def define(name: str = "AcmeWrong", inputs: Any = ("x: T=float",), **options: An
         ({"name": "MatMul"}, "'MatMul' is defined twice: in graphflow"),
         ({"name": "Cholesky"}, "'Cholesky' is defined twice: in graphflow"),
         ({"inputs": ("x",)}, "an input is written 'name: type'"),
-        ({"inputs": ("x&: T",)}, "Ops that take variables themselves are graphflow's alone"),
+        ({"inputs": ("x@: T",)}, "an input is written 'name: type'"),
         ({"inputs": ("x: flaot",)}, "the input 'x: flaot'"),
         ({"scalar": "{y} + 1"}, "names 'y', which is no input"),
         ({"scalar": "gamma({x})"}, "no function 'gamma' of 1 arguments"),

@@ -123,3 +123,34 @@ def _ticks(node: extend.KernelNode) -> Callable[..., Any]:
 def ticks(name: str | None = None) -> gf.Tensor:
     """The number of the run since the plan was made."""
     return extend.add_operation(TICKS, [], name=name).outputs[0]
+
+
+# ---- an update of a variable and its slot -------------------------------------------------------------------------
+
+LION = extend.define_op(
+    "AcmeApplyLion",
+    ("var&: T=float", "m&: T", "rate: T", "beta: T", "grad: T"),
+    infer=extend.same_as_input,
+    gradient=extend.NOT_DIFFERENTIABLE,
+    outputs=("var",),
+    scalar=(
+        "way = sign({beta} * {m} + (1 - {beta}) * {grad})",
+        "m = {beta} * {m} + (1 - {beta}) * {grad}",
+        "var = {var} - {rate} * way",
+    ),
+)
+
+
+@extend.kernel("AcmeApplyLion")
+def _lion(node: extend.KernelNode) -> Callable[..., Any]:
+    def run(var: Any, m: Any, rate: Any, beta: Any, grad: Any) -> Any:
+        mean = beta * m + (1 - beta) * grad
+        return var - rate * np.sign(mean), mean
+
+    return run
+
+
+def lion(var: Any, m: Any, rate: Any, beta: Any, grad: Any, name: str | None = None) -> gf.Tensor:
+    """A step of a sign descent with momentum; gives the variable."""
+    __tracebackhide__ = True
+    return extend.add_operation(LION, [var, m, rate, beta, grad], name=name).outputs[0]
