@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-cluster bench-collectives bench-devices bench-gpu \
+.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
 	@echo "make bench-zoo  train the models of tests/zoo against TensorFlow: the first steps, and the later ones"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
+	@echo "make bench-datasets  measure input pipelines as programs write them, against TensorFlow 1.15"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
 	@echo "make emulated-gpu-check  run them on emulated GPUs that do things late, early, and by chance"
 	@echo "make gpu-check  on a machine with a GPU: its tests there, the soak, and the kernels under compute-sanitizer"
@@ -51,6 +52,11 @@ bench-zoo: $(VENV)/.dev
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)
+
+# The peer's interpreter; by default that of the environment that make bench made.
+TENSORFLOW ?= .bench/tf115/bin/python
+bench-datasets: $(VENV)/.dev
+	$(BIN)/python benchmarks/datasets.py $(TENSORFLOW)=tensorflow $(BIN)/python=graphflow $(BENCH_ARGS)
 
 # Two GPUs that are emulated, of the compute capability whose assembly newer chips take as well.
 PROCESSES ?= 2

@@ -164,8 +164,10 @@ def table_one_by_one(tf, folder):
 def table_in_batches(tf, folder):
     """The same, a batch at a time, with a column of any length."""
     records = tf.data.TFRecordDataset(_files(folder, "table*.tfrecord")).shuffle(1000).repeat().batch(BATCH)
-    parsed = _following(tf, records.map(lambda s: tf.parse_example(s, _columns(tf))).prefetch(1))
-    return [parsed["label"]] + [parsed[name] for name in sorted(parsed) if name != "label"]
+    parsed = tf.parse_example(_following(tf, records.prefetch(1)), _columns(tf))
+    return [parsed["label"], parsed["ids"].values] + [
+        parsed[name] for name in sorted(parsed) if name not in ("label", "ids")
+    ]
 
 
 def interleaved(tf, folder):
@@ -209,11 +211,11 @@ def csv_lines(tf, folder):
 
 
 def words(tf, folder):
-    """Lines of words: split, numbered by a hash, padded."""
+    """Lines of numbers of words: split, padded."""
 
     def numbers(line):
         split = tf.string_split([line]).values
-        return tf.string_to_hash_bucket_fast(split, 10000), tf.size(split)
+        return tf.string_to_number(split, tf.int32), tf.size(split)
 
     lines = tf.data.TextLineDataset(_files(folder, "words.txt"))
     return _following(tf, lines.repeat().map(numbers).padded_batch(32, ([None], [])).prefetch(1))

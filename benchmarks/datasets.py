@@ -99,7 +99,7 @@ def write_files(folder, scale=1.0):
             file.write(",".join("%.6f" % x for x in draw.normal(size=10)) + ",%d\n" % (number % 2))
     with open(os.path.join(folder, "words.txt"), "w") as file:
         for _ in range(max(2, int(1000 * scale))):
-            file.write(" ".join("word%d" % n for n in draw.randint(0, 5000, draw.randint(3, 30))) + "\n")
+            file.write(" ".join("%d" % n for n in draw.randint(0, 5000, draw.randint(3, 30))) + "\n")
 
 
 # ---- measuring ------------------------------------------------------------------------------------------------------

@@ -43,6 +43,31 @@ def ragged() -> Any:
     return numbers().map(lambda n: gf.fill([gf.cast(n % 4, gf.int32)], n))
 
 
+def messages() -> Any:
+    """Serialized examples, which are no rows of a table."""
+    return D.from_generator(_messages, gf.string, [])
+
+
+def _messages() -> Any:
+    for number in range(13):
+        raw = gf.train.Feature(bytes_list=gf.train.BytesList(value=[bytes([number, 1, 2, 3])]))
+        label = gf.train.Feature(int64_list=gf.train.Int64List(value=[number]))
+        features = {"raw": raw} | ({} if number == 7 else {"label": label})
+        yield gf.train.Example(features=gf.train.Features(feature=features)).SerializeToString()
+
+
+def parsed(serialized: Any) -> Any:
+    found = gf.parse_single_example(
+        serialized,
+        {"raw": gf.FixedLenFeature([], gf.string), "label": gf.FixedLenFeature([], gf.int64, -1)},
+    )
+    return gf.cast(gf.decode_raw(found["raw"], gf.uint8), gf.float32) / 255.0, found["label"]
+
+
+def lines() -> Any:
+    return words().flat_map(lambda w: D.from_tensors(gf.string_join(["0.5,", "12,", w])))
+
+
 def generated() -> Any:
     def pairs(stop: Any) -> Any:
         for i in range(int(stop)):
@@ -70,6 +95,12 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "map_random": lambda: numbers().map(noisy),
     "map_random_batch": lambda: numbers().map(noisy).batch(4),
     "map_random_repeat": lambda: numbers(5).map(noisy).repeat(3),
+    "map_not_of_rows": lambda: numbers(5).flat_map(halves).map(noisy).batch(4),
+    "map_not_of_rows_shuffle": lambda: numbers(5).flat_map(halves).map(noisy).shuffle(5, seed=3).batch(4),
+    "map_ragged_batch": lambda: ragged().map(lambda v: gf.size(v) * 2).batch(4),
+    "examples": lambda: messages().map(parsed).batch(5),
+    "examples_shuffle": lambda: messages().map(parsed).shuffle(4, seed=1).batch(3),
+    "lines": lambda: lines().map(lambda line: gf.decode_csv(line, [[0.0], [0], [""]])).batch(4),
     "map_python": lambda: numbers().map(python),
     "map_parallel": lambda: numbers().map(python, num_parallel_calls=3),
     "map_parallel_rows": lambda: numbers().map(lambda n: n * 2, num_parallel_calls=3).batch(3),

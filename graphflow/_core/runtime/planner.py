@@ -25,6 +25,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.example_code import ask_when_needed
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner
 from graphflow._core.runtime.gpu.held import for_host, gpu_of
@@ -34,6 +35,8 @@ from graphflow._core.runtime.scheduler import StageRunner
 from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
+
+ask_when_needed()
 
 
 def _gpus() -> Any:

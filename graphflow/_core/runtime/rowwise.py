@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.kernels.io.parsing import rows_parser
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
@@ -89,6 +90,21 @@ EXACT: Final = frozenset(
 )
 """Elementwise operations whose result is correctly rounded, and so the same whatever elements are beside it."""
 
+_TEXTS: Final = frozenset(
+    [
+        "AsString",
+        "DecodeBase64",
+        "EncodeBase64",
+        "StaticRegexFullMatch",
+        "StaticRegexReplace",
+        "StringLength",
+        "StringLower",
+        "StringStrip",
+        "StringToNumber",
+        "StringUpper",
+    ]
+)
+"""Operations on each string of their one input."""
 _RANDOM: Final = frozenset({"RandomUniform", "RandomUniformInt", "RandomStandardNormal", "TruncatedNormal"})
 _CHECKS: Final = frozenset({"Assert", "CheckNumerics"})
 
@@ -102,6 +118,8 @@ class Rowwise:
         self._stacked = {name: position < arguments for position, name in enumerate(plan.feeds)}
         self._constants: dict[str, Any] = {}
         self._steps: list[tuple[Callable[..., Any], tuple[str, ...], tuple[str, ...]]] = []
+        if any(_is_large(dims) for i in plan.instructions for dims in i.shapes if not i.is_constant):
+            raise NotRowwise
         for instruction in plan.instructions:
             self._add(instruction)
 
@@ -167,7 +185,30 @@ class Rowwise:
             return _elementwise(step.stacked, kernel, i.type == "Select"), True
         rule = _RULES.get(i.type)
         function = None if rule is None else rule(i, step)
+        if function is None and any(_may_be_picture(dims) for dims in i.shapes):
+            raise NotRowwise
         return (_row_by_row(i, step, kernel) if function is None else function), True
+
+
+_MOST_ELEMENTS: Final = 1 << 15
+_PICTURE_ELEMENTS: Final = 1 << 12
+
+
+def _is_large(dims: Any) -> bool:
+    """Whether a value of one element has so much in it that its operations had better follow one another in the
+    processor's cache, as compiled code has them, than go over many elements each.
+    """
+    known = [size for size in dims or () if size is not None]
+    return len(known) > 0 and int(np.prod(known, dtype=np.int64)) > _MOST_ELEMENTS
+
+
+def _may_be_picture(dims: Any) -> bool:
+    """Whether the result of an operation that is called for each element is too large to be worth it, or may be."""
+    if dims is None:
+        return True
+    if None in dims:
+        return len(dims) >= 3
+    return int(np.prod(dims, dtype=np.int64)) > _PICTURE_ELEMENTS
 
 
 def _cuts_fractions(i: Instruction) -> bool:
@@ -362,6 +403,52 @@ def _gather(i: Instruction, step: Step) -> Callable[..., Any] | None:
     return lambda run, count, *inputs: kernel(*inputs)
 
 
+# ---- operations on strings ------------------------------------------------------------------------------------------
+
+
+def _text(i: Instruction, step: Step) -> Callable[..., Any] | None:
+    kernel = step.kernels.make(i)
+    return lambda run, count, x: np.asarray(kernel(x))
+
+
+def _decode_raw(i: Instruction, step: Step) -> Callable[..., Any] | None:
+    kernel = step.kernels.make(i)
+
+    def run_decode_raw(run: Any, count: int, x: Any) -> Any:
+        if len({len(text) for text in x.reshape(-1).tolist()}) > 1:
+            raise NotRowwise
+        return kernel(x)
+
+    return run_decode_raw
+
+
+def _decode_csv(i: Instruction, step: Step) -> Callable[..., Any] | None:
+    """Lines of text with defaults that are the same for all."""
+    if not _only_first(step):
+        return None
+    kernel = step.kernels.make(i)
+    return lambda run, count, *inputs: kernel(*inputs)
+
+
+def _parse_single(i: Instruction, step: Step) -> Callable[..., Any] | None:
+    """Examples whose features have one shape, with defaults that are the same for all."""
+    if not _only_first(step):
+        return None
+    together = rows_parser(i)
+    one_by_one = _row_by_row(i, step, step.kernels.make(i))
+    single = len(i.outputs) == 1
+    if together is None:
+        return None
+
+    def run_parse(run: Any, count: int, serialized: Any, *defaults: Any) -> Any:
+        found = together(serialized, *defaults) if serialized.ndim == 1 else None
+        if found is None:
+            return one_by_one(run, count, serialized, *defaults)
+        return found[0] if single else found
+
+    return run_parse
+
+
 _RULES: Final[Mapping[str, Rule]] = {
     "Reshape": _reshape,
     "ExpandDims": _expand_dims,
@@ -375,4 +462,8 @@ _RULES: Final[Mapping[str, Rule]] = {
     **dict.fromkeys(("Max", "Min", "Any", "All", "Sum", "Prod", "ReverseV2"), _with_axes),
     **dict.fromkeys(("Pad", "PadV2", "MirrorPad"), _with_leading(0)),
     "Slice": _with_leading(0, -1),
+    **dict.fromkeys(_TEXTS, _text),
+    "DecodeRaw": _decode_raw,
+    "DecodeCSV": _decode_csv,
+    "ParseSingleExample": _parse_single,
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 import graphflow.protos as protos
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
+from graphflow._core.kernels.io.example_columns import Column, read_columns
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import InvalidArgumentError
 
@@ -30,6 +32,29 @@ class _Feature:
     dtype: DType
     dims: tuple[int | None, ...] | None = None
 
+    @cached_property
+    def _list(self) -> str:
+        """The field of a message that holds values of the dtype."""
+        return _LISTS[self.dtype]
+
+    @cached_property
+    def _is_text(self) -> bool:
+        return self.dtype is dtypes.string
+
+    @cached_property
+    def _native(self) -> Any:
+        return self.dtype.native
+
+    @cached_property
+    def _sequence(self) -> bool:
+        return self.dims is not None and None in self.dims
+
+    @cached_property
+    def _size(self) -> int:
+        """The number of values of an example, or of each row of its sequence."""
+        assert self.dims is not None
+        return shapes.size_of(self.dims[1:] if self._sequence else self.dims) or 0
+
     def read(self, features: Any, name: str) -> Any:
         """The feature's values in an example, as a vector; None if the example does not have it."""
         return self.values(features.get(self.key), name)
@@ -39,24 +64,37 @@ class _Feature:
         kind = None if feature is None else feature.WhichOneof("kind")
         if kind is None:
             return None
-        if kind != _LISTS[self.dtype]:
+        if kind != self._list:
             raise _wrong(
                 name,
                 f"Feature: {self.key}. Data types don't match: the example holds {_TYPES[kind]}, but "
                 f"{self.dtype.name} is asked for.",
             )
         values = getattr(feature, kind).value
-        if self.dtype is not dtypes.string:
-            return np.fromiter(values, self.dtype.native, len(values))
+        if not self._is_text:
+            return np.fromiter(values, self._native, len(values))
         found = np.empty(len(values), object)
         found[:] = list(values)
         return found
+
+    def steps(self, messages: Any) -> Any:
+        """The values of many messages, a row for each; None unless each holds as many as are asked for."""
+        if self._sequence or not self._size or not len(messages):
+            return None
+        field, size = self._list, self._size
+        lists = [getattr(message, field).value for message in messages]  # Of another kind it is empty.
+        if any(len(values) != size for values in lists):
+            return None
+        assert self.dims is not None
+        found = np.empty(len(lists) * size, self._native)
+        found[:] = [value for values in lists for value in values]
+        return found.reshape(len(lists), *self.dims)
 
     def dense(self, features: Any, default: Any, name: str) -> Any:
         """The feature's values in an example, in their shape, or the default value."""
         assert self.dims is not None
         values = self.read(features, name)
-        sequence = None in self.dims
+        sequence = self._sequence
         if values is None:
             if sequence:
                 return self.blank((0, *self.dims[1:]), default)
@@ -67,7 +105,7 @@ class _Feature:
                     "a default_value if it may be missing.",
                 )
             return default.reshape(self.dims)
-        size = shapes.size_of(self.dims[1:] if sequence else self.dims) or 0
+        size = self._size
         if sequence and (size == 0 or values.size % size == 0):
             return values.reshape(-1 if size else 0, *self.dims[1:])
         if values.size != size:
@@ -80,8 +118,8 @@ class _Feature:
 
     def blank(self, shape: Sequence[Any], default: Any) -> Any:
         """An array filled with the default value."""
-        fill = default.reshape(-1)[0] if default.size else (b"" if self.dtype is dtypes.string else 0)
-        return np.full(shape, fill, self.dtype.native)
+        fill = default.reshape(-1)[0] if default.size else (b"" if self._is_text else 0)
+        return np.full(shape, fill, self._native)
 
     def batch(self, values: Sequence[Any], default: Any) -> Any:
         """One array of the dense values of several examples."""
@@ -130,6 +168,14 @@ def _text(key: Any) -> str:
     return key if isinstance(key, str) else bytes(key).decode(errors="replace")
 
 
+def _columns(sparse: Sequence[_Feature], dense: Sequence[_Feature], defaults: Sequence[Any]) -> list[Column]:
+    """What is asked for, as example_columns has it."""
+    return [
+        *(Column(f.key, f.dtype) for f in sparse),
+        *(Column(f.key, f.dtype, f.dims, d) for f, d in zip(dense, defaults, strict=True)),
+    ]
+
+
 def _dense_features(node: Node, keys: Sequence[Any]) -> list[_Feature]:
     types, dims = node.attrs["Tdense"], [shapes.as_dims(s) for s in node.attrs["dense_shapes"]]
     return [_Feature(_text(k), t, d) for k, t, d in zip(keys, types, dims, strict=True)]
@@ -159,6 +205,21 @@ def _parse_single(node: Node) -> Kernel:
     return parse
 
 
+def rows_parser(node: Node) -> Kernel | None:
+    """A function (messages, *defaults) that gives the outputs of ParseSingleExample for many messages, one below the
+    other, or None if it cannot; None if the op has outputs whose sizes differ from message to message.
+    """
+    dense = _dense_features(node, node.attrs["dense_keys"])
+    if node.attrs["sparse_keys"] or any(f.dims is None or None in f.dims for f in dense):
+        return None
+
+    def parse(messages: Any, *defaults: Any) -> Any:
+        columns = _columns((), dense, [np.asarray(d) for d in defaults])
+        return read_columns(messages.tolist(), columns)
+
+    return parse
+
+
 @kernel("ParseExample")
 def _parse(node: Node) -> Kernel:
     count, dense_count = node.attrs["Nsparse"], node.attrs["Ndense"]
@@ -176,6 +237,10 @@ def _parse(node: Node) -> Kernel:
                 f"Expected a vector of examples and as many names, got shapes {list(data.shape)} and "
                 f"{list(np.shape(names))}.",
             )
+        read = read_columns(data.tolist(), _columns(sparse, dense, defaults))
+        if read is not None:
+            triples = read[:count]
+            return _outputs([*(part[k] for k in range(3) for part in triples), *read[count:]])
         parsed = [(_features(d, label), label) for d, label in zip(data, labels, strict=True)]
         found = [f.sparse([f.read(features, label) for features, label in parsed]) for f in sparse]
         return _outputs(
@@ -250,6 +315,9 @@ def _parse_sequence(node: Node) -> Kernel:
 def _column(feature: _Feature, messages: Any, name: str) -> Any:
     """The values of a feature list, a row for each step."""
     assert feature.dims is not None
+    plain = feature.steps(messages)
+    if plain is not None:
+        return plain
     found = [
         feature.dense({feature.key: m}, np.zeros(0), f"{name or '<unknown>'}, step {n}")
         for n, m in enumerate(messages)

@@ -53,11 +53,37 @@ class Block:
         """A block of single elements."""
         return Block(len(rows), None, rows)
 
+    def stacked(self) -> Block:
+        """The same with columns, if the elements of each component have one shape and dtype; otherwise itself."""
+        if self.columns is not None or not self.rows:
+            return self
+        columns: list[np.ndarray[Any, Any]] = []
+        for values in zip(*self.rows, strict=True):
+            column = _column(values)
+            if column is None:
+                return self
+            columns.append(column)
+        return Block(self.count, columns, self.rows)
+
     def elements(self) -> list[Element]:
         """The elements one by one."""
-        if self.columns is None:
+        if self.columns is None or self.rows:
             return list(self.rows)
         return [tuple([boxed(column[i]) for column in self.columns]) for i in range(self.count)]
+
+
+def _column(values: Sequence[Any]) -> np.ndarray[Any, Any] | None:
+    """Values one below the other, in memory of their own; None if they differ in shape or dtype."""
+    first = values[0]
+    shape, dtype = np.shape(first), getattr(first, "dtype", None)
+    if dtype is None or not isinstance(first, np.ndarray | np.generic):
+        return None
+    result = np.empty((len(values), *shape), dtype)
+    for row, value in enumerate(values):
+        if np.shape(value) != shape or getattr(value, "dtype", None) != dtype:
+            return None
+        result[row] = value[()] if not shape else value
+    return result
 
 
 class Worker:

@@ -15,6 +15,8 @@ from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned
 from graphflow._core.resources.datasets.states import State
 
+_INTERRUPTIONS = (errors.CancelledError, errors.DeadlineExceededError, errors.AbortedError)
+"""Errors of the run that waits, not of an element."""
 _TOGETHER = 256
 """How many elements are made at once for a buffer: a block of them stays in the processor's cache."""
 
@@ -64,6 +66,8 @@ class _FunctionElements(Elements):
         self._runner = context.function(dataset.function)
         self._pending: deque[Element] = deque()
         """Elements that were taken together; since one of them failed, they are made one by one."""
+        self._late: errors.OpError | None = None
+        """What the source failed with after the pending elements."""
 
     def get_state(self) -> State:
         """The source's position, and what was taken from it."""
@@ -85,33 +89,37 @@ class MapElements(_FunctionElements):
 
     def next(self, run: Any) -> Element | None:
         """The function of the next element."""
-        element = self._pending.popleft() if self._pending else self._inner.next(run)
+        if self._pending:
+            return self._dataset.call(self._runner, self._pending.popleft())
+        if self._late is not None:
+            error, self._late = self._late, None
+            raise error
+        element = self._inner.next(run)
         return None if element is None else self._dataset.call(self._runner, element)
 
     def block(self, run: Any, count: int) -> Block:
         """The function of the next elements."""
-        if self._pending:
+        taken = None if self._pending or self._late is not None else self._taken(run, count)
+        if taken is None:
             return super().block(run, count)
-        taken = self._inner.block(run, count)
         if not taken.count:
             return taken
-        if taken.columns is not None:
-            found = self._runner.rows(taken.columns, self._dataset.captured, taken.count)
-            if found is not None:
-                return Block(taken.count, found)
+        found = self._together(taken)
+        if found is not None:
+            return Block(taken.count, found)
         self._pending.extend(taken.elements())
         return Block.of(
             [self._dataset.call(self._runner, self._pending.popleft()) for _ in range(taken.count)]
         )
 
     def extend(self, run: Any, found: list[Element], count: int) -> bool:
-        """Appends the function of the next elements, made together if their rows are in memory."""
-        while count and not self._pending and self._inner.table is not None:
+        """Appends the function of the next elements, made together if that can be."""
+        while count and not self._pending and self._late is None and self._runner.takes_rows:
             asked = min(count, _TOGETHER)
-            taken = self._inner.block(run, asked)
-            columns = None
-            if taken.count and taken.columns is not None:
-                columns = self._runner.rows(taken.columns, self._dataset.captured, taken.count)
+            taken = self._taken(run, asked)
+            if taken is None:
+                break
+            columns = self._together(taken) if taken.count else ()
             if columns is None:
                 self._pending.extend(taken.elements())
                 break
@@ -120,6 +128,33 @@ class MapElements(_FunctionElements):
             if taken.count < asked:
                 break
         return super().extend(run, found, count)
+
+    def _taken(self, run: Any, count: int) -> Block | None:
+        """The next elements of the source. None if it fails: those before the error are pending then, and the error
+        comes after them, as it does if elements are made one by one.
+        """
+        if self._inner.table is not None or not self._runner.takes_rows:
+            return self._inner.block(run, count)
+        rows: list[Element] = []
+        try:
+            self._inner.extend(run, rows, count)
+        except _INTERRUPTIONS:
+            self._pending.extend(rows)
+            raise
+        except errors.OpError as error:
+            self._pending.extend(rows)
+            self._late = error
+            return None
+        return Block.of(rows).stacked()
+
+    def _together(self, taken: Block) -> Sequence[np.ndarray[Any, Any]] | None:
+        """The function of some elements at once, in columns; None if that cannot be done."""
+        if taken.columns is None:
+            return None
+        found: Sequence[np.ndarray[Any, Any]] | None = self._runner.rows(
+            taken.columns, self._dataset.captured, taken.count
+        )
+        return found
 
 
 class FilterDataset(FunctionDataset):
