@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -81,8 +82,7 @@ BAD_FEEDS = [
     (gf.float32, None, 1j, TypeError),
     (gf.float32, None, np.datetime64("2020-01-01"), TypeError),
     (gf.float32, None, np.zeros(2, [("a", "f4")]), TypeError),
-    (gf.int32, None, 1.5, TypeError),
-    (gf.int32, None, [0.5], TypeError),
+    (gf.int32, None, [0.5, 2.0**31], TypeError),
     (gf.int32, None, float("nan"), TypeError),
     (gf.int32, None, 2**40, TypeError),
     (gf.int32, None, np.array([2**40]), TypeError),
@@ -127,7 +127,55 @@ GOOD_FEEDS = [
     (gf.string, np.array(["x"]), [b"x"]),
     (gf.string, np.array([b"x"]), [b"x"]),
     (gf.float32, "1.5", 1.5),
+    (gf.int32, 1.5, 1),
+    (gf.int32, [0.5, -1.75, 2.0], [0, -1, 2]),
 ]
+
+
+class OtherLibrary:
+    """An array of another library, which gives it out by DLPack alone."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+
+    def __dlpack__(self, *arguments: Any, **options: Any) -> Any:
+        return self.array.__dlpack__(*arguments, **options)
+
+    def __dlpack_device__(self) -> Any:
+        return self.array.__dlpack_device__()
+
+
+class WithGradient:
+    """What a tensor of PyTorch is that takes part in a gradient."""
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        raise RuntimeError(
+            "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
+        )
+
+
+def test_arrays_of_other_libraries() -> None:
+    x = gf.placeholder(gf.float32, [None], name="victim")
+    with gf.Session() as session:
+        assert session.run(x * 2.0, {x: OtherLibrary(np.array([1.0, 2.0], np.float32))}).tolist() == [
+            2.0,
+            4.0,
+        ]
+        narrow = np.array([1.5, -2.0], ml_dtypes.bfloat16)
+        assert session.run(x * 2.0, {x: narrow}).tolist() == [3.0, -4.0]
+        with pytest.raises(TypeError, match=r"victim.*detach\(\)"):
+            session.run(x, {x: WithGradient()})
+        fetched = session.run(x * 2.0, {x: [1.0]})
+        assert np.from_dlpack(fetched).tolist() == [2.0]
+
+
+def test_fractions_that_an_integer_loses_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    labels = gf.placeholder(gf.int32, [None], name="labels")
+    with gf.Session() as session:
+        for _ in range(3):
+            assert session.run(labels, {labels: [1.9, 2.0]}).tolist() == [1, 2]
+    (line,) = [r.getMessage() for r in caplog.records if "fractions" in r.getMessage()]
+    assert "'labels:0'" in line and "int32" in line
 
 
 @pytest.mark.parametrize("case", GOOD_FEEDS, ids=lambda case: f"{case[0].name} {case[1]!r}"[:60])

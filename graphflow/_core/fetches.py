@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
+from weakref import WeakSet
 
 import numpy as np
 
@@ -14,6 +16,9 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
 
 Rebuild = Callable[[Sequence[Any]], Any]
+_LOG: Final = logging.getLogger("graphflow")
+_CUT: Final[WeakSet[Tensor]] = WeakSet()
+"""The tensors of which it was said that fractions that are fed to them are cut off."""
 
 
 class Fetches:
@@ -196,14 +201,14 @@ def _converted(tensor: Tensor, value: Any) -> Any:
         return _bytes_array(tensor, value)
     wanted = tensor.dtype.native
     try:
-        array = np.asarray(value)
+        array = _array_of(value)
         if array.dtype.kind in "SU":
             array = np.asarray(value, dtype=wanted)
         elif array.dtype == object:
             if any(item is None for item in array.reshape(-1)):
                 raise ValueError("None is not a number.")
             array = np.array(value, dtype=wanted)
-    except (TypeError, ValueError, OverflowError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(
             f"Cannot feed {_short(value)} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
@@ -214,14 +219,40 @@ def _converted(tensor: Tensor, value: Any) -> Any:
             f"The feed value {_short(value)} is not compatible with {tensor.name!r} of type {tensor.dtype.name}: "
             f"{problem}. Convert it first, or give the tensor another type."
         )
+    if array.dtype.kind == "f" and tensor.dtype.is_integer and (array != np.floor(array)).any():
+        _tell_of_fractions(tensor, value)
     with np.errstate(all="ignore"):
         return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else array
+
+
+def _array_of(value: Any) -> Any:
+    """An array of what other libraries hold, too.
+
+    What has only `__dlpack__` is taken by it. A dtype that a package has added to NumPy, as ml_dtypes bfloat16, has
+    fewer digits than float32. RuntimeError and BufferError are what PyTorch raises for a tensor that has a gradient.
+    """
+    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+        return np.from_dlpack(value)
+    array = np.asarray(value)
+    of_a_package = array.dtype.kind == "V" and array.dtype.type is not np.void
+    return array.astype(np.float32) if of_a_package else array
+
+
+def _tell_of_fractions(tensor: Tensor, value: Any) -> None:
+    """Says once for each fed tensor what TensorFlow does in silence."""
+    if tensor not in _CUT:
+        _CUT.add(tensor)
+        _LOG.warning(
+            "The feed value %s of %r, which is of type %s, has fractions: they are cut off, as in TensorFlow.",
+            _short(value), tensor.name, tensor.dtype.name,
+        )  # fmt: skip
 
 
 def _misfit(array: Any, dtype: dtypes.DType) -> str:
     """Why an array's elements cannot be of a dtype without becoming other numbers, or "" if they can.
 
-    Rounding to fewer binary digits is no misfit, as in TensorFlow; what TensorFlow would cut off or wrap is one.
+    Rounding to fewer binary digits is no misfit, nor is a fraction that an integer loses, as in TensorFlow; what
+    TensorFlow would wrap is one.
     """
     kind = array.dtype.kind
     if kind in "mMV":
@@ -232,11 +263,8 @@ def _misfit(array: Any, dtype: dtypes.DType) -> str:
         if dtype.is_bool and array.size and not np.isin(array, (0, 1)).all():
             return "it is neither 0 nor 1"
         return ""
-    if kind == "f":
-        if not np.isfinite(array).all():
-            return "it is not finite"
-        if (array != np.floor(array)).any():
-            return "it has a fraction"
+    if kind == "f" and not np.isfinite(array).all():
+        return "it is not finite"
     low, high = int(array.min()), int(array.max())
     return f"{low if low < dtype.min else high} does not fit" if low < dtype.min or high > dtype.max else ""
 
