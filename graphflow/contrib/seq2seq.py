@@ -30,7 +30,7 @@ def sequence_loss(
     logits: [batch, length, classes], targets: [batch, length] integers, weights: [batch, length] floats. An average
     divides by the sum of the weights, a sum by the number of those that are not zero; axes with neither stay.
     softmax_loss_function: a function of labels and logits instead of the cross entropy. ValueError for other ranks, and
-    where an axis is both averaged and summed over.
+    if an axis is both averaged and summed over.
     """
     given = {"logits": (logits, 3), "targets": (targets, 2), "weights": (weights, 2)}
     tensors = {argument: convert_to_tensor(value) for argument, (value, _) in given.items()}

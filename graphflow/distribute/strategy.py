@@ -173,7 +173,7 @@ class DistributionStrategy:
         """fn(*args, **kwargs) once in each tower, which gets its own part of PerDevice values.
 
         Gives the results as one structure, whose leaves are PerDevice values if the towers' differ. RuntimeError
-        outside of the strategy's scope, and where a tower misses a merge_call that another makes.
+        outside of the strategy's scope, and if a tower misses a merge_call that another makes.
         """
         self._check_across("call_for_each_tower")
         kwargs.pop("run_concurrently", None)

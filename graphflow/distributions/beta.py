@@ -22,7 +22,7 @@ class Beta(ScalarDistribution):
     """The beta distribution, with the mean `concentration1` / (both concentrations) (tf.distributions.Beta).
 
     Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN where a
+    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN if a
     concentration is not above 1.
     """
 

@@ -28,7 +28,7 @@ class Dirichlet(VectorDistribution):
     """Vectors of shares that add to 1, with the mean `concentration` / its sum (tf.distributions.Dirichlet).
 
     The concentration is (..., shares) of floats. ValueError if it is not; with `validate_args`, InvalidArgumentError
-    if one is not positive. Gradients flow through samples. The mode is NaN where a concentration is not above 1.
+    if one is not positive. Gradients flow through samples. The mode is NaN if a concentration is not above 1.
     """
 
     def __init__(

@@ -23,7 +23,7 @@ class Gamma(ScalarDistribution):
     """The gamma distribution with the mean `concentration` / `rate` (tf.distributions.Gamma).
 
     Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN where the
+    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN if the
     concentration is not above 1.
     """
 

@@ -24,7 +24,7 @@ class StudentT(ScalarDistribution):
     """Student's t-distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`.
 
     All three are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if df is not positive. Gradients flow through samples. The mean is NaN where df is not above
+    InvalidArgumentError if df is not positive. Gradients flow through samples. The mean is NaN if df is not above
     1; there the variance is NaN, too, and it is infinite up to a df of 2 (tf.distributions.StudentT).
     """
 

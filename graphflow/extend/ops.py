@@ -110,7 +110,7 @@ def add_operation(
 
     Args:
         definition: What `define_op` has returned.
-        inputs: One item for each declared input, a list where that takes a list: tensors, or what
+        inputs: One item for each declared input, a list if that takes a list: tensors, or what
             gf.convert_to_tensor takes. Inputs of one type variable get the dtype of the first tensor among them. For
             a variable that it writes, that, or what another write of it gives.
         attrs: The attributes by name: numbers, texts, bytes, truth values, dtypes, shapes, and lists of these. A graph

@@ -53,7 +53,7 @@ def same_ranks(
 
 
 def ranked_weights(weights: TensorLike | None, values: Tensor) -> Any:
-    """The weights with as many axes as the values, where they differ by a last axis of 1; None and scalars stay."""
+    """The weights with as many axes as the values, if they differ by a last axis of 1; None and scalars stay."""
     if weights is None:
         return None
     tensor = convert_to_tensor(weights)

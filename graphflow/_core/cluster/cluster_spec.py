@@ -56,7 +56,7 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
 class ClusterSpec:
     """The tasks of a cluster (tf.train.ClusterSpec).
 
-    cluster: {job name: list of addresses, or {task index: address} where not all indices are there}, a ClusterDef, or
+    cluster: {job name: list of addresses, or {task index: address} if not all indices are there}, a ClusterDef, or
     another ClusterSpec. TypeError for anything else, ValueError for an address whose port is none. Immutable.
     """
 
@@ -90,27 +90,27 @@ class ClusterSpec:
         return self._jobs[job_name]
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has; ValueError where there is no such job."""
+        """How many tasks a job has; ValueError if there is no such job."""
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The indices of a job's tasks, in order; ValueError where there is no such job."""
+        """The indices of a job's tasks, in order; ValueError if there is no such job."""
         return list(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task; ValueError where there is no such task."""
+        """The address of a task; ValueError if there is no such task."""
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}. It has: {list(tasks)}.")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks by index, None where one is missing; ValueError where there is no such job."""
+        """The addresses of a job's tasks by index, None if one is missing; ValueError if there is no such job."""
         tasks = self._job(job_name)
         return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
 
     def as_dict(self) -> dict[str, Any]:
-        """The jobs as lists of addresses, or as dictionaries by index where some indices are missing."""
+        """The jobs as lists of addresses, or as dictionaries by index if some indices are missing."""
         found: dict[str, Any] = {}
         for job, tasks in self._jobs.items():
             dense = bool(tasks) and len(tasks) == max(tasks) + 1

@@ -39,7 +39,7 @@ def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple
 
 
 def local_devices_from_environment(environment: Mapping[str, str] | None = None) -> int:
-    """How many CPU devices this process's task shall have, as TF_CONFIG's "local_devices" says; 1 where it does not."""
+    """How many CPU devices this process's task shall have, as TF_CONFIG's "local_devices" says; 1 if it does not."""
     text = (os.environ if environment is None else environment).get(VARIABLE)
     count = _parsed(text).get("local_devices", 1) if text else 1
     if isinstance(count, bool) or not isinstance(count, int) or count < 1:
@@ -61,7 +61,7 @@ def _parsed(text: str) -> dict[str, Any]:
 
 
 def cluster_in(found: Mapping[str, Any], what: str = VARIABLE) -> ClusterSpec:
-    """The cluster under "cluster"; ValueError where it is none, `what` being where it was found."""
+    """The cluster under "cluster"; ValueError if it is none, `what` being where it was found."""
     jobs = found.get("cluster")
     if not isinstance(jobs, dict) or not jobs:
         raise ValueError(

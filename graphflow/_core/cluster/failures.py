@@ -50,7 +50,7 @@ def details_of(code: int, message: str) -> dict[str, Any]:
 
 
 def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:
-    """The error that data tells of, with the operation of this graph where it has one of that name."""
+    """The error that data tells of, with the operation of this graph if it has one of that name."""
     name, op = details.get("op"), None
     if isinstance(name, str) and graph is not None:
         try:
@@ -70,7 +70,7 @@ def from_details(details: Mapping[str, Any], graph: Any) -> errors.OpError:
 
 
 def _traceback(error: errors.OpError) -> str:
-    """The traceback of what is no error of graphflow's and has caused this one; "" where there is none."""
+    """The traceback of what is no error of graphflow's and has caused this one; "" if there is none."""
     cause: BaseException | None = error
     passed: set[int] = set()
     while isinstance(cause, errors.OpError):

@@ -15,7 +15,7 @@ LOG: Final = logging.getLogger("graphflow.server")
 
 
 def set_up() -> None:
-    """Lets the lines through, to standard error where the program's own log goes nowhere; once is enough.
+    """Lets the lines through, to standard error if the program's own log goes nowhere; once is enough.
 
     What the functions of steps log goes to their clients from then on.
     """

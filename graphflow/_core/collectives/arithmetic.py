@@ -255,7 +255,7 @@ class Collectives:
     def quit(self, members: Collection[tuple[int, str]], given_up: bool = False) -> None:
         """A session is through with these groups and devices: they leave what they have joined.
 
-        given_up: whether the others must not go on without them, as where a program makes its session anew.
+        given_up: whether the others must not go on without them, as when a program makes its session anew.
         """
         with self.condition:
             for key, member in sorted(members):

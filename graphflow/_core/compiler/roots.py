@@ -14,7 +14,7 @@ _NEGATIVE_POWER: Final = re.compile(r"pow\((\w+|\{\w+\}), -\{(\w+)\}\)")
 
 
 def with_roots(i: Instruction, texts: Sequence[str], constant: Callable[[str], Any]) -> tuple[str, ...]:
-    """The texts of an update with sqrt(x) for pow(x, -{number}) where that number is the constant -0.5."""
+    """The texts of an update with sqrt(x) for pow(x, -{number}) if that number is the constant -0.5."""
     assert i.definition is not None
     names = [spec.name for spec in i.definition.inputs]
 

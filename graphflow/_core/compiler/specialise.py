@@ -38,7 +38,7 @@ def static_type(i: Instruction, position: int) -> tuple[tuple[int, ...], str] | 
 
 
 def apart_from_feeds(plan: Plan, known: Known) -> tuple[Plan, Known]:
-    """The plan in which what is fed has its name for itself, where the operation that would make it runs as well."""
+    """The plan in which what is fed has its name for itself, if the operation that would make it runs as well."""
     feeds = set(plan.feeds)
     instructions: list[Instruction] = []
     known = dict(known)

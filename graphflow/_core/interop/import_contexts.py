@@ -247,7 +247,7 @@ Step = tuple[Key, int]
 
 
 class _Settled:
-    """The conds as they are: nodes on one predicate that are connected, cut where the cond would follow itself."""
+    """The conds as they are: nodes on one predicate that are connected, cut if the cond would follow itself."""
 
     def __init__(self, nodes: Mapping[str, Node], order: Sequence[Node], places: _Places) -> None:
         self._nodes = nodes

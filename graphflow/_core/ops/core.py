@@ -159,7 +159,7 @@ def accept(
 ) -> None:
     """Notes the dtype of an input as that of its type variable.
 
-    TypeError if it does not fit, or if it is a value where the op needs a variable.
+    TypeError if it does not fit, or if it is a value and the op needs a variable.
     """
     if spec.ref and not tensor.op.op_def.is_variable:
         variable_for(definition, spec, tensor)

@@ -41,8 +41,8 @@ def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> It
 
     path: the name that errors give the file. limit: the most bytes that a record may have, by default what
     limits.most_bytes says, so that a compressed file of a few bytes cannot fill the memory.
-    DataLossError, naming file and byte, if a checksum does not hold, where a record is longer than `limit`, and
-    where the file ends within a record. Never more memory than the longest record that is there.
+    DataLossError, naming file and byte, if a checksum does not hold, if a record is longer than `limit`, and
+    if the file ends within a record. Never more memory than the longest record that is there.
     """
     offset = 0
     most = most_bytes() if limit is None else limit

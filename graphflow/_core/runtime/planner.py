@@ -90,7 +90,7 @@ class ExecutionOptions:
     """How a plan is run, in this process or on tasks of a cluster: what a session and its graph say of it.
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
-    recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, where the last is
+    recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, of which the last is
     `verify_compiled`. verify_plans: see ConfigProto.
     """
 

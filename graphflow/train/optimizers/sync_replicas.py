@@ -100,7 +100,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
     ) -> Operation:
         """The operation that takes a step together with the other replicas.
 
-        ValueError without a global step, which says what round it is, and where no variable has a gradient.
+        ValueError without a global step, which says what round it is, and if no variable has a gradient.
         """
         grads_and_vars = list(grads_and_vars)
         if not grads_and_vars:

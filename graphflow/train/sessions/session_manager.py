@@ -39,7 +39,7 @@ class SessionManager:
     """Makes sessions that are ready for training (tf.train.SessionManager).
 
     local_init_op: run in every session. ready_op, ready_for_local_init_op: vectors of the names of variables that are
-    not initialised, where empty means ready. graph: the default graph unless given. recovery_wait_secs: the longest
+    not initialised, of which empty means ready. graph: the default graph unless given. recovery_wait_secs: the longest
     time between two looks while waiting, which are never further apart than half a second.
     """
 

@@ -81,11 +81,11 @@ def _ask_all(
 def cluster_status(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[dict[str, Any]]:
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
-    A dictionary for each task: task, address, state ("serving" or "unreachable"), and where it serves incarnation,
+    A dictionary for each task: task, address, state ("serving" or "unreachable"), and if it serves incarnation,
     uptime_seconds, pid, sessions, variables with their bytes, traffic, steps (those that it began as master, and how
     many it had a part in), those under_way for seconds and what its parts of steps are waiting for. cluster_keys: as in
     ConfigProto.
-    UnavailableError where the target does not answer.
+    UnavailableError if the target does not answer.
     """
     return _ask_all(target, Kind.STATUS, timeout_seconds, {}, cluster_keys)
 
@@ -101,7 +101,7 @@ def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = 
     """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
 
     `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that did
-    not answer within timeout_seconds: they were gone, or hang. cluster_keys: as in ConfigProto. UnavailableError where
+    not answer within timeout_seconds: they were gone, or hang. cluster_keys: as in ConfigProto. UnavailableError if
     the target itself does not answer.
     """
     answers = _ask_all(target, Kind.STOP, timeout_seconds, {}, cluster_keys)
@@ -109,7 +109,7 @@ def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = 
 
 
 def stop_task(target: Any, timeout_seconds: float = 2.0) -> None:
-    """Stops one task of a cluster; `target` is its address, zmq://host:port. UnavailableError where none answers."""
+    """Stops one task of a cluster; `target` is its address, zmq://host:port. UnavailableError if none answers."""
     _ask_all(target, Kind.STOP, timeout_seconds, {"alone": True}, "")
 
 
@@ -121,7 +121,7 @@ def reset(
 ) -> None:
     """Clears the variables and other resources of containers, by default of all, on every task of a cluster.
 
-    The sessions of that master end: their next run raises AbortedError. UnavailableError where a task does not answer.
+    The sessions of that master end: their next run raises AbortedError. UnavailableError if a task does not answer.
     """
     if isinstance(containers, str | bytes):
         raise TypeError(f"containers must be a list of names, got {containers!r}.")

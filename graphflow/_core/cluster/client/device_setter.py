@@ -74,7 +74,7 @@ class GreedyLoadBalancingStrategy:
 def byte_size_load_fn(op: Operation) -> int:
     """The bytes of an operation's result: the load that a variable is (tf.contrib.training.byte_size_load_fn).
 
-    ValueError where it has other than one result, or one of unknown shape.
+    ValueError if it has other than one result, or one of unknown shape.
     """
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op.name!r} must have a single output, it has {len(op.outputs)}.")
@@ -98,8 +98,8 @@ def replica_device_setter(
 
     Variables (`ps_ops`) go to tasks of `ps_device`, in turn or as `ps_strategy` says, all else to `worker_device`. What
     an operation says of its device itself is kept and completed; with merge_devices=False it is not even completed.
-    ps_tasks: the number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) where given.
-    None where there are none. TypeError where the strategy cannot be called.
+    ps_tasks: the number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) if given.
+    None if there are none. TypeError if the strategy cannot be called.
     """
     ps_spec = DeviceSpec.from_string(ps_device or "")
     if cluster is not None:

@@ -79,7 +79,7 @@ class Child:
 
 
 def _end_with_parent() -> Callable[[], None] | None:
-    """What a new child calls so that the kernel kills it when its parent is gone; None where there is no such thing."""
+    """What a new child calls so that the kernel kills it when its parent is gone; None if there is no such thing."""
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
@@ -93,7 +93,7 @@ def _end_with_parent() -> Callable[[], None] | None:
 
 
 def out_of_memory_kills(counters: Path = _KERNEL_COUNTERS) -> int:
-    """How many processes the kernel has killed for want of memory since it started; 0 where it does not say."""
+    """How many processes the kernel has killed for want of memory since it started; 0 if it does not say."""
     try:
         lines = counters.read_text().splitlines()
     except OSError:

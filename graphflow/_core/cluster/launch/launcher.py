@@ -37,7 +37,7 @@ from graphflow._core.common.timeouts import (
 
 @dataclass
 class Role:
-    """A task and what runs it; `serves` where that is a server alone, which ends when it is told to."""
+    """A task and what runs it; `serves` if that is a server alone, which ends when it is told to."""
 
     job: str
     index: int
@@ -81,7 +81,7 @@ def roles(
     environment: Mapping[str, str],
     local_devices: int = 1,
 ) -> list[Role]:
-    """The roles of a job: `addresses` by job, ps first. `serve` is what runs a ps, None where it is `command` too.
+    """The roles of a job: `addresses` by job, ps first. `serve` is what runs a ps, None if it is `command` too.
 
     Each gets TF_CONFIG, and JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS, CHIEF_HOSTS, which may also stand in the
     arguments as {job_name}, {task_index}, {ps_hosts} and so on.
@@ -155,7 +155,7 @@ class Launcher:
         self._interrupts = 0
 
     def run(self) -> int:
-        """Runs them all; returns the exit status of the job, 128 + n where signal n ended it."""
+        """Runs them all; returns the exit status of the job, 128 + n if signal n ended it."""
         caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
         handlers = {number: signal.signal(number, self._signal) for number in caught}
         reader, writer = os.pipe()
@@ -339,5 +339,5 @@ def _stop_task(address: str) -> None:
 
 
 def task_command(program: str) -> list[str]:
-    """What runs a program: this Python where it is a Python file, itself otherwise."""
+    """What runs a program: this Python if it is a Python file, itself otherwise."""
     return [sys.executable, program] if program.endswith(".py") or os.path.isdir(program) else [program]

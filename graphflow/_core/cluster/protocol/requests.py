@@ -31,7 +31,7 @@ class RequestNumbers:
         return number in self._skipped
 
     def take(self, number: int) -> bool:
-        """Takes a request; False where it was taken before, or comes when it is not awaited any more."""
+        """Takes a request; False if it was taken before, or comes when it is not awaited any more."""
         if number == self._all_below and not self._above:  # Nearly always.
             self._all_below = number + 1
             return True

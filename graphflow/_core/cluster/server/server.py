@@ -51,7 +51,7 @@ def task_name(job: str, index: int) -> str:
 
 
 def _check_address(task: str, address: str) -> None:
-    """ValueError where the address of a task in a cluster is none."""
+    """ValueError if the address of a task in a cluster is none."""
     try:
         split(address, any_port=True)
     except ValueError as error:
@@ -62,8 +62,8 @@ class Server:
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
     server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
-    this is; they may be left out where the cluster has one task. start: whether it listens at once. ValueError for a
-    task that is not in the cluster, OSError where its port is taken, PermissionError for an address beyond this
+    this is; they may be left out if the cluster has one task. start: whether it listens at once. ValueError for a
+    task that is not in the cluster, OSError if its port is taken, PermissionError for an address beyond this
     machine without keys of the cluster (ConfigProto.cluster_keys).
 
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
@@ -161,7 +161,7 @@ class Server:
         return ServerDef(self._cluster.as_cluster_def(), self._job, self._index)
 
     def start(self) -> None:
-        """Begins to serve; nothing where it does already."""
+        """Begins to serve; nothing if it does already."""
         if not self._started:
             self._started = True
             atexit.register(
@@ -179,7 +179,7 @@ class Server:
     def join(self) -> None:
         """Blocks until the server is stopped, here or by gf.train.stop_cluster.
 
-        DeadlineExceededError where for ConfigProto.server_idle_minutes, and since `join` was called, neither a client
+        DeadlineExceededError if for ConfigProto.server_idle_minutes, and since `join` was called, neither a client
         nor another task with a client was heard of: nobody is left to stop it.
         """
         limit = 60 * self._config.server_idle_minutes

@@ -66,7 +66,7 @@ class StepOutput:
         return len(self._pieces) == 1
 
     def take(self, last: bool) -> dict[str, Any]:
-        """What is to be sent now, as the details of a message; {} where there is nothing.
+        """What is to be sent now, as the details of a message; {} if there is nothing.
 
         How much was dropped is told with what is not, or at last.
         """

@@ -28,7 +28,7 @@ _BOOT: Final = "/proc/sys/kernel/random/boot_id"
 
 @cache
 def clock() -> str:
-    """A name of this machine's clock since it was started, the same for its processes; "" where there is none."""
+    """A name of this machine's clock since it was started, the same for its processes; "" if there is none."""
     with suppress(OSError), open(_BOOT, encoding="ascii") as file:
         return file.read().strip()
     return ""
@@ -86,7 +86,7 @@ def offset(sent: int, begun: int, ended: int, received: int, same: bool) -> tupl
     """What to add to another's times to have one's own, and how far that may be off, in nanoseconds.
 
     sent, received: when one asked and had the answer; begun, ended: when the other had the question and answered, by
-    its own clock. same: whether the two clocks are said to be one, which is believed where it can be.
+    its own clock. same: whether the two clocks are said to be one, which is believed if it can be.
     """
     middle = (sent - begun + received - ended) // 2
     error = max(0, (received - sent) - (ended - begun) + 1) // 2 + 1

@@ -33,7 +33,7 @@ class Takings:
         return True
 
     def settle(self, key: StepKey, back: bool) -> None:
-        """The client of a step has its results, or will not get them, where elements go `back`."""
+        """The client of a step has its results, or will not get them, if elements go `back`."""
         found = self._kept.pop(key, ())
         if back:
             for give_back in found:

@@ -65,7 +65,7 @@ def cuda() -> Any:
 
 
 def _simulated_function(name: str) -> Callable[..., Any]:
-    """A function of libdevice for the simulator, where libdevice returns None: NumPy's, which keeps float32."""
+    """A function of libdevice for the simulator, as libdevice returns None: NumPy's, which keeps float32."""
     if name in ("erf", "erfc", "lgamma"):
         function = getattr(math, name)
 

@@ -161,7 +161,7 @@ def _change_rows(
 
 
 def _changed(lowering: Lowering, i: Instruction, variable: Value) -> None:
-    """Gives the variable as the result, which is a copy, where anything takes it."""
+    """Gives the variable as the result, which is a copy, if anything takes it."""
     if not i.used or i.used[0]:
         lowering.elementwise(i, "{0}", [variable], lowering.result(i))
 
@@ -323,7 +323,7 @@ def _sparse_update(update: UpdateRule) -> Rule:
 
 
 def _firsts(lowering: Lowering, i: Instruction) -> bool:
-    """For each index the place of the first that is equal to it, and the index itself where it is that one."""
+    """For each index the place of the first that is equal to it, and the index itself if it is that one."""
     indices = lowering.value(i.inputs[0])
     if indices is None or indices.dtype not in _INDICES:
         return False

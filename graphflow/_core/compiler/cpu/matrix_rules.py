@@ -40,7 +40,7 @@ def _add(
     steps: Any,
     message: str,
 ) -> bool:
-    """Adds a kernel that says `message` where it fails; `steps` are given the kernel and the address of a value."""
+    """Adds a kernel that says `message` if it fails; `steps` are given the kernel and the address of a value."""
 
     def check(_: Any) -> None:
         raise invalid(message)

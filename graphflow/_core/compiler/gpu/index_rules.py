@@ -31,7 +31,7 @@ _ATOMIC: Final = ("float32", "float64", "int32", "int64")
 
 
 def _takes(operation: str, dtype: str) -> bool:
-    """Whether a GPU changes elements of a dtype: atomically, or where the order counts one after the other."""
+    """Whether a GPU changes elements of a dtype: atomically, or if the order counts one after the other."""
     if operation == "div":
         return dtype in _FLOATS
     return dtype in _ATOMIC or operation in ("update", "mul") and dtype != "bool"
@@ -91,7 +91,7 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
 
 
 def outside(shape: tuple[int, ...]) -> Messages:
-    """What it means where the numbers of index vectors are of nothing that there is."""
+    """What it means that the numbers of index vectors are of nothing that there is."""
     return {RANGE: f"the indices do not index into shape {list(shape)}"}
 
 
@@ -156,7 +156,7 @@ def change_rows(
 ) -> None:
     """Adds x[ids[k]] op= y[k], all of them rows side by side; `dropping` leaves out numbers below zero.
 
-    A variable is left as it was where any number is wrong.
+    A variable is left as it was if any number is wrong.
     """
     rows, columns = x.shape[0], x.size // x.shape[0]
     first = bool(variables) and not dropping and _unchecked(lowering, ids, rows)

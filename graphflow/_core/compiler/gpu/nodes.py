@@ -38,7 +38,7 @@ Before: TypeAlias = "Callable[[Any], Any]"
 class DeviceNode(KernelNode):
     """What is no fused region: `build` gives its launches, in order.
 
-    before: where it is given, a run first asks it for `words` words from the host, such as the counter of a random
+    before: if it is given, a run first asks it for `words` words from the host, such as the counter of a random
     state; they reach the device with the feeds. messages: what codes in the status mean, but for
     what the plan says of itself.
     """

@@ -39,10 +39,10 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
 
 @dataclass(frozen=True)
 class Product:
-    """target = a @ b, or += where it accumulates: matrices, or with a leading batch axis; of any strides.
+    """target = a @ b, or += if it accumulates: matrices, or with a leading batch axis; of any strides.
 
     bias: a number for each column that is added. relu: whether negative results become 0. partial: a block for the
-    results of stretches of the depth, where the product is cut into these.
+    results of stretches of the depth, if the product is cut into these.
     """
 
     a: Value

@@ -14,7 +14,7 @@ from graphflow._core.plan.ir import Instruction
 
 
 def _firsts(lowering: Lowering, i: Instruction) -> bool:
-    """For each index the place of the first that is equal to it, and the index itself, or -1, where it is that one."""
+    """For each index the place of the first that is equal to it, and the index itself, or -1, if it is that one."""
     indices = lowering.value(i.inputs[0])
     assert indices is not None
     ids, height = lowering.compact(i, indices), int(i.attrs["rows"])

@@ -37,7 +37,7 @@ class _Users:
 
 
 class _Repeated:
-    """What follows from one `unique` of row numbers; `fits` where all of it can go by the number of indices."""
+    """What follows from one `unique` of row numbers; `fits` if all of it can go by the number of indices."""
 
     def __init__(self, unique: Instruction, users: _Users, known: Known) -> None:
         self._users = users

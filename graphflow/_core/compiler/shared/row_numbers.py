@@ -20,7 +20,7 @@ def as_rows(value: Value, count: int) -> Value:
 
 
 def batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
-    """The numbers of what indices name along the last axis of a shape, in their own batch; -1 where there is none."""
+    """The numbers of what indices name along the last axis of a shape, in their own batch; -1 if there is none."""
     batch = len(shape) - 1
     reads = [indices, *(places_along(lowering, i, k, indices.shape) for k in range(batch))]
     terms = [f"cast({{{k + 1}}}, int64) * {math.prod(shape[k + 1 :])}" for k in range(batch)]
@@ -31,7 +31,7 @@ def batch_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tup
 
 
 def row_numbers(lowering: Lowering, i: Instruction, indices: Value, shape: tuple[int, ...]) -> Value:
-    """The numbers of what index vectors name along the first axes of a shape; -1 where there is no such thing."""
+    """The numbers of what index vectors name along the first axes of a shape; -1 if there is no such thing."""
     depth = indices.shape[-1]
     columns = [
         Value(

@@ -44,7 +44,7 @@ def copied(lowering: Lowering, i: Instruction, value: Value) -> Value:
 
 
 def unwritten(lowering: Lowering, i: Instruction, value: Value) -> Value:
-    """The value, or a copy where a variable's memory may change under a view of it."""
+    """The value, or a copy if a variable's memory may change under a view of it."""
     return copied(lowering, i, value) if value.root in lowering.ever_written else value
 
 

@@ -63,7 +63,7 @@ def map_fn(
     """fn of each element of `elems` along the first axis, stacked along a new first axis (tf.map_fn).
 
     elems may be a nested structure of tensors of equal first axis; dtype: the dtypes, in the structure, of what fn
-    returns, where they differ from those of elems. ValueError if structures differ or an element is a scalar,
+    returns, if they differ from those of elems. ValueError if structures differ or an element is a scalar,
     TypeError if fn is not callable.
     """
     _check_function(fn)

@@ -22,7 +22,7 @@ class UpdateRule:
     """How one step changes a variable and its slots.
 
     slots: the variables it writes, the trained one first. numbers: the scalars it takes. text: its assignments.
-    order: names of the inputs in TensorFlow's order, where it differs from slots, numbers, grad.
+    order: names of the inputs in TensorFlow's order, if it differs from slots, numbers, grad.
     """
 
     name: str

@@ -69,7 +69,7 @@ class Matrix:
 
 @dataclass(frozen=True)
 class PlacedProduct:
-    """c = a @ b, or c += a @ b where it accumulates, with all operands as they lie in memory.
+    """c = a @ b, or c += a @ b if it accumulates, with all operands as they lie in memory.
 
     sizes: rows, columns and depth. c: `batch` matrices side by side. bias: a number for each column that is added, or
     None. relu: whether negative results become 0.
