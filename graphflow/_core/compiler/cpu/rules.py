@@ -20,6 +20,7 @@ from graphflow._core.compiler.cpu.matrix_rules import MATRIX_RULES
 from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
+from graphflow._core.compiler.cpu.volume_rules import VOLUME_RULES
 from graphflow._core.compiler.lower import Lowering, Rule, expressible
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.products import product_rule
@@ -313,4 +314,5 @@ RULES: Final[dict[str, Rule]] = {
     **NORMALIZATION_RULES,
     **RANDOM_RULES,
     **STATEMENT_RULES,
+    **VOLUME_RULES,
 }

@@ -71,7 +71,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "NumPy's products are BLAS's, on all threads; around them one thread, and a copy of all windows",
         (
             "AvgPool3D*",
-            "Conv3D*",
             "ExtractImagePatches",
             "MaxPool3D*",
             "MaxPoolGradGrad",
