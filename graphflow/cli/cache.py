@@ -78,7 +78,7 @@ def _kernels(folder: Path) -> list[int]:
 def _info(arguments: argparse.Namespace) -> int:
     cache = KernelCache()
     sizes, server = _kernels(cache.directory), look(cache)
-    tell(f"folder: {cache.directory}{'' if cache.place.lasting else ' (of this process alone)'}")
+    tell(f"folder: {cache.directory}{'' if cache.home.lasting else ' (of this process alone)'}")
     tell(f"kernels: {len(sizes)}, {readable_size(sum(sizes))}")
     if server is None:
         tell("compile server: none runs")
@@ -99,7 +99,7 @@ def _clear(arguments: argparse.Namespace) -> int:
 
 def _warm(arguments: argparse.Namespace) -> int:
     cache = KernelCache()
-    if not cache.place.lasting:
+    if not cache.home.lasting:
         raise UsageError("There is no folder in which kernels could be kept; the log says why.")
     if arguments.seconds is not None and not arguments.seconds > 0:
         raise UsageError(f"--seconds is {arguments.seconds}; it must be positive.")

@@ -18,7 +18,7 @@ import pytest
 from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache
 from graphflow._core.common import signed_files
 from graphflow._core.common.own_files import own_folder, read_own
-from graphflow._core.common.signed_files import SignedFolder, place
+from graphflow._core.common.signed_files import SignedFolder, cache_home
 
 NAME, OTHER_NAME = "ab" * 32, "ab" + "cd" * 31
 CONTENT = bytes(range(256)) * 5
@@ -28,9 +28,9 @@ CONTENT = bytes(range(256)) * 5
 def places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The user's cache folder is one of this test, and no other program knows its secret."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    signed_files.place_in.cache_clear()
+    signed_files.cache_home_in.cache_clear()
     yield
-    signed_files.place_in.cache_clear()
+    signed_files.cache_home_in.cache_clear()
 
 
 def test_what_was_stored_is_loaded_again_by_another_process(tmp_path: Path) -> None:
@@ -87,7 +87,7 @@ def test_nothing_is_loaded_or_kept_where_others_may_write(
     files = KernelCache()
     assert files.store(NAME, CompiledObject("kernel", CONTENT))
     (tmp_path / part).chmod(mode)
-    signed_files.place_in.cache_clear()
+    signed_files.cache_home_in.cache_clear()
     with caplog.at_level(logging.WARNING, "graphflow"):
         again = KernelCache()
     sticky = bool(mode & stat.S_ISVTX)  # on the way nobody can move what is another's there
@@ -143,9 +143,10 @@ def test_without_a_home_nothing_is_written_to_the_working_directory_and_it_is_sa
 
 def test_a_folder_of_one_process_is_removed_with_it_and_not_by_a_forked_child(tmp_path: Path) -> None:
     program = (
-        "import os; from graphflow._core.common.signed_files import place; found = place().folder; pid = os.fork()\n"
+        "import os; from graphflow._core.common.signed_files import cache_home\n"
+        "found = cache_home().folder; pid = os.fork()\n"
         "if not pid: raise SystemExit(0)\n"
-        "os.waitpid(pid, 0); assert found.exists() and not place().lasting; print(found)"
+        "os.waitpid(pid, 0); assert found.exists() and not cache_home().lasting; print(found)"
     )
     wrong = tmp_path / "wrong"
     wrong.mkdir()
@@ -193,7 +194,7 @@ def test_a_full_disk_and_a_folder_that_cannot_be_written_keep_nothing_and_break_
     with monkeypatch.context() as patch:  # no room for the secret: this process has one of its own
         patch.setattr(signed_files, "cache_folders", lambda: [tmp_path / "full"])
         patch.setattr("graphflow._core.common.own_files._make_secret", full)
-        own = place()
+        own = cache_home()
         assert not own.lasting and SignedFolder().store(NAME, CONTENT)
         shutil.rmtree(own.folder)
 
@@ -237,5 +238,5 @@ def test_root_in_another_users_home_keeps_its_kernels_elsewhere(
     monkeypatch.delenv("XDG_CACHE_HOME")
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setattr(signed_files, "cache_folders", lambda: [home / ".cache", tmp_path / "root"])
-    assert place().folder == tmp_path / "root" / "graphflow"
+    assert cache_home().folder == tmp_path / "root" / "graphflow"
     assert not list((home / ".cache").iterdir())

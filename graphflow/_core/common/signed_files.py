@@ -36,7 +36,7 @@ _MOST_BYTES: Final = 1 << 30
 
 
 @dataclass(frozen=True, repr=False)
-class Place:
+class CacheHome:
     """Where a user's files of machine code lie, and the secret that signs them. `lasting`: beyond this process."""
 
     folder: Path
@@ -44,19 +44,19 @@ class Place:
     lasting: bool
 
 
-def place() -> Place:
+def cache_home() -> CacheHome:
     """The first of the user's cache folders that is safe, or one of this process; why is said in the log once."""
-    return place_in(tuple(cache_folders()), os.geteuid())
+    return cache_home_in(tuple(cache_folders()), os.geteuid())
 
 
 @cache
-def place_in(candidates: tuple[Path, ...], user: int) -> Place:
+def cache_home_in(candidates: tuple[Path, ...], user: int) -> CacheHome:
     """The first of these folders that a user of that number may trust; found once."""
     refused = []
     for candidate in candidates:
         try:
             folder = own_folder(candidate / "graphflow")
-            found = Place(folder, own_secret(folder / "signing-key"), True)
+            found = CacheHome(folder, own_secret(folder / "signing-key"), True)
         except OSError as error:
             refused.append(str(error))
             continue
@@ -70,7 +70,7 @@ def place_in(candidates: tuple[Path, ...], user: int) -> Place:
         folder,
         "; ".join(refused) or "the user has no home",
     )
-    return Place(folder, secrets.token_bytes(_SIGNATURE_BYTES), False)
+    return CacheHome(folder, secrets.token_bytes(_SIGNATURE_BYTES), False)
 
 
 def _temporary_folder() -> Path:
@@ -96,11 +96,11 @@ class SignedFolder:
     """Signed files in one folder; every method may be called from any thread and process."""
 
     def __init__(
-        self, directory: Path | None = None, ending: str = "", its_place: Place | None = None
+        self, directory: Path | None = None, ending: str = "", its_home: CacheHome | None = None
     ) -> None:
-        self.place = its_place or place()
+        self.home = its_home or cache_home()
         self.directory = (
-            self.place.folder if directory is None else Path(os.path.abspath(os.fspath(directory)))
+            self.home.folder if directory is None else Path(os.path.abspath(os.fspath(directory)))
         )
         self._ending = ending
 
@@ -141,7 +141,7 @@ class SignedFolder:
         return True
 
     def _signature(self, name: str, payload: bytes) -> bytes:
-        signer = hmac.new(self.place.secret, _MAGIC + name.encode() + b"\0", "sha256")
+        signer = hmac.new(self.home.secret, _MAGIC + name.encode() + b"\0", "sha256")
         signer.update(payload)
         return signer.digest()
 

@@ -24,37 +24,37 @@ Source = tuple[str, int]
 
 @dataclass(eq=False)
 class Construct:
-    """A cond or a loop, and the place around it. A cond has a predicate, and the Switches that are its pivots."""
+    """A cond or a loop, and the body around it. A cond has a predicate, and the Switches that are its pivots."""
 
     loop: bool
     name: str
-    outer: Place | None = None
+    outer: Body | None = None
     predicate: Source | None = None
     merges: list[Node] = field(default_factory=list)
     pivots: list[Node] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
-class Place:
+class Body:
     """A branch (`side` 1 if the predicate is true) or a loop."""
 
     construct: Construct
     side: int
 
-    def chain(self) -> list[Place]:
-        """It and the places around it, innermost first."""
-        result: list[Place] = []
-        place: Place | None = self
-        while place is not None:
-            result.append(place)
-            place = place.construct.outer
+    def chain(self) -> list[Body]:
+        """It and the bodies around it, innermost first."""
+        result: list[Body] = []
+        body: Body | None = self
+        while body is not None:
+            result.append(body)
+            body = body.construct.outer
             if len(result) > _MAXIMUM_DEPTH:
                 raise Refused(f"Branches and loops are nested more than {_MAXIMUM_DEPTH} deep.")
         return result
 
 
 class Contexts:
-    """The place of every node.
+    """The body of every node.
 
     `joined` has, for every Merge that is not a loop's, its cond and the side of each of its inputs.
     """
@@ -63,56 +63,56 @@ class Contexts:
         self._nodes = nodes
         self._order = list(order)
         self.joined: dict[str, tuple[Construct, list[int]]] = {}
-        self._final: dict[str, Place | None] = {}
+        self._final: dict[str, Body | None] = {}
         if not any(node.op in SWITCHES or node.op in ENTERS for node in self._order):
             return
-        found = _Places(nodes, self._order)
+        found = _Bodies(nodes, self._order)
         taken = {source for node in self._order for source in node.inputs}
         constructs = _Settled(nodes, self._order, found)
         self._switched = found.switched
         only_false = {n for n in self._switched if (n, 0) in taken and (n, 1) not in taken}
         for node in self._order:
-            place = constructs.place(node.name)
-            if place is not None and node.name in only_false:
-                place = Place(place.construct, 0)
-            self._final[node.name] = place
+            body = constructs.body(node.name)
+            if body is not None and node.name in only_false:
+                body = Body(body.construct, 0)
+            self._final[node.name] = body
         self._name_parts(found, constructs)
 
-    def _name_parts(self, found: _Places, constructs: _Settled) -> None:
+    def _name_parts(self, found: _Bodies, constructs: _Settled) -> None:
         for name, sides in found.sides.items():
             construct = constructs.of_merge(name)
             construct.merges.append(self._nodes[name])
             self.joined[name] = construct, sides
         for node in self._order:
-            place = self._final[node.name]
-            if place is None or node.name not in self._switched:
+            body = self._final[node.name]
+            if body is None or node.name not in self._switched:
                 continue
             if node.inputs[0] == node.inputs[1]:
-                place.construct.pivots.append(node)
+                body.construct.pivots.append(node)
             else:
-                place.construct.predicate = node.inputs[1]
+                body.construct.predicate = node.inputs[1]
 
-    def of(self, node: Node) -> Place | None:
-        """The place of a node."""
+    def of(self, node: Node) -> Body | None:
+        """The body of a node."""
         return self._final.get(node.name)
 
     def inside(self, source: Source, construct: Construct, side: int) -> bool:
         """Whether a value is one of a branch, at any depth."""
-        place = self._final.get(source[0])
-        if place is None:
+        body = self._final.get(source[0])
+        if body is None:
             return False
         if source[0] in self._switched:
-            place = Place(place.construct, min(source[1], 1))
-        return Place(construct, side) in place.chain()
+            body = Body(body.construct, min(source[1], 1))
+        return Body(construct, side) in body.chain()
 
 
-class _Places:
+class _Bodies:
     """A first placing, in which all nodes on the same predicate are in one cond."""
 
     def __init__(self, nodes: Mapping[str, Node], order: Sequence[Node]) -> None:
         self._nodes = nodes
         self._constructs: dict[tuple[object, ...], Construct] = {}
-        self.place: dict[str, Place | None] = {}
+        self.body: dict[str, Body | None] = {}
         self.switched: dict[str, Construct] = {}
         """The cond of each Switch that is not a loop's."""
         self.sides: dict[str, list[int]] = {}
@@ -121,41 +121,41 @@ class _Places:
         for _ in range(_MAXIMUM_DEPTH):
             outer = [c.outer for c in self._constructs.values() if c.loop]
             for node in order:
-                self.place[node.name] = self._placed(node)
+                self.body[node.name] = self._placed(node)
             if outer == [c.outer for c in self._constructs.values() if c.loop]:
                 return
         raise Refused("The branches and loops of the GraphDef contradict each other.")
 
-    def of_source(self, source: Source) -> Place | None:
+    def of_source(self, source: Source) -> Body | None:
         """Where a value exists."""
         name, index = source
         construct = self.switched.get(name)
-        return self.place.get(name) if construct is None else Place(construct, min(index, 1))
+        return self.body.get(name) if construct is None else Body(construct, min(index, 1))
 
-    def _of_control(self, name: str) -> Place | None:
+    def _of_control(self, name: str) -> Body | None:
         """Where a node has run: a Switch runs whichever way it sends its value."""
         construct = self.switched.get(name)
-        return self.place.get(name) if construct is None else construct.outer
+        return self.body.get(name) if construct is None else construct.outer
 
-    def _placed(self, node: Node) -> Place | None:
+    def _placed(self, node: Node) -> Body | None:
         inputs = [s for s in node.inputs if s[0] in self._nodes]
         if node.op in MERGES:
             if not any(self._nodes[s[0]].op in ENTERS | BACK_EDGES for s in inputs):
                 return self._merge(node, inputs)
             inputs = [s for s in inputs if self._nodes[s[0]].op not in BACK_EDGES]
-        places = [self.of_source(s) for s in inputs] + [self._of_control(c) for c in node.control]
+        bodies = [self.of_source(s) for s in inputs] + [self._of_control(c) for c in node.control]
         if node.op == "ControlTrigger":
-            return _common(places)
-        around: Place | None = None
-        for place in places:
-            around = self._inner(node, around, place)
+            return _common(bodies)
+        around: Body | None = None
+        for body in bodies:
+            around = self._inner(node, around, body)
         if node.op in SWITCHES and len(node.inputs) == 2:
             return self._switch(node, around)
         if node.op in ENTERS:
             frame = str(node.attrs.get("frame_name", ""))
             loop = self._constructs.setdefault(("loop", frame), Construct(True, frame))
             loop.outer = self._inner(node, loop.outer, around)
-            return Place(loop, 0)
+            return Body(loop, 0)
         if node.op in EXITS:
             left = next((p for p in (around.chain() if around else ()) if p.construct.loop), None)
             if left is None:
@@ -163,7 +163,7 @@ class _Places:
             return left.construct.outer
         return around
 
-    def _switch(self, node: Node, around: Place | None) -> Place | None:
+    def _switch(self, node: Node, around: Body | None) -> Body | None:
         predicate = node.inputs[1]
         if predicate[0] in self._nodes and self._nodes[predicate[0]].op == "LoopCond":
             return around
@@ -172,7 +172,7 @@ class _Places:
         if construct.predicate is None or node.inputs[0] != predicate:
             construct.predicate = predicate
         self.switched[node.name] = construct
-        return Place(construct, 1)
+        return Body(construct, 1)
 
     def _root(self, source: Source) -> Source:
         """The tensor of which a predicate is another name."""
@@ -184,7 +184,7 @@ class _Places:
             name, index = node.inputs[0]
         return name, index
 
-    def _merge(self, node: Node, inputs: list[Source]) -> Place | None:
+    def _merge(self, node: Node, inputs: list[Source]) -> Body | None:
         if len(inputs) != 2 or len(node.inputs) != 2:
             raise Refused(
                 f"{node.describe()}: a Merge of {len(node.inputs)} values is not supported, only of two."
@@ -201,17 +201,17 @@ class _Places:
             node, (first or second)[0].construct, [side, 1 - side] if first else [1 - side, side]
         )
 
-    def _chain(self, source: Source) -> list[Place]:
-        place = self.of_source(source)
-        return [] if place is None else place.chain()
+    def _chain(self, source: Source) -> list[Body]:
+        body = self.of_source(source)
+        return [] if body is None else body.chain()
 
-    def _join(self, node: Node, construct: Construct, sides: list[int]) -> Place | None:
+    def _join(self, node: Node, construct: Construct, sides: list[int]) -> Body | None:
         self.sides[node.name] = sides
         self.merged[node.name] = construct
         return construct.outer
 
-    def _inner(self, node: Node, first: Place | None, second: Place | None) -> Place | None:
-        """The inner of two places, one of which must be around the other."""
+    def _inner(self, node: Node, first: Body | None, second: Body | None) -> Body | None:
+        """The inner of two bodies, one of which must be around the other."""
         if first is None or second is None or first == second:
             return first or second
         if second in first.chain():
@@ -224,21 +224,21 @@ class _Places:
         )
 
 
-def _common(places: Sequence[Place | None]) -> Place | None:
-    """The innermost place around all of these: a ControlTrigger runs also if what it waits for does not."""
-    if not places or any(place is None for place in places):
+def _common(bodies: Sequence[Body | None]) -> Body | None:
+    """The innermost body around all of these: a ControlTrigger runs also if what it waits for does not."""
+    if not bodies or any(body is None for body in bodies):
         return None
-    chains = [place.chain()[::-1] for place in places if place is not None]
-    found: Place | None = None
+    chains = [body.chain()[::-1] for body in bodies if body is not None]
+    found: Body | None = None
     for level in zip(*chains, strict=False):
-        if any(place != level[0] for place in level):
+        if any(body != level[0] for body in level):
             break
         found = level[0]
     return found
 
 
-def _text(place: Place) -> str:
-    construct = place.construct
+def _text(body: Body) -> str:
+    construct = body.construct
     return f"the loop {construct.name!r}" if construct.loop else f"a branch of the cond on {construct.name!r}"
 
 
@@ -249,10 +249,10 @@ Step = tuple[Key, int]
 class _Settled:
     """The conds as they are: nodes on one predicate that are connected, cut if the cond would follow itself."""
 
-    def __init__(self, nodes: Mapping[str, Node], order: Sequence[Node], places: _Places) -> None:
+    def __init__(self, nodes: Mapping[str, Node], order: Sequence[Node], bodies: _Bodies) -> None:
         self._nodes = nodes
         self._order = order
-        self._places = places
+        self._bodies = bodies
         self._parents: dict[tuple[Construct, str], tuple[Construct, str]] = {}
         self._cut: set[Key] = set()
         self._step: dict[tuple[str, Key], int] = {}
@@ -266,20 +266,20 @@ class _Settled:
 
     def _connect(self) -> None:
         chains = {
-            node.name: [] if (p := self._places.place[node.name]) is None else p.chain()
+            node.name: [] if (p := self._bodies.body[node.name]) is None else p.chain()
             for node in self._order
         }
         for node in self._order:
             inside = {p.construct for p in chains[node.name]}
-            merged = self._places.merged.get(node.name)
+            merged = self._bodies.merged.get(node.name)
             if merged is not None:
                 inside.add(merged)
             for name in [n for n, _ in node.inputs] + node.control:
-                for place in chains.get(name, ()):
-                    if place.construct in inside:
-                        self._union((place.construct, node.name), (place.construct, name))
-        for name, places in chains.items():
-            self._chains[name] = [(self._key(p.construct, name), p.side) for p in reversed(places)]
+                for body in chains.get(name, ()):
+                    if body.construct in inside:
+                        self._union((body.construct, node.name), (body.construct, name))
+        for name, bodies in chains.items():
+            self._chains[name] = [(self._key(p.construct, name), p.side) for p in reversed(bodies)]
 
     def _key(self, construct: Construct, name: str) -> Key:
         return ("loop", construct) if construct.loop else ("cond", *self._root((construct, name)))
@@ -390,24 +390,24 @@ class _Settled:
 
     # ---- the result -------------------------------------------------------------------------------------------------
 
-    def place(self, name: str) -> Place | None:
-        """The place of a node, for good."""
+    def body(self, name: str) -> Body | None:
+        """The body of a node, for good."""
         return self._built(name, self._chains[name])
 
-    def _built(self, name: str, chain: Sequence[Step]) -> Place | None:
-        place: Place | None = None
+    def _built(self, name: str, chain: Sequence[Step]) -> Body | None:
+        body: Body | None = None
         for key, side in chain:
             full = (*key, self._step[name, key]) if key in self._cut else key
             construct = self._constructs.get(full)
             if construct is None:
                 first: Construct = key[1]  # type: ignore[assignment]
-                construct = self._constructs[full] = Construct(first.loop, first.name, place, first.predicate)
-            place = Place(construct, side)
-        return place
+                construct = self._constructs[full] = Construct(first.loop, first.name, body, first.predicate)
+            body = Body(construct, side)
+        return body
 
     def of_merge(self, name: str) -> Construct:
         """The cond that a Merge ends: of one that was cut, the last part that it takes from."""
-        merged = self._places.merged[name]
+        merged = self._bodies.merged[name]
         found: Construct | None = None
         best = -1
         for source, _ in self._nodes[name].inputs:
@@ -415,8 +415,8 @@ class _Settled:
             for position, (key, _) in enumerate(chain):
                 step = self._step.get((source, key), 0)
                 if key == self._key(merged, name) and step > best:
-                    place = self._built(source, chain[: position + 1])
-                    assert place is not None
-                    found, best = place.construct, step
+                    body = self._built(source, chain[: position + 1])
+                    assert body is not None
+                    found, best = body.construct, step
         assert found is not None
         return found

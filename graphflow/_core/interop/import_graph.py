@@ -18,7 +18,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.undo import forget_from, mark_as_used
 from graphflow._core.interop import import_translations as translations
 from graphflow._core.interop.graph_def import derived_attributes, input_order
-from graphflow._core.interop.import_contexts import Contexts, Place
+from graphflow._core.interop.import_contexts import Body, Contexts
 from graphflow._core.interop.import_functions import Library
 from graphflow._core.interop.import_lifting import lift
 from graphflow._core.interop.import_nodes import BACK_EDGES, MERGES, Node, Refused, ordered, parse
@@ -179,7 +179,7 @@ class Builder:
         self._tensors = tensors
         self._operations: dict[str, Operation] = {}
         self._made: list[Operation] = []
-        self._place: dict[Operation, Place] = {}
+        self._body: dict[Operation, Body] = {}
         self._loops: list[tuple[Operation, int, str, int]] = []
         self._library = library
         self._fixed_shapes = fixed_shapes
@@ -198,7 +198,7 @@ class Builder:
             except (ValueError, TypeError, KeyError, OverflowError) as error:
                 raise Refused(f"{node.describe()}: {_reason(error)}") from error
         self._close_loops()
-        lift(self._graph, self._place, self._made, self._value)
+        lift(self._graph, self._body, self._made, self._value)
 
     def full_name(self, name: str) -> str:
         """The name of a node in the graph."""
@@ -278,7 +278,7 @@ class Builder:
         for side in (0, 1):
             source = node.inputs[sides.index(side)]
             if not self._contexts.inside(source, construct, side) or values[side].op.op_def.is_variable:
-                here = Place(construct, side)
+                here = Body(construct, side)
                 (values[side],) = self.add(
                     node, "Identity", [values[side]], attrs={}, suffix=f"branch_{side}", here=here
                 )
@@ -296,7 +296,7 @@ class Builder:
         inputs: Sequence[Tensor],
         attrs: Mapping[str, Any] | None = None,
         suffix: str = "",
-        here: Place | None = None,
+        here: Body | None = None,
     ) -> Sequence[Tensor]:
         """The results of a new operation, named as the node, or NODE/suffix for one that helps it."""
         definition = op_def.lookup(kind)
@@ -324,9 +324,9 @@ class Builder:
             self._check_derived(node, kind, op)
             self._operations[node.name] = op
             op.add_control_inputs(self._control(node, op))
-        place = here or self._contexts.of(node)
-        if place is not None:
-            self._place[op] = place
+        body = here or self._contexts.of(node)
+        if body is not None:
+            self._body[op] = body
         self._made.append(op)
         return op.outputs
 

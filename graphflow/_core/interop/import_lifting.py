@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow._core.interop.import_contexts import Construct, Place
+from graphflow._core.interop.import_contexts import Body, Construct
 from graphflow._core.interop.import_nodes import Refused
 from graphflow._core.ops.control_flow.contexts import (
     ENTER,
@@ -28,29 +28,29 @@ _SCOPED: Final = ("pred_id", "Switch", "switch_t", "switch_f")
 
 def lift(
     graph: Graph,
-    places: Mapping[Operation, Place],
+    bodies: Mapping[Operation, Body],
     made: Sequence[Operation],
     value: Callable[[tuple[str, int]], Tensor],
 ) -> None:
     """Gives the operations that were made their contexts.
 
-    places: of those in a branch or a loop. value: the tensor that a node's result became. ValueError if a loop does
+    bodies: of those in a branch or a loop. value: the tensor that a node's result became. ValueError if a loop does
     not hold together.
     """
-    if places:
-        _Lifting(graph, places, made, value).lift()
+    if bodies:
+        _Lifting(graph, bodies, made, value).lift()
 
 
 class _Lifting:
     def __init__(
         self,
         graph: Graph,
-        places: Mapping[Operation, Place],
+        bodies: Mapping[Operation, Body],
         made: Sequence[Operation],
         value: Callable[[tuple[str, int]], Tensor],
     ) -> None:
         self._graph = graph
-        self._places = places
+        self._bodies = bodies
         self._made = made
         self._value = value
         self._constructs: dict[Construct, Any] = {}
@@ -59,11 +59,11 @@ class _Lifting:
         self._pairs: dict[Tensor, list[BranchPair]] = {}
 
     def lift(self) -> None:
-        for op, place in self._places.items():
-            for around in place.chain():
+        for op, body in self._bodies.items():
+            for around in body.chain():
                 self._members.setdefault(around.construct, []).append(op)
         for op in self._made:
-            inside = self._places.get(op)
+            inside = self._bodies.get(op)
             context = self._graph.context if inside is None else self._context(inside)
             op._context = context
             if context is not None:
@@ -75,9 +75,9 @@ class _Lifting:
                 self._fill_pair(construct, context)
         self._link_gradients()
 
-    def _context(self, place: Place) -> Any:
-        """The context of a place, made with those around it when it is first met."""
-        for around in reversed(place.chain()):
+    def _context(self, body: Body) -> Any:
+        """The context of a body, made with those around it when it is first met."""
+        for around in reversed(body.chain()):
             construct = around.construct
             if construct in self._constructs:
                 continue
@@ -86,11 +86,11 @@ class _Lifting:
             self._constructs[construct] = made = self._made_construct(construct)
             for context in [made] if construct.loop else made.branches:
                 context.outer_context, context.outer_control = outer_context, ()
-        return self._side(place)
+        return self._side(body)
 
-    def _side(self, place: Place) -> Any:
-        made = self._constructs[place.construct]
-        return made if place.construct.loop else made.branches[place.side]
+    def _side(self, body: Body) -> Any:
+        made = self._constructs[body.construct]
+        return made if body.construct.loop else made.branches[body.side]
 
     def _made_construct(self, construct: Construct) -> Any:
         if construct.loop:
@@ -133,7 +133,7 @@ class _Lifting:
             source = op.inputs[0] if op.inputs else None
             if op.type == "Identity" and source is not None and source.op in pivot_switches:
                 pivots.setdefault(source.value_index, op)
-            elif op.op_def is SWITCH and op not in pivot_switches and self._places[op].construct is construct:
+            elif op.op_def is SWITCH and op not in pivot_switches and self._bodies[op].construct is construct:
                 self._note_captured(pair, op)
         if len(pivots) == 2:
             pair.pivots = [pivots[0], pivots[1]]

@@ -65,10 +65,10 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setitem(sys.modules, "numba.cuda.serialize", SimpleNamespace(dumps=pickle.dumps))  # type: ignore[misc]
     real = importlib.metadata.version
     monkeypatch.setattr("importlib.metadata.version", lambda name: "1" if "cuda" in name else real(name))
-    signed_files.place_in.cache_clear()
+    signed_files.cache_home_in.cache_clear()
     RUN.clear()
     yield tmp_path / "graphflow" / "cuda"
-    signed_files.place_in.cache_clear()
+    signed_files.cache_home_in.cache_clear()
     _files.cache_clear()
 
 

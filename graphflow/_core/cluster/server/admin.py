@@ -1,4 +1,4 @@
-"""What clients ask of all tasks, carried out: a task tells how it is, resets what it holds, or stops.
+"""Admin requests, carried out: what clients ask of all tasks, to tell how they are, to reset what they hold, or to stop.
 
 Which question goes to whom, and who has answered it, is in graphflow/_core/cluster/protocol/queries.py; here are the
 messages, and the answers while others are awaited.
@@ -37,7 +37,7 @@ class Tell(Protocol):
 
 
 class Admin:
-    """The questions of clients to all tasks, at one task. For the thread of the sockets.
+    """The admin requests of clients to all tasks, at one task. For the thread of the sockets.
 
     tell: gives an event to the task's protocol, and carries out what comes of it. to_peer, reply: send to a task, and
     to a client. answers: what this task answers to each question, given its details. clock: seconds that never

@@ -17,7 +17,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
-from graphflow._core.common.signed_files import Place, SignedFolder, place
+from graphflow._core.common.signed_files import CacheHome, SignedFolder, cache_home
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class CompiledObject:
 
 def default_directory() -> Path:
     """Where compiled kernels are kept unless another folder is given: the user's cache folder where that is safe."""
-    return place().folder
+    return cache_home().folder
 
 
 @cache
@@ -120,10 +120,10 @@ def server_name() -> str:
 class KernelCache:
     """The store in one folder; every method may be called from any thread and process."""
 
-    def __init__(self, directory: Path | None = None, its_place: Place | None = None) -> None:
-        self._files = SignedFolder(directory, ".o", its_place)
+    def __init__(self, directory: Path | None = None, its_home: CacheHome | None = None) -> None:
+        self._files = SignedFolder(directory, ".o", its_home)
         self.directory = self._files.directory
-        self.place = self._files.place
+        self.home = self._files.home
 
     def path(self, key: str) -> Path:
         """File of the entry named `key`, whether or not it is there."""

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graphflow._core.common.signed_files import SignedFolder, place
+from graphflow._core.common.signed_files import SignedFolder, cache_home
 
 
 @cache
@@ -29,7 +29,7 @@ class KeptKernels:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._files = _files(place().folder / "cuda")
+        self._files = _files(cache_home().folder / "cuda")
 
     @property
     def cache_path(self) -> str:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphflow._core.codegen.gpu.kernels.checks import FINITE_SOURCE, INFINITE, NAN
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.strided import unwritten
 from graphflow._core.kernels.control_flow.control import not_finite
@@ -20,8 +20,8 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
         return False
     x = lowering.compact(i, unwritten(lowering, i, value))
 
-    def build(places: Places) -> Sequence[Any]:
-        arguments = [places.status, places.number, x.size, places.array(x)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arguments = [buffers.status, buffers.number, x.size, buffers.array(x)]
         return [elementwise_launch(FINITE_SOURCE, x.size, arguments)]
 
     messages = {

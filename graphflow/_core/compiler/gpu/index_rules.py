@@ -17,7 +17,7 @@ from graphflow._core.codegen.gpu.kernels.indexing import INDEX_CHECK_SOURCE, gat
 from graphflow._core.codegen.gpu.status import RANGE
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
-from graphflow._core.compiler.gpu.nodes import Messages, Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, Messages, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
 from graphflow._core.compiler.shared.strided import places_along, reduced
@@ -63,9 +63,9 @@ def take_rows(
     size, columns = x.shape[along], math.prod(x.shape[along + 1 :])
     _unchecked(lowering, ids, size)
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (x, ids, target)]
-        arguments = [places.status, places.number, target.size, *arrays, size, ids.size, columns]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(v) for v in (x, ids, target)]
+        arguments = [buffers.status, buffers.number, target.size, *arrays, size, ids.size, columns]
         return [elementwise_launch(gather_source(columns > 1), target.size, arguments)]
 
     lowering.add(device_node(i, [x, ids], [target], build, messages=messages, fallible=True))
@@ -161,9 +161,9 @@ def change_rows(
     rows, columns = x.shape[0], x.size // x.shape[0]
     first = bool(variables) and not dropping and _unchecked(lowering, ids, rows)
 
-    def build(places: Places) -> Sequence[Any]:
-        head, arrays = [places.status, places.number], [places.array(v) for v in (x, ids, y)]
-        check = _check_launches(places, ids, rows) if first else []
+    def build(buffers: Buffers) -> Sequence[Any]:
+        head, arrays = [buffers.status, buffers.number], [buffers.array(v) for v in (x, ids, y)]
+        check = _check_launches(buffers, ids, rows) if first else []
         source = indexing.scatter_atomic_source(y.dtype, operation, dropping)
         if source is not None:
             return [*check, elementwise_launch(source, y.size, [*head, y.size, *arrays, rows, columns])]
@@ -174,8 +174,8 @@ def change_rows(
     lowering.add(device_node(i, [x, ids, y], made, build, variables, messages=messages, fallible=True))
 
 
-def _check_launches(places: Places, ids: Value, rows: int) -> Sequence[Any]:
-    arguments = [places.status, places.number, ids.size, places.array(ids), rows]
+def _check_launches(buffers: Buffers, ids: Value, rows: int) -> Sequence[Any]:
+    arguments = [buffers.status, buffers.number, ids.size, buffers.array(ids), rows]
     return [elementwise_launch(INDEX_CHECK_SOURCE, ids.size, arguments)]
 
 
@@ -308,12 +308,12 @@ def _sparse_update(update: UpdateRule) -> Rule:
         dropping = bool(i.attrs.get("dropping"))
         first = not dropping and _unchecked(lowering, ids, rows)
 
-        def build(places: Places) -> Sequence[Any]:
+        def build(buffers: Buffers) -> Sequence[Any]:
             source = row_update_source(update.slots, update.numbers, update.text, g.dtype, dropping)
-            arrays = [places.array(v) for v in (ids, *cells, *numbers, g)]
+            arrays = [buffers.array(v) for v in (ids, *cells, *numbers, g)]
             count, taken = (g.size, columns) if dropping else (columns, ids.size)
-            head = [places.status, places.number, count, rows, taken]
-            check = _check_launches(places, ids, rows) if first else []
+            head = [buffers.status, buffers.number, count, rows, taken]
+            check = _check_launches(buffers, ids, rows) if first else []
             return [*check, elementwise_launch(source, count, [*head, *arrays])]
 
         roots = [v.root for v in cells]

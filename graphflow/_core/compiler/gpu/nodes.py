@@ -13,7 +13,7 @@ from graphflow._core.plan.ir import Instruction
 
 
 @dataclass(frozen=True)
-class Places:
+class Buffers:
     """Where things lie on the device.
 
     device: the number of the GPU. array: the elements of a value's block, from the value's lowest on.
@@ -28,7 +28,7 @@ class Places:
     words: Any = None
 
 
-Build: TypeAlias = "Callable[[Places], Sequence[Work]]"
+Build: TypeAlias = "Callable[[Buffers], Sequence[Work]]"
 Messages: TypeAlias = "Mapping[int, str]"
 Before: TypeAlias = "Callable[[Any], Any]"
 """Given the run, the words (an int64 array of fixed size) that the node's kernels take this time."""

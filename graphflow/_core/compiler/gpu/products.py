@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from graphflow._core.codegen.gpu.kernels.cublas_lt import library, product_call
 from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches, product_layout
-from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
+from graphflow._core.compiler.gpu.nodes import Buffers, DeviceNode
 from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.shared.strided import copied
@@ -98,20 +98,20 @@ def product_node(i: Instruction, product: Product) -> ProductNode:
     a, b, target, bias = product.a, product.b, product.target, product.bias
     sizes = (a.shape[-2], b.shape[-1], a.shape[-1])
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         first, second = (
-            Matrix(places.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
+            Matrix(buffers.array(v), v.strides[0] if len(v.shape) > 2 else 0, v.strides[-2], v.strides[-1])
             for v in (a, b)
         )
-        added = None if bias is None else places.array(bias)
+        added = None if bias is None else buffers.array(bias)
         placed = PlacedProduct(
-            a.dtype, sizes, first, second, places.array(target),
+            a.dtype, sizes, first, second, buffers.array(target),
             product.batch, product.accumulate, added, product.relu,
         )  # fmt: skip
-        call = product_call(places.device, placed)
+        call = product_call(buffers.device, placed)
         if call is not None:
             return [call]
-        partial = None if product.partial is None else places.array(product.partial)
+        partial = None if product.partial is None else buffers.array(product.partial)
         return product_launches(placed, partial)
 
     reads = [a, b, *([target] if product.accumulate else []), *([] if bias is None else [bias])]

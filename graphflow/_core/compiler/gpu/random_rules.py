@@ -11,7 +11,7 @@ from graphflow._core.codegen.gpu.kernels import philox
 from graphflow._core.codegen.gpu.kernels.philox import WORDS, normal_tables
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.strided import reduced
@@ -50,14 +50,14 @@ def _random(lowering: Lowering, i: Instruction) -> bool:
     target = lowering.result(i)
     count = target.size
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         blocks = -(-count // (2 if dtype.endswith("64") else 4))
-        extra: list[Any] = [places.array(t) for t in tables]
+        extra: list[Any] = [buffers.array(t) for t in tables]
         source = getattr(philox, name)()
         if integers:
             low = int(bounds[0])
             extra = [low, int(bounds[1]) - low]
-        arguments = [blocks, places.words, places.array(target), count, *extra]
+        arguments = [blocks, buffers.words, buffers.array(target), count, *extra]
         return [elementwise_launch(source, blocks, arguments)]
 
     before = _stretch(i, count)
@@ -83,9 +83,9 @@ def _multinomial(lowering: Lowering, i: Instruction) -> bool:
     target = lowering.result(i)
     samples, blocks = target.shape[1], -(-target.size // 2)
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         source = philox.classes_source(target.dtype)
-        arguments = [blocks, places.words, places.array(target), target.size, places.array(cumulative)]
+        arguments = [blocks, buffers.words, buffers.array(target), target.size, buffers.array(cumulative)]
         arguments += [classes, samples]
         return [elementwise_launch(source, blocks, arguments, bound=2 * blocks)]
 

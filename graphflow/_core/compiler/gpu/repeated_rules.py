@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from graphflow._core.codegen.gpu.kernels.indexing import first_of_equal_sources
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.repeated_rows import FIRSTS
 from graphflow._core.plan.ir import Instruction
@@ -21,9 +21,9 @@ def _firsts(lowering: Lowering, i: Instruction) -> bool:
     rows, positions = lowering.result(i, 0), lowering.result(i, 1)
     table = lowering.temporary(i.name, "int32", (height,))
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (ids, table, rows, positions)]
-        arguments = [places.status, places.number, ids.size, *arrays, height]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(v) for v in (ids, table, rows, positions)]
+        arguments = [buffers.status, buffers.number, ids.size, *arrays, height]
         sources = first_of_equal_sources(rows.dtype, positions.dtype)
         return [elementwise_launch(source, ids.size, arguments) for source in sources]
 

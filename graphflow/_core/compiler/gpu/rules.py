@@ -19,7 +19,7 @@ from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.check_rules import CHECK_RULES
 from graphflow._core.compiler.gpu.index_rules import INDEX_RULES
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.gpu.products import product_rule
 from graphflow._core.compiler.gpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.gpu.scan_rules import SCAN_RULES
@@ -52,9 +52,9 @@ def _softmax(lowering: Lowering, i: Instruction, log: bool = False) -> bool:
     columns = x.shape[-1]
     rows = x.size // columns
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         source = softmax_source(x.dtype, log)
-        return [rows_launch(source, rows, columns, [rows, columns, places.array(x), places.array(target)])]
+        return [rows_launch(source, rows, columns, [rows, columns, buffers.array(x), buffers.array(target)])]
 
     lowering.add(device_node(i, [x], [target], build))
     return True
@@ -71,11 +71,11 @@ def _cross_entropy(lowering: Lowering, i: Instruction) -> bool:
     loss, gradient = lowering.result(i, 0), lowering.result(i, 1)
     rows, columns = x.shape
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (x, y, loss, gradient)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(v) for v in (x, y, loss, gradient)]
         if sparse:
             source = kernels.sparse_cross_entropy_source(x.dtype)
-            arguments = [places.status, places.number, rows, columns, *arrays]
+            arguments = [buffers.status, buffers.number, rows, columns, *arrays]
         else:
             source, arguments = kernels.cross_entropy_source(x.dtype), [rows, columns, *arrays]
         return [kernels.rows_launch(source, rows, columns, arguments)]
@@ -94,8 +94,8 @@ def _top_k(lowering: Lowering, i: Instruction) -> bool:
         raise DisagreementError(i.describe())
     rows = x.size // columns
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (x, values, places_of)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(v) for v in (x, values, places_of)]
         return [rows_launch(top_k_source(x.dtype), rows, columns, [rows, columns, count, *arrays])]
 
     lowering.add(device_node(i, [x], [values, places_of], build))
@@ -110,8 +110,8 @@ def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
     along = int(axis) % len(x.shape)
     length, inner = x.shape[along], math.prod(x.shape[along + 1 :])
 
-    def build(places: Places) -> Sequence[Any]:
-        kind, arrays = (x.dtype, target.dtype, largest), [places.array(x), places.array(target)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        kind, arrays = (x.dtype, target.dtype, largest), [buffers.array(x), buffers.array(target)]
         if inner == 1 and length >= _LONG_ROW:
             given = [target.size, length, *arrays]
             return [rows.rows_launch(rows.argument_source(*kind), target.size, length, given)]

@@ -9,7 +9,7 @@ from typing import Any, Final
 from graphflow._core.codegen.gpu.kernels import scans
 from graphflow._core.codegen.gpu.kernels.rows import rows_launch
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction
@@ -31,8 +31,8 @@ def add_scan(
     length, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
     lines = x.size // length
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(x), places.array(target)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(x), buffers.array(target)]
         if inner == 1:
             source = scans.rows_source(x.dtype, operation, exclusive, reverse)
             return [rows_launch(source, lines, length, [lines, length, *arrays])]

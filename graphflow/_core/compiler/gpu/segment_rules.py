@@ -9,7 +9,7 @@ from typing import Any, Final
 from graphflow._core.codegen.gpu.kernels.segments import UNSORTED, segment_source
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.fed_sizes import SEGMENTS
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.plan.ir import Instruction
 
@@ -35,11 +35,11 @@ def _segments(kind: str, gathered: bool) -> Rule:
             return False
         target = lowering.result(i)
 
-        def build(places: Places) -> Sequence[Any]:
+        def build(buffers: Buffers) -> Sequence[Any]:
             rows, columns, count = shape[0], math.prod(shape[1:]), target.size
-            chosen = [places.array(v) for v in (*(indices or [ids]), ids)]
-            arguments = [places.status, places.number, count, places.array(x), x.shape[0], *chosen]
-            arguments += [ids.size, rows, columns, places.array(target)]
+            chosen = [buffers.array(v) for v in (*(indices or [ids]), ids)]
+            arguments = [buffers.status, buffers.number, count, buffers.array(x), x.shape[0], *chosen]
+            arguments += [ids.size, rows, columns, buffers.array(target)]
             return [elementwise_launch(segment_source(x.dtype, kind, gathered), count, arguments)]
 
         reads = [x, *indices, ids]

@@ -9,7 +9,7 @@ from graphflow._core.codegen.gpu.kernels.sparse import SCATTER_SOURCE, TWICE, pr
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.gpu.index_rules import change_rows, outside
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.row_numbers import row_numbers
 from graphflow._core.compiler.values import Value
@@ -35,10 +35,10 @@ def _product(lowering: Lowering, i: Instruction) -> bool:
     down, across = (1, right.shape[1]) if turned else (right.shape[1], 1)
     result = filled(lowering, i, lowering.result(i))
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         count, columns = x.size * target[1], target[1]
-        pairs, numbers, matrix, sums = (places.array(v) for v in (places_of, x, right, result))
-        arguments = [places.status, places.number, count, pairs, row, numbers, matrix, down, across, sums]
+        pairs, numbers, matrix, sums = (buffers.array(v) for v in (places_of, x, right, result))
+        arguments = [buffers.status, buffers.number, count, pairs, row, numbers, matrix, down, across, sums]
         return [elementwise_launch(product_source(x.dtype), count, [*arguments, rows, inner, columns])]
 
     messages = outside(tuple(dense.tolist()))
@@ -77,9 +77,9 @@ def _to_dense(lowering: Lowering, i: Instruction) -> bool:
     x = lowering.compact(i, values)
     messages = {**outside(lowering.shape(i.outputs[0])), TWICE: _REPEATED}
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(ids), places.array(x), each, places.array(target)]
-        return [elementwise_launch(SCATTER_SOURCE, count, [places.status, places.number, count, *arrays])]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(ids), buffers.array(x), each, buffers.array(target)]
+        return [elementwise_launch(SCATTER_SOURCE, count, [buffers.status, buffers.number, count, *arrays])]
 
     lowering.add(device_node(i, [ids, x, target], [target], build, messages=messages, fallible=True))
     return True

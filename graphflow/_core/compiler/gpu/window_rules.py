@@ -11,7 +11,7 @@ from graphflow._core.codegen.gpu.kernels import windows
 from graphflow._core.codegen.gpu.kernels.windows import pool_places_source, size_arguments
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
-from graphflow._core.compiler.gpu.nodes import Places, device_node
+from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.gpu.products import add_product, turned
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.values import Value, row_major
@@ -124,8 +124,8 @@ def launched(
 ) -> None:
     """Adds an elementwise kernel of windows.py over the target: `name`(dtype, wide, *arguments) makes its text."""
 
-    def build(places: Places) -> Sequence[Any]:
-        arrays = [places.array(v) for v in (*reads, target)]
+    def build(buffers: Buffers) -> Sequence[Any]:
+        arrays = [buffers.array(v) for v in (*reads, target)]
         wide = windows.may_be_wide(arrays, w.channels)
         each = WIDTH if wide else 1
         source = getattr(windows, name)(target.dtype, wide, *arguments)
@@ -231,9 +231,9 @@ def _pool_with_places(lowering: Lowering, i: Instruction) -> bool:
         return False
     x, target, chosen = values[0], lowering.result(i, 0), lowering.result(i, 1)
 
-    def build(places: Places) -> Sequence[Any]:
+    def build(buffers: Buffers) -> Sequence[Any]:
         source = pool_places_source(x.dtype, chosen.dtype, bool(i.attrs["include_batch_in_index"]))
-        arrays = [places.array(v) for v in (x, target, chosen)]
+        arrays = [buffers.array(v) for v in (x, target, chosen)]
         return [elementwise_launch(source, target.size, [target.size, *arrays, *w.arguments()])]
 
     lowering.add(device_node(i, [x], [target, chosen], build))

@@ -28,7 +28,7 @@ from graphflow._core.compiler.compile_job import stored_roots
 from graphflow._core.compiler.emit import fused_region
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.gpu.grouping import batches, lowest, reach, small_groups
-from graphflow._core.compiler.gpu.nodes import DeviceNode, Places
+from graphflow._core.compiler.gpu.nodes import Buffers, DeviceNode
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.values import Value
@@ -151,7 +151,7 @@ class DevicePlan:
         if isinstance(node, DeviceNode):
             assert node.build is not None
             given = None if node.before is None else self._inbox.words(number, node.words)
-            return node.build(Places(self.device.index, self._memory.array, status, number + 1, given))
+            return node.build(Buffers(self.device.index, self._memory.array, status, number + 1, given))
         fused = fused_region(group, self._stored)
         inputs, outputs = (
             [self._memory.operand(value, strides) for value, strides in values]

@@ -286,7 +286,7 @@ def test_its_environment_and_arguments_hold_nothing_of_the_programs(
     compiler = shared()
     assert compiler.compile_async(kernel(1)).result(60)
     pid = server_of(compiler)
-    secret = (compiler.cache.place.folder / "signing-key").read_bytes().strip()
+    secret = (compiler.cache.home.folder / "signing-key").read_bytes().strip()
     for file in ("environ", "cmdline"):
         words = Path(f"/proc/{pid}/{file}").read_bytes()
         assert b"sesame" not in words and b"/somewhere" not in words and secret not in words

@@ -59,7 +59,7 @@ def is_of_this_user(end: socket.socket) -> bool:
 @contextmanager
 def _opened(cache: KernelCache) -> Iterator[int]:
     """The cache folder, if it is the user's alone and lasts."""
-    if sys.platform != "linux" or not cache.place.lasting:
+    if sys.platform != "linux" or not cache.home.lasting:
         raise NoServer("kernels are kept for this process alone")
     try:
         folder = os.open(own_folder(cache.directory), os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -163,7 +163,7 @@ def _start(folder: int, cache: KernelCache, name: str, lock: int) -> subprocess.
             "listener": listener.fileno(),
             "lock": lock,
             "directory": str(cache.directory),
-            "place": str(cache.place.folder),
+            "home": str(cache.home.folder),
             "name": name,
             "environment": environment_name(),
             "texts": first_texts_name(),

@@ -38,7 +38,7 @@ from graphflow._core.common.compile_timeouts import (
     COMPILE_SERVER_STRANGER_SECONDS,
 )
 from graphflow._core.common.own_files import own_secret
-from graphflow._core.common.signed_files import Place
+from graphflow._core.common.signed_files import CacheHome
 
 _MOST_CLIENTS: Final = 256
 _MOST_UNREAD_BYTES: Final = 1 << 20
@@ -356,8 +356,8 @@ def main(given: dict[str, Any]) -> None:
     listener = socket.socket(fileno=given["listener"])
     os.set_inheritable(given["listener"], False)
     os.set_inheritable(given["lock"], False)
-    folder = Path(given["place"])
-    cache = KernelCache(Path(given["directory"]), Place(folder, own_secret(folder / "signing-key"), True))
+    folder = Path(given["home"])
+    cache = KernelCache(Path(given["directory"]), CacheHome(folder, own_secret(folder / "signing-key"), True))
     server = Server(listener, given["lock"], cache, given)
     signal.signal(signal.SIGTERM, lambda number, frame: server.close())
     server.run()
