@@ -1,4 +1,4 @@
-"""Admin requests, carried out: what clients ask of all tasks, to tell how they are, to reset what they hold, or to stop.
+"""Admin requests, carried out: what clients ask of all tasks, to tell how they are, to reset what they hold, to stop.
 
 Which question goes to whom, and who has answered it, is in graphflow/_core/cluster/protocol/queries.py; here are the
 messages, and the answers while others are awaited.
