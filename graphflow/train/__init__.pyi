@@ -83,6 +83,7 @@ from graphflow.train.producers import limit_epochs as limit_epochs
 from graphflow.train.decays import linear_cosine_decay as linear_cosine_decay
 from graphflow.train.saving.checkpoint_utils import list_variables as list_variables
 from graphflow.train.saving.checkpoint_utils import load_checkpoint as load_checkpoint
+from graphflow.train.saving.safetensors_files import load_safetensors as load_safetensors
 from graphflow.train.saving.checkpoint_utils import load_variable as load_variable
 from graphflow.train.batching import maybe_batch as maybe_batch
 from graphflow.train.batching import maybe_batch_join as maybe_batch_join
@@ -97,6 +98,7 @@ from . import queue_runner as queue_runner
 from graphflow.train.producers import range_input_producer as range_input_producer
 from graphflow.train.saving.checkpoint_management import remove_checkpoint as remove_checkpoint
 from graphflow._core.cluster.client.device_setter import replica_device_setter as replica_device_setter
+from graphflow.train.saving.safetensors_files import restore_safetensors as restore_safetensors
 from graphflow.train.batching import shuffle_batch as shuffle_batch
 from graphflow.train.batching import shuffle_batch_join as shuffle_batch_join
 from graphflow.train.producers import slice_input_producer as slice_input_producer

@@ -162,7 +162,10 @@ def decode_header(data: memoryview) -> tuple[list[Record], dict[str, str], int]:
         raise CorruptError(f"it is {len(data)} bytes long and gives the length of its header as {length}")
     text = bytes(data[_LENGTH.size : _LENGTH.size + length])
     if not text.startswith(_START):
-        raise CorruptError("its header does not begin as that of a graphflow checkpoint")
+        raise CorruptError(
+            "its header does not begin as that of a graphflow checkpoint; if another library has written it, take "
+            "gf.train.restore_safetensors"
+        )
     given = text[len(_START) : len(_START) + _DIGITS]
     zeroed = _START + b"0" * _DIGITS + text[len(_START) + _DIGITS :]
     found = xxhash.xxh3_128_hexdigest(bytes(data[: _LENGTH.size]) + zeroed).encode()
