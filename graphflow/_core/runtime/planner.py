@@ -23,7 +23,8 @@ from graphflow._core.plan.pipeline import run_passes
 from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
-from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy, usable_cores
+from graphflow._core.runtime.compiled.cores import usable_cores
+from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.example_code import ask_when_needed
 from graphflow._core.runtime.executable import Executable, carry_out

@@ -57,6 +57,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.arena import Arena
+from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.tier_state import TierRecord, TierState, fingerprint
@@ -232,7 +233,18 @@ class TieredExecutable(Executable):
                 return result
             except Unusable:
                 pass
+        elif state.job is not None and state.reason is None and self._spares_cores:
+            return self._run_beside_compiler(run, feeds)
         return self._base.run(run, feeds)
+
+    @cached_property
+    def _spares_cores(self) -> bool:
+        return wants_one_core(self._plan)
+
+    def _run_beside_compiler(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """A run on NumPy while the plan is compiled, whose products take one core."""
+        with one_core():
+            return self._base.run(run, feeds)
 
     def describe(self) -> str:
         """The compiled plans that there are, for each combination of fed shapes; "" if there is none."""
@@ -476,10 +488,3 @@ class TieredExecutable(Executable):
             self._arena if store is self._store and watch is None else None
         )  # Beside a run it needs its own.
         return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch, arena)
-
-
-def usable_cores() -> int:
-    """The number of cores this process may use."""
-    import os
-
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

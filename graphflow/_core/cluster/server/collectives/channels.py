@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.timeouts import MEMBER_BUSY_SECONDS
-from graphflow._core.runtime.compiled.tier import usable_cores
+from graphflow._core.runtime.compiled.cores import usable_cores
 from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.frames.tensors import BadMessage
 from graphflow._core.transport.local_channels import Listener, LocalChannel, LocalChannelBroken
