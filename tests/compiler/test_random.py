@@ -70,6 +70,29 @@ def orders() -> Any:
     return [gf.random_shuffle(x + 1), *few, turned, gf.random_shuffle(gf.constant([7]))], {x: fed}
 
 
+@pytest.mark.parametrize("count, classes", [(1, 1), (6, 20), (16, 16), (64, 5000), (300, 301), (9, 2**40)])
+def test_candidates_are_numpys(count: int, classes: int) -> None:
+    def build() -> Any:
+        gf.set_random_seed(3)
+        true = gf.placeholder(gf.int64, [None, 2])
+        samplers = gf.nn.log_uniform_candidate_sampler, gf.nn.uniform_candidate_sampler
+        found = [
+            sampler(true, 2, count, unique, classes, seed=4)
+            for sampler in samplers
+            for unique in (True, False)
+        ]
+        flat = [tensor for sample in found for tensor in sample]
+        return flat, {true: [[0, classes - 1], [classes // 2, 0], [0, 0]]}
+
+    assert left_to_numpy(build) == []
+    for mine, theirs in zip(run(build, "always", 3)[0], run(build, "never", 3)[0], strict=True):
+        assert mine.dtype == theirs.dtype
+        if mine.dtype == np.int64:
+            np.testing.assert_array_equal(mine, theirs)
+        else:
+            np.testing.assert_allclose(mine, theirs, rtol=1e-5)
+
+
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("build", [model, normals, integers, orders])
 def test_the_numbers_are_numpys(build: Any, threads: int) -> None:

@@ -42,10 +42,14 @@ def log_uniform_probability(ids: Classes, classes: int) -> npt.NDArray[np.float3
         return (np.log((wide + 2.0) / (wide + 1.0)) / math.log1p(classes)).astype(np.float32)
 
 
+def least_word(classes: int) -> int:
+    """The least of 64 bits that is looked at: with the lower ones some classes would be likelier than others."""
+    return 0 if classes & (classes - 1) == 0 else _WORD64 % classes + 1
+
+
 def uniform(classes: int) -> Draw:
     """Classes of equal probability."""
-    # So many of the lowest words would make some classes likelier than others.
-    skewed = np.uint64(0 if classes & (classes - 1) == 0 else _WORD64 % classes + 1)
+    skewed = np.uint64(least_word(classes))
 
     def draw(first: UInt64Array, second: UInt64Array) -> Classes:
         words = second << np.uint64(32) | first

@@ -5,6 +5,7 @@ Normals of float64 are NumPy's: the last bits of its logarithm and sine are no o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -14,9 +15,11 @@ from graphflow._core.codegen.cpu.kernels import nnkernels, philox
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import random
 from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
+from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value, whole
+from graphflow._core.kernels import candidates
 from graphflow._core.kernels.random import state_of
 from graphflow._core.plan.ir import Instruction
 
@@ -39,22 +42,24 @@ def _draw(
     others: Sequence[Value] = (),
     target: Value | None = None,
     blocks: int | None = None,
+    rooms: Sequence[Value] = (),
 ) -> bool:
-    """Adds the kernel that fills the result, or the target.
+    """Adds the kernel that fills the result, or the target, and the rooms, whose addresses come after the others'.
 
     blocks: how many are set aside, by default as many as TensorFlow does for each element.
     """
-    filled = lowering.result(i) if target is None else target
+    drawn = lowering.result(i) if target is None else target
     words = _constant(lowering, i, np.zeros(philox.WORDS, np.int64))
-    apart = filled.size * RESERVED_PER_OUTPUT if blocks is None else blocks
+    apart = drawn.size * RESERVED_PER_OUTPUT if blocks is None else blocks
 
     def before(run: Any) -> Any:
         return state_words(state_of(run, i).reserve(apart))
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return steps(kernels[0], address(words), address(filled), *map(address, others))
+        return steps(kernels[0], address(words), address(drawn), *map(address, (*others, *rooms)))
 
-    node = KernelNode(i, [words, *others], [filled.root], sources=[source], emit=emit, before=before)
+    makes = [drawn.root, *(room.root for room in rooms)]
+    node = KernelNode(i, [words, *others], makes, sources=[source], emit=emit, before=before)
     lowering.add(node)
     return True
 
@@ -125,10 +130,57 @@ def _shuffle(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+def _word(value: int) -> int:
+    """64 bits as a signed word."""
+    return value - (1 << 64) if value >> 63 else value
+
+
+def _candidates(logarithmic: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        true = lowering.value(i.inputs[0])
+        count, per_row, classes = (int(i.attrs[name]) for name in ("num_sampled", "num_true", "range_max"))
+        unique = bool(i.attrs["unique"])
+        # What is wrong is said by the NumPy kernel.
+        if true is None or len(true.shape) != 2 or true.shape[1] != per_row or unique and count > classes:
+            return False
+        places = 1 << (4 * count).bit_length()
+        tries, table = (lowering.temporary(i.name, "int64", (n,)) for n in (1, places if unique else 1))
+        span = int(np.float64(math.log1p(classes)).view(np.int64))
+        numbers = (table.size - 1, classes, span, _word(candidates.least_word(classes)))
+
+        def steps(kernel: int, words: int, target: int, made: int, room: int) -> Sequence[Any]:
+            return random.candidates_steps(kernel, words, target, count, made, room, *numbers)
+
+        sampled = lowering.result(i, 0)
+        blocks = count * candidates.RESERVED_PER_CANDIDATE
+        source = random.candidates_source(logarithmic, unique)
+        _draw(lowering, i, source, steps, target=sampled, blocks=blocks, rooms=[tries, table])
+        number = Value(tries.root, "int64", (), ())
+        for ids, position in ((true, 1), (sampled, 2)):
+            expected = lowering.result(i, position)
+            chance = lowering.temporary(i.name, "float32", ids.shape)
+            if logarithmic:
+                wide = lowering.temporary(i.name, "float64", ids.shape)
+                text = "log((cast({0}, float64) + 2.0) / (cast({0}, float64) + 1.0))"
+                lowering.elementwise(i, f"{text} / {math.log1p(classes)!r}", [ids], wide)
+                lowering.elementwise(i, "cast({0}, float32)", [wide], chance)
+            else:
+                filled(lowering, i, chance, 1.0 / classes)
+            often = f"{{0}} * {float(count)!r} if {{1}} == {count} else "
+            lowering.elementwise(
+                i, often + "-expm1(cast({1}, float32) * log1p(-{0}))", [chance, number], expected
+            )
+        return True
+
+    return rule
+
+
 RANDOM_RULES: Final[dict[str, Rule]] = {
+    "LogUniformCandidateSampler": _candidates(True),
     "RandomShuffle": _shuffle,
     "RandomStandardNormal": _normal(random.normal_source),
     "RandomUniform": _uniform,
     "RandomUniformInt": _uniform_int,
     "TruncatedNormal": _normal(random.truncated_normal_source),
+    "UniformCandidateSampler": _candidates(False),
 }

@@ -59,7 +59,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "random numbers by logarithms, powers and exponentials whose last bits are NumPy's; draws of unknown number",
         "one thread; 5 to 100 ns a number",
         (
-            "*CandidateSampler",
             "Multinomial",
             "RandomGamma",
             "RandomPoissonV2",

@@ -177,6 +177,61 @@ def uniform_int_source(dtype: str) -> str:
 """
 
 
+def candidates_source(logarithmic: bool, unique: bool) -> str:
+    """Source of classes drawn one after the other (kernels/candidates.py); one unit.
+
+    Arguments: words, the classes, how many, the draws it took, an empty table for distinct ones, its places less one (a
+    power of two), how many classes there are, the logarithm of one more as a float64's bits, and the least word that
+    makes no class likelier than others.
+    """
+    lines = _block("block")
+    for first, second in (("w0", "w1"), ("w2", "w3")):
+        if logarithmic:
+            uniform = f"float64((({first} & 0xFFFFF) << 32) | {second}) * {2.0**-52!r}"
+            lines += [f"drawn = (to_int64(f_exp({uniform} * span)) - 1) % classes", "allowed = held < size"]
+        else:
+            lines += [
+                f"word = uint64(({second} << 32) | {first})",
+                "drawn = int64(word % uint64(classes))",
+                "allowed = held < size and word >= skewed",
+            ]
+        take = ["    store(y, held, drawn, 2)", "    held += 1"]
+        if unique:
+            take = [
+                "    slot = (drawn * 0x9E3779B1 >> 7) & mask",
+                "    while load(table, slot, 3) >= 0 and load(table, slot, 3) != drawn:",
+                "        slot = (slot + 1) & mask",
+                "    if load(table, slot, 3) < 0:",
+                "        store(table, slot, drawn, 3)",
+                *(f"    {line}" for line in take),
+            ]
+        lines += ["if allowed:", "    tries += 1", *take]
+    return f"""from numba import uint64
+{_HEAD.format(dtype="int64")}
+    made = pointer_int64(args[3])
+    table = pointer_int64(args[4])
+    mask = args[5]
+    classes = args[6]
+    span = bits_float64(args[7])
+    skewed = uint64(args[8])
+    for slot in range(mask + 1):
+        store(table, slot, -1, 3)
+    held = int64(0)
+    tries = int64(0)
+    block = int64(0)
+    while held < size:{_indented(lines, 2)}
+        block += 1
+    store(made, 0, tries, 4)
+"""
+
+
+def candidates_steps(
+    kernel: int, words: int, target: int, size: int, made: int, table: int, *numbers: int
+) -> list[Step]:
+    """The step that draws; `numbers` are the last four arguments."""
+    return [Step(kernel, [words, target, size, made, table, *numbers], 0, 1)]
+
+
 def shuffle_source() -> str:
     """Source of an order: position after position is swapped with a random later one, or itself; one unit.
 
