@@ -16,6 +16,7 @@ from typing import Any, Final, TypeAlias
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
 from graphflow._core.codegen.cpu.programs.array_check import same_bits
 from graphflow._core.codegen.cpu.programs.array_machine import ArrayCode, array_code
+from graphflow._core.codegen.cpu.programs.control_source import LOOP_SOURCE
 from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
 from graphflow._core.codegen.cpu.regions.region_source import region_source
@@ -25,7 +26,7 @@ from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
-from graphflow._core.compiler.nodes import Address, KernelNode, PythonNode, Statements
+from graphflow._core.compiler.nodes import Address, KernelNode, NestedNode, Part, PythonNode, Statements
 from graphflow._core.plan.ir import Instruction, Plan
 
 Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
@@ -87,6 +88,10 @@ class CompileJob:
         fetched = {lowering.values[f].root for f in plan.fetches if f in lowering.values}
         nodes = combine(lowering, fetched)
         self.groups = fuse(nodes)
+        self._inner = [job for loop in loops for job in loop.jobs]
+        for node in nodes:
+            if isinstance(node, NestedNode):
+                self._inner += [part.job for part in node.parts]
         as_regions = [node for group in self.groups for node in _beyond_the_machine(group)]
         if as_regions:
             self.groups = fuse(nodes, as_regions)
@@ -96,7 +101,8 @@ class CompileJob:
             number: self._sources_of(number, group) for number, group in enumerate(self.groups)
         }
         self.codes = self._array_codes(compiler)
-        sources = self._in_order(compiler)
+        self._own = [LOOP_SOURCE] if any(loop.native for loop in loops) else []
+        sources = [*self._in_order(compiler), *self._own]
         self._handles: dict[str, Compilation] = dict(
             zip(sources, compiler.compile_many(sources), strict=True)
         )
@@ -116,10 +122,18 @@ class CompileJob:
         return [region_source(region.region)]
 
     @cached_property
+    def array_loops(self) -> dict[str, bool]:
+        """The names of its loops over arrays, and whether each runs without Python; those inside others not counted."""
+        nested = [n.instruction.name for n in self.lowering.nodes if isinstance(n, NestedNode) and n.is_loop]
+        return {loop.instruction.name: loop.native is not None for loop in self.loops} | dict.fromkeys(
+            nested, True
+        )
+
+    @cached_property
     def sources(self) -> frozenset[str]:
         """The texts of all its kernels, those of loops included; not what stands in for them."""
         own = frozenset(source for sources in self._sources.values() for source in sources)
-        return own.union(*[loop.job.sources for loop in self.loops])
+        return own.union(*[job.sources for job in self._inner])
 
     @cached_property
     def structure(self) -> Structure:
@@ -128,7 +142,7 @@ class CompileJob:
             (tuple(self._sources[number]), tuple(i.name for i in group.instructions))
             for number, group in enumerate(self.groups)
         ]
-        return sum([loop.job.structure for loop in self.loops], tuple(own))
+        return sum([job.structure for job in self._inner], tuple(own))
 
     def _array_codes(self, compiler: Compiler) -> dict[int, ArrayCode]:
         """How the array machine runs the regions whose own kernels are still to be compiled."""
@@ -167,6 +181,11 @@ class CompileJob:
             else self.are_there(code.sources) or self.are_done([*own, *code.sources])
         )
 
+    @property
+    def loop_kernel(self) -> int:
+        """The address of the kernel that runs native loops, if it has one."""
+        return self._handles[LOOP_SOURCE].result(0)
+
     def ready(self) -> bool:
         """Whether every group can run as native code, or it is known not to."""
         return self._is_ready()
@@ -174,18 +193,20 @@ class CompileJob:
     def _is_ready(self) -> bool:
         while self._unsettled and self._settled(self._unsettled[-1]):
             self._unsettled.pop()
-        return not self._unsettled and all(loop.job._is_ready() for loop in self.loops)
+        return (
+            not self._unsettled and self.are_done(self._own) and all(job._is_ready() for job in self._inner)
+        )
 
     def whole(self) -> bool:
         """Whether every kernel is compiled, or known not to be: nothing better is to come."""
         while self._late and self.are_done(self._sources[self._late[-1]]):
             self._late.pop()
-        return not self._late and self._is_ready() and all(loop.job.whole() for loop in self.loops)
+        return not self._late and self._is_ready() and all(job.whole() for job in self._inner)
 
     def missing(self) -> int:
         """The kernels that are still being compiled."""
         own = sum(not handle.done() for handle in self._handles.values())
-        return own + sum(loop.job.missing() for loop in self.loops)
+        return own + sum(job.missing() for job in self._inner)
 
     def wait(self, timeout: float, whole: bool = False) -> None:
         """Waits until it is ready, or whole; TimeoutError or KernelCompileError if that does not come."""
@@ -197,8 +218,8 @@ class CompileJob:
         for number in self._sources:
             if not self.interprets(number):
                 self.kernels(number)
-        for loop in self.loops:
-            loop.job.wait(timeout, whole)
+        for job in self._inner:
+            job.wait(timeout, whole)
 
     def kernels(self, number: int) -> list[int]:
         """The addresses of a group's kernels; KernelCompileError if one could not be compiled."""
@@ -225,7 +246,7 @@ class CompileJob:
             self._trusted[number] = same_bits(machine, code, sizes, own, kernels)
             if not self._trusted[number]:
                 differing += [i.name for i in self.groups[number].instructions]
-        return sum([loop.job.compare(machine) for loop in self.loops], differing)
+        return sum([job.compare(machine) for job in self._inner], differing)
 
     def region_steps(
         self, number: int, interpreted: set[int], address: Address, scratch: int, status: int
@@ -246,10 +267,17 @@ class CompileJob:
 class LoopJob:
     """A While whose body is worth compiling: the plans of its parts, and the compile job of the body.
 
-    A condition is a comparison of scalars as a rule, which NumPy does sooner than a program starts.
+    native: its condition and body if all of both is native, so that it runs turn after turn without Python. Otherwise
+    NumPy computes the condition, a comparison of scalars as a rule, sooner than a program starts.
     """
 
     instruction: Instruction
     condition: Plan
     body: Plan
     job: CompileJob
+    native: Sequence[Part] | None = None
+
+    @property
+    def jobs(self) -> list[CompileJob]:
+        """The jobs that it needs."""
+        return [self.job] if self.native is None else [part.job for part in self.native]

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
-from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError, integer_divisors, parse
-from graphflow._core.compiler.nodes import KernelNode, Node, PythonNode, Statements
+from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, parse
+from graphflow._core.compiler.nodes import Binding, KernelNode, Node, PythonNode, Statements
 from graphflow._core.compiler.roots import with_roots
+from graphflow._core.compiler.scalar_texts import expressible, scalar_text
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
-from graphflow._core.compiler.values import Value, view_of, whole
+from graphflow._core.compiler.values import Value, spreads, view_of, whole
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
@@ -37,6 +38,24 @@ class DisagreementError(Exception):
     """What a run is fed does not fit the rest. NumPy's kernels say what is wrong."""
 
 
+@dataclass
+class Around:
+    """What a lowering is a part of, and which lists and stacks it uses there (compiler/nested.py).
+
+    nested: lowers a loop or branch as a node, if all of it is native. inside: whether it is a part of one. hosted:
+    whether somebody finds the lists and stacks of the outermost loop in each run. bindings: those that it uses, by the
+    roots of their descriptors. gradients: for the root of the descriptor of a list of gradients that of the list whose
+    they are, and their source. last: the number of the last node that has used each.
+    """
+
+    nested: Rule | None = None
+    inside: bool = False
+    hosted: bool = False
+    bindings: dict[str, Binding] = field(default_factory=dict)
+    gradients: dict[str, tuple[str, str]] = field(default_factory=dict)
+    last: dict[str, int] = field(default_factory=dict)
+
+
 class Lowering:
     """The nodes of a plan, while they are being made."""
 
@@ -47,8 +66,13 @@ class Lowering:
         kernels: KernelTable,
         rules: Mapping[str, Rule],
         beside: Callable[[Lowering, Instruction, Value], Value] | None = None,
+        around: Around | None = None,
     ) -> None:
-        """beside: gives a value that a statement takes, or a copy of it that is walked through faster."""
+        """beside: gives a value that a statement takes, or a copy of it that is walked through faster.
+
+        around: what it is a part of, by default a plan by itself, of which loops over arrays are not native.
+        """
+        self.around = Around() if around is None else around
         self.known = known
         self.nodes: list[Node] = []
         self.values: dict[str, Value] = {}
@@ -63,7 +87,7 @@ class Lowering:
         self._in_orders: dict[tuple[Value, tuple[int, ...]], Value] = {}
         self._kernels = kernels
         self._rules = rules
-        self._plan = plan
+        self.plan = plan
         self._makers: dict[str, list[int]] = {}
         self._written: set[str] = set()
         self._readers: dict[str, list[int]] = {}
@@ -148,6 +172,13 @@ class Lowering:
         node.after = sorted(before - {number})
         self._named[node.instruction.name] = number
         self.nodes.append(node)
+
+    def add_effect(self, node: Node, roots: Collection[str]) -> None:
+        """Adds a node after all that has used the same lists and stacks, by the roots of their descriptors."""
+        last = self.around.last
+        node.after = [*node.after, *(last[root] for root in roots if root in last)]
+        self.add(node)
+        last.update(dict.fromkeys(roots, len(self.nodes) - 1))
 
     def _in_order(self, i: Instruction, value: Value) -> Value:
         """A value as a statement takes it: the copy of it that an earlier one has taken, if it is the same still."""
@@ -258,13 +289,13 @@ class Lowering:
 
     def run(self) -> None:
         """Makes the nodes of the whole plan."""
-        for name in self._plan.feeds:
+        for name in self.plan.feeds:
             shape, dtype = self.known[name]
             if dtype in NATIVE_DTYPES and 0 not in shape:
                 self.values[name] = whole(name, dtype, shape)
             else:
                 self.objects.add(name)
-        for instruction in self._plan.instructions:
+        for instruction in self.plan.instructions:
             count = len(self.nodes)
             if not self._lower(instruction):
                 self._python(instruction)
@@ -289,6 +320,8 @@ class Lowering:
             return False
         if not i.outputs and i.type not in self._rules:
             return False
+        if i.bodies and self.around.nested is not None:
+            return self._rules[i.type](self, i) or self.around.nested(self, i)
         if any(
             self.known[o][1] not in NATIVE_DTYPES or 0 in self.known[o][0] if o in self.known else used
             for o, used in zip(i.outputs, i.used or (True,) * len(i.outputs), strict=True)
@@ -394,26 +427,6 @@ class Lowering:
         return has_fixed_shape(i, position, self.known, self.values, self.constants)
 
 
-def spreads(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
-    """Whether a shape broadcasts to another."""
-    return len(shape) <= len(space) and all(
-        n in (1, m) for n, m in zip(reversed(shape), reversed(space), strict=False)
-    )
-
-
-def scalar_text(i: Instruction, text: str, names: Mapping[str, str]) -> str:
-    """A scalar text of an op, with operands and attributes put in."""
-
-    def replace(match: re.Match[str]) -> str:
-        name = match.group(1)
-        if name.startswith("@"):
-            attribute = i.attrs[name[1:]]
-            return str(attribute.name if hasattr(attribute, "as_numpy_dtype") else repr(attribute))
-        return names[name]
-
-    return re.sub(r"\{(@?\w+)\}", replace, text)
-
-
 def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
     """Lowers an op by its `scalar` text: an elementwise statement, or an update of variables."""
     definition = i.definition
@@ -430,16 +443,6 @@ def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
     if not expressible(text, reads, lowering.known[i.outputs[0]][1]):
         return False
     lowering.elementwise(i, text, reads, lowering.result(i))
-    return True
-
-
-def expressible(text: str, reads: Sequence[Value], dtype: str) -> bool:
-    """Whether a text over reads {0}, {1}, ... is in the scalar language."""
-    places = {f"p{k}": value.dtype for k, value in enumerate(reads)}
-    try:
-        parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, places)
-    except ScalarTextError:
-        return False
     return True
 
 

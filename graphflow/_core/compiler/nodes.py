@@ -1,12 +1,15 @@
-"""What a plan is made of before it is fused: statements over an index space, kernels, stretches of the NumPy tier."""
+"""What a plan is made of before it is fused: statements over an index space, kernels, loops and branches, and stretches
+of the NumPy tier.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 from graphflow._core.compiler.values import Value
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction
 
 Address = Callable[[Value], int]
@@ -78,3 +81,50 @@ class Combining(Protocol):
 @dataclass(eq=False)
 class PythonNode(Node):
     """An instruction for the NumPy tier."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """What a host has to find in each run: a list, the list of gradients of a list, or a stack.
+
+    of: the value that is the list's handle, or the stack's name. source: of the gradients. shape, dtype: of a row.
+    """
+
+    kind: str
+    of: str
+    shape: tuple[int, ...]
+    dtype: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Part:
+    """A condition, body or branch, of which everything is native; `results` are where what it gives lies, whole blocks
+    of its own that no later node of it fills again, or feeds that it hands on. job: its CompileJob.
+    """
+
+    job: Any
+    feeds: tuple[str, ...]
+    results: tuple[Value, ...]
+
+
+@dataclass(eq=False)
+class NestedNode(KernelNode):
+    """A While (parts: condition, body) or an If (parts: the branches, taken if true and if false).
+
+    inputs: where the values lie that the parts take. predicate: of an If. starts: for each variable of a loop its name
+    in the parts and where its initial value lies. targets: for each result where it goes; None if nobody takes it.
+    fetched: for each branch the number of the result that each of its results is.
+    """
+
+    parts: Sequence[Part] = ()
+    inputs: Mapping[str, Value] = field(default_factory=dict)
+    predicate: Value | None = None
+    starts: Sequence[tuple[str, Value]] = ()
+    targets: Sequence[Value | None] = ()
+    fetched: Sequence[Sequence[int]] = ()
+
+    @property
+    def is_loop(self) -> bool:
+        """Whether it is a While."""
+        return self.instruction.type == kinds.WHILE

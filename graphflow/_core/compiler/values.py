@@ -84,6 +84,13 @@ def whole(root: str, dtype: str, shape: tuple[int, ...]) -> Value:
     return Value(root, dtype, shape, row_major(shape))
 
 
+def spreads(shape: tuple[int, ...], space: tuple[int, ...]) -> bool:
+    """Whether a shape broadcasts to another."""
+    return len(shape) <= len(space) and all(
+        n in (1, m) for n, m in zip(reversed(shape), reversed(space), strict=False)
+    )
+
+
 def view_of(
     value: Value, kernel: Callable[..., Any], arguments: Sequence[Any], position: int
 ) -> list[Value] | None:

@@ -8,8 +8,9 @@ from typing import Final
 
 from graphflow._core.codegen.cpu.programs.scalar_machine import Label, Register, ScalarProgram
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
-from graphflow._core.compiler.lower import Lowering, Rule, scalar_text
+from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Statements
+from graphflow._core.compiler.scalar_texts import scalar_text
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan

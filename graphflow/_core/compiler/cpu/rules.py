@@ -21,9 +21,10 @@ from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.cpu.volume_rules import VOLUME_RULES
-from graphflow._core.compiler.lower import Lowering, Rule, expressible
+from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.products import product_rule
+from graphflow._core.compiler.scalar_texts import expressible
 from graphflow._core.compiler.shared.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.shared.statement_rules import STATEMENT_RULES
 from graphflow._core.compiler.values import Value, whole

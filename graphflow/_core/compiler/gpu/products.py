@@ -10,10 +10,10 @@ from typing import Any, Final
 from graphflow._core.codegen.gpu.kernels.cublas_lt import library, product_call
 from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches, product_layout
 from graphflow._core.compiler.gpu.nodes import Buffers, DeviceNode
-from graphflow._core.compiler.lower import DisagreementError, Lowering, spreads
+from graphflow._core.compiler.lower import DisagreementError, Lowering
 from graphflow._core.compiler.nodes import Statements
 from graphflow._core.compiler.shared.strided import copied
-from graphflow._core.compiler.values import Value
+from graphflow._core.compiler.values import Value, spreads
 from graphflow._core.plan.ir import Instruction
 
 _FLOATS: Final = ("float32", "float64")

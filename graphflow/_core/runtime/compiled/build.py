@@ -17,26 +17,25 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen.cpu.blas import single_threaded
-from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Machine
+from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.common.denormals import flush, restore
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
-from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.fuse import Group
-from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import KernelNode, PythonNode
 from graphflow._core.compiler.values import Value
-from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, producers, taken_beside
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.arena import Arena
+from graphflow._core.runtime.compiled.laying import ALIGNMENT, NativeSteps, array_of, laid_out, scratch_name
 from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
+from graphflow._core.runtime.compiled.native_loop import NativeLoop
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
-from graphflow._core.runtime.explain import failure, raise_explained
+from graphflow._core.runtime.explain import raise_explained
 
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
@@ -47,8 +46,8 @@ _HANDED_FROM: Final = 64 << 10
 class _NativeSegment:
     program: Any
     groups: list[Group]
-    steps: list[int]
-    keep: list[Any]
+    starts: list[int]
+    made: NativeSteps
 
 
 @dataclass
@@ -97,8 +96,8 @@ class CompiledPlan:
         self._written = [cell for name, cell, _ in self._cells if name in written]
         self._handed = self._find_handed()
         self._lay_out(Arena() if arena is None else arena)
+        self._seen: dict[str, Any] = {}
         self._segments: list[_NativeSegment | _PythonSegment] = []
-        self.interpreted: set[int] = set()  # the groups that the array machine runs
         self._make_segments(machine, threads, kernels)
         self._before = [(n.before, self._array(n.reads[0])) for n in kernel_nodes if n.before is not None]
         self._patches = self._find_patches()
@@ -126,6 +125,12 @@ class CompiledPlan:
     def groups(self) -> Sequence[Group]:
         """The groups, in the order in which they run."""
         return self._job.groups
+
+    @property
+    def interpreted(self) -> set[int]:
+        """The numbers of the groups that the array machine runs."""
+        segments = [segment for segment in self._segments if isinstance(segment, _NativeSegment)]
+        return {number for segment in segments for number in segment.made.interpreted}
 
     @property
     def offsets(self) -> Mapping[str, int]:
@@ -167,41 +172,23 @@ class CompiledPlan:
         return found
 
     def _lay_out(self, arena: Arena) -> None:
-        groups = self._job.groups
-        first: dict[str, int] = {}
-        last: dict[str, int] = {}
-        blocks = self._lowering.blocks
-        for position, group in enumerate(groups):
-            for node in group.nodes:
-                roots = [v.root for v in node.reads] + list(node.makes)
-                for root in roots:
-                    if root in blocks:
-                        first.setdefault(root, position)
-                        last[root] = position
-        for fetch in self._plan.fetches:
-            value = self._lowering.values.get(fetch)
-            if value is not None and value.root in blocks:
-                first.setdefault(value.root, len(groups))
-                last[value.root] = len(groups)
-        sizes = {
-            root: blocks[root] for root in first if root in self._job.stored and root not in self._handed
-        }
-        for position, region in self._job.regions.items():
-            if region.scratch:
-                sizes[f"scratch {position}"] = region.scratch
-                first[f"scratch {position}"] = last[f"scratch {position}"] = position
-        lives = {root: (first[root], last[root]) for root in sizes}
-        offsets, total = assign_clusters(sizes, lives, set(self._lowering.clusters.values()))
-        self._block = arena.block(total + 64)
-        shift = -self._block.address % 64
+        fetched = [self._lowering.values.get(fetch) for fetch in self._plan.fetches]
+        offsets, total = laid_out(self._job, [v.root for v in fetched if v is not None], self._handed)
+        self._block = arena.block(total + ALIGNMENT)
+        shift = -self._block.address % ALIGNMENT
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
 
-    def _address(self, value: Value) -> int:
+    def address(self, value: Value) -> int:
         """The address of a value's first element, now or after patching."""
         shift = value.offset * np.dtype(value.dtype).itemsize
-        return self._root_address(value.root) + shift
+        return self.root_address(value.root) + shift
 
-    def _root_address(self, root: str) -> int:
+    def scratch(self, number: int) -> int:
+        """Where the working memory of a group lies."""
+        return self._block.address + self._offsets.get(scratch_name(number), 0)
+
+    def root_address(self, root: str) -> int:
+        """The address of a block."""
         if root in self._externals:
             return self._externals[root]
         if root in self._offsets:
@@ -214,15 +201,7 @@ class CompiledPlan:
 
     def _array(self, value: Value) -> Any:
         """The value as a NumPy array on the arena or a constant."""
-        item = np.dtype(value.dtype).itemsize
-        if value.root in self._offsets:
-            block = self._block.bytes[self._offsets[value.root] :].view(np.uint8)
-        else:
-            self._root_address(value.root)
-            source = self._staging.get(value.root)
-            block = (self._constants[value.root] if source is None else source).reshape(-1).view(np.uint8)
-        strides = tuple(s * item for s in value.strides)
-        return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
+        return array_of(value, self.block(value.root))
 
     # ---- programs -------------------------------------------------------------------------------------------------
 
@@ -255,24 +234,9 @@ class CompiledPlan:
         return any(value is not None and value.root in made for value in values)
 
     def _native_segment(self, numbers: range, machine: Machine, threads: int) -> _NativeSegment:
-        steps: list[Any] = []
-        starts: list[int] = []
-        keep: list[Any] = []
-        groups = [self._job.groups[n] for n in numbers]
-        for number, group in zip(numbers, groups, strict=True):
-            starts.append(len(steps))
-            node = group.nodes[0]
-            if isinstance(node, KernelNode):
-                assert node.emit is not None
-                steps += node.emit(self._job.kernels(number), self._address)
-            elif number in self._job.regions:
-                at = self._block.address + self._offsets.get(f"scratch {number}", 0)
-                steps += self._job.region_steps(number, self.interpreted, self._address, at, PROGRAM_STATUS)
-            else:
-                program = scalar_program(group, self._job.stored, self._address)
-                keep.append(program)
-                steps.append(program.step(self._job.kernels(number)[0]))
-        return _NativeSegment(machine.program(steps, threads, self._borrows), groups, starts, keep)
+        part = NativeSteps(self._job, numbers, self, machine, threads)
+        program = part.made(machine.program(part.steps, threads, self._borrows))
+        return _NativeSegment(program, [self._job.groups[n] for n in numbers], part.starts, part)
 
     def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
         nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
@@ -314,12 +278,22 @@ class CompiledPlan:
         )
 
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
-        def built(loop: LoopJob) -> CompiledLoop:
+        def built(loop: LoopJob) -> CompiledLoop | NativeLoop:
             arena = self._block.arena.inside(loop.instruction.name)
 
             def build(job: CompileJob) -> CompiledPlan:
                 return CompiledPlan(job, self._machine, self._threads, self._store, kernels, arena=arena)
 
+            if loop.native is not None:
+                return NativeLoop(
+                    loop,
+                    loop.native,
+                    self._job.loop_kernel,
+                    self._machine,
+                    self._threads,
+                    self._store,
+                    kernels,
+                )
             return CompiledLoop(loop, build, self._store, kernels)
 
         names = {i.name for i in plan.instructions}
@@ -349,9 +323,7 @@ class CompiledPlan:
         """A value of this run, as a view of its memory."""
         if value.root not in self._externals:
             return self._array(value)
-        item = np.dtype(value.dtype).itemsize
-        strides = tuple(s * item for s in value.strides)
-        return np.ndarray(value.shape, value.dtype, objects[value.root], value.offset * item, strides)
+        return array_of(value, objects[value.root])
 
     def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
@@ -379,7 +351,7 @@ class CompiledPlan:
         for segment in self._segments:
             if not isinstance(segment, _NativeSegment):
                 continue
-            for words in segment.program.all_arguments():
+            for words in segment.made.all_words():
                 for position in np.flatnonzero(
                     (words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)
                 ):
@@ -407,9 +379,8 @@ class CompiledPlan:
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for number, segment in enumerate(self._segments):
                         if isinstance(segment, _NativeSegment):
-                            status = segment.program.run(run.check)
-                            if status:
-                                self._fail(segment, status, objects)
+                            if segment.program.run(run.check):
+                                self._fail(segment, objects)
                         else:
                             self._run_python(segment, run, objects)
                         if self._watch is not None:
@@ -483,18 +454,22 @@ class CompiledPlan:
             else:
                 objects[name] = operand(result)
 
-    def _fail(self, segment: _NativeSegment, status: int, objects: dict[str, Any]) -> None:
-        stopped = max(0, segment.program.stopped_at - 1)
-        position = max(k for k, start in enumerate(segment.steps) if start <= stopped)
-        node = segment.groups[position].fallible_node
-        what = DIVISION_BY_ZERO
-        kind: type[errors.OpError] = errors.InvalidArgumentError
-        if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
-            try:  # What was read is still there, since nothing has run after it.
-                node.check(self._view(node.indices, objects))
-            except errors.OpError as error:
-                what, kind = error.message, type(error)
-        raise failure(node.instruction, what, kind)
+    def _fail(self, segment: _NativeSegment, objects: dict[str, Any]) -> None:
+        self._seen = objects
+        try:
+            raise segment.made.failing().error()
+        finally:
+            self._seen = {}
+
+    def block(self, root: str) -> Any:
+        """The bytes of a block; while an error is told, also one that this run has brought."""
+        if root in self._seen:
+            return self._seen[root].reshape(-1).view(np.uint8)
+        if root in self._offsets:
+            return self._block.bytes[self._offsets[root] :].view(np.uint8)
+        self.root_address(root)
+        source = self._staging.get(root)
+        return (self._constants[root] if source is None else source).reshape(-1).view(np.uint8)
 
 
 _NOTHING: Final = nullcontext()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.nodes import KernelNode, PythonNode, Statements
@@ -16,12 +16,13 @@ def describe(compiled: CompiledPlan) -> str:
 
 def _lines(compiled: CompiledPlan) -> Iterator[str]:
     offsets = compiled.offsets
+    native = {name for name, native in compiled.job.array_loops.items() if native}
     for number, group in enumerate(compiled.groups):
         operations = ", ".join(dict.fromkeys(node.instruction.name for node in group.nodes))
         roots = dict.fromkeys(root for node in group.nodes for root in node.makes if root in offsets)
         blocks = ", ".join(f"{root}@{offsets[root]}" for root in roots)
         written = ", ".join(dict.fromkeys(root for node in group.nodes for root in node.variables))
-        line = f"{_kind(group)}: {operations}"
+        line = f"{_kind(group, native)}: {operations}"
         if blocks:
             line += f" -> {blocks}"
         if written:
@@ -32,8 +33,10 @@ def _lines(compiled: CompiledPlan) -> Iterator[str]:
     yield f"arena of {compiled.arena_bytes} bytes"
 
 
-def _kind(group: Group) -> str:
+def _kind(group: Group, native: Collection[str]) -> str:
     first = group.nodes[0]
+    if isinstance(first, PythonNode) and first.instruction.name in native:
+        return "loop"
     if isinstance(first, PythonNode):
         return f"numpy {first.instruction.type}"
     if isinstance(first, KernelNode):

@@ -73,7 +73,7 @@ class _Body:
         return result
 
 
-def with_loops(plan: Plan, loops: Mapping[str, CompiledLoop]) -> Plan:
+def with_loops(plan: Plan, loops: Mapping[str, Callable[..., Any]]) -> Plan:
     """The plan whose While instructions call compiled loops, if there are any."""
     return plan.with_instructions(
         [

@@ -192,6 +192,20 @@ class Program:
         self._control = (ctypes.c_int64 * CONTROL_WORDS).from_address(base)
         self._call = KERNEL_PROTOTYPE(sequencer_address)
 
+    @property
+    def address(self) -> int:
+        """Where its control block lies: the sequencer's argument, for a kernel that runs this program as a part."""
+        return self._base
+
+    @property
+    def control(self) -> ctypes.Array[ctypes.c_int64]:
+        """The words of its control block, as they are now."""
+        return self._control
+
+    def __len__(self) -> int:
+        """The number of its steps."""
+        return self._count
+
     def arguments(self, step: int) -> Words:
         """The argument words of a step, to be changed between runs (another buffer, another size)."""
         return self._arguments[step]

@@ -1,0 +1,236 @@
+"""Sources of the kernels that run loops and branches natively, and that keep rows in lists and on stacks.
+
+A loop or branch is one step of a program. Its parts (condition and body, or the two branches) are programs of their
+own, which the kernel gives to the sequencer turn after turn. Where a part comes back because it waits for Python (see
+ASK), because a loop inside it does, or because it is time to look at signals, the kernel comes back too, with AGAIN; it
+notes in PHASE where it was, and goes on there when it is called with RESUME.
+
+A list (of a TensorArray) and a stack are told to kernels by a descriptor, words in memory that Python and kernels
+share. A kernel does what is plain: a row that fits, written once and read once. Whatever else comes up (no room, a row
+that was never written, a mistake of the program) is ASKed of Python, which does it or raises, and the part goes on
+behind it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from graphflow._core.codegen.cpu.programs.machine_source import (
+    CONTROL_NEXT,
+    CONTROL_RESUME,
+    CONTROL_STATUS,
+    POOL_CALLERS,
+    RESUME,
+    STATUS_AGAIN,
+)
+from graphflow._core.kernels.control_flow.rows import (
+    CAPACITY,
+    CLEARED,
+    CLEARS,
+    COUNT,
+    READ,
+    ROOM,
+    ROW_BYTES,
+    ROWS,
+    SIZE,
+    STATES,
+    SUMS,
+    WRITTEN,
+)
+
+ASK: Final = 7
+"""The status of a part one step of which Python is to do."""
+
+# Words of a loop or branch. A table has three words an entry: where to, where from, how many bytes.
+(
+    STATUS,
+    SEQUENCER,
+    POOL,
+    PREDICATE,
+    PHASE,
+    FIRST,
+    FIRST_COUNT,
+    SECOND,
+    SECOND_COUNT,
+    STARTS,
+    STARTS_COUNT,
+    ENDS,
+    ENDS_COUNT,
+    OTHER_ENDS,
+    OTHER_ENDS_COUNT,
+    TIMES,
+    CLOCK,
+) = range(17)
+WORDS: Final = CLOCK + 1
+"""FIRST and SECOND: condition and body, or the branches. STARTS: what is copied before the first turn. ENDS: what is
+copied after each turn, or after the first branch; OTHER_ENDS: after the loop, or after the second branch. TIMES: the
+address of times(), CLOCK: where it writes."""
+BEGUN, IN_FIRST, IN_SECOND, BETWEEN = range(4)
+
+_TICKS = 10
+"""A loop comes back to Python after so many ticks of times(), which are hundredths of a second."""
+_FEWEST_LOOKS = 4096
+
+_COPY = """
+{indent}table = pointer_int64(args[{table}])
+{indent}for entry in range(args[{count}]):
+{indent}    copy_bytes(table[3 * entry], table[3 * entry + 1], table[3 * entry + 2])"""
+
+_CALL = f"""
+{{indent}}part = pointer_int64(args[{{part}}])
+{{indent}}if phase == {{resumed}}:
+{{indent}}    part[{CONTROL_RESUME}] = 1 if part[{CONTROL_STATUS}] == {STATUS_AGAIN} else 0
+{{indent}}    part[{CONTROL_STATUS}] = 0
+{{indent}}    call_kernel(args[{SEQUENCER}], args[{{part}}], part[{CONTROL_NEXT}], args[{{part}} + 1])
+{{indent}}else:
+{{indent}}    part[{CONTROL_RESUME}] = 0
+{{indent}}    part[{CONTROL_STATUS}] = 0
+{{indent}}    call_kernel(args[{SEQUENCER}], args[{{part}}], 0, args[{{part}} + 1])
+{{indent}}if part[{CONTROL_STATUS}] != 0:
+{{indent}}    args[{PHASE}] = {{resumed}}
+{{indent}}    waits = part[{CONTROL_STATUS}] == {ASK} or part[{CONTROL_STATUS}] == {STATUS_AGAIN}
+{{indent}}    status[0] = {STATUS_AGAIN} if waits else part[{CONTROL_STATUS}]"""
+
+_ENTER = f"""
+    pool = args[{POOL}]
+    if pool != 0:
+        atomic_add(pool + {8 * POOL_CALLERS}, -1)"""
+_LEAVE = f"""
+    if pool != 0:
+        atomic_add(pool + {8 * POOL_CALLERS}, 1)
+"""
+
+LOOP_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[{STATUS}])
+    phase = {BEGUN}
+    if begin == {RESUME}:
+        phase = args[{PHASE}]{_ENTER}
+    interval = 1
+    turns = 0
+    ticks = call_word(args[{TIMES}], args[{CLOCK}])
+    last = ticks
+    if phase == {BEGUN}:{_COPY.format(indent=" " * 8, table=STARTS, count=STARTS_COUNT)}
+    while True:
+        if phase != {IN_SECOND}:{_CALL.format(indent=" " * 12, part=FIRST, resumed=IN_FIRST)}
+                break
+            if pointer_uint8(args[{PREDICATE}])[0] == 0:{
+    _COPY.format(indent=" " * 16, table=OTHER_ENDS, count=OTHER_ENDS_COUNT)
+}
+                break{_CALL.format(indent=" " * 8, part=SECOND, resumed=IN_SECOND)}
+            break{_COPY.format(indent=" " * 8, table=ENDS, count=ENDS_COUNT)}
+        phase = {BETWEEN}
+        turns += 1
+        if turns >= interval:
+            turns = 0
+            now = call_word(args[{TIMES}], args[{CLOCK}])
+            if now - ticks >= {_TICKS} or now < ticks:
+                args[{PHASE}] = {BETWEEN}
+                status[0] = {STATUS_AGAIN}
+                break
+            interval = min(2 * interval, {_FEWEST_LOOKS}) if now == last else 1
+            last = now{_LEAVE}"""
+
+BRANCH_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[{STATUS}])
+    phase = {BEGUN}
+    if begin == {RESUME}:
+        phase = args[{PHASE}]{_ENTER}
+    if phase == {BEGUN}:
+        phase = {IN_FIRST} if pointer_uint8(args[{PREDICATE}])[0] != 0 else {IN_SECOND}
+        args[{PHASE}] = phase
+        pointer_int64(args[{FIRST} + 2 * (phase - {IN_FIRST})])[{CONTROL_NEXT}] = 0
+        pointer_int64(args[{FIRST} + 2 * (phase - {IN_FIRST})])[{CONTROL_STATUS}] = 0
+    if phase == {IN_FIRST}:{_CALL.format(indent=" " * 8, part=FIRST, resumed=IN_FIRST)}
+        else:{_COPY.format(indent=" " * 12, table=ENDS, count=ENDS_COUNT)}
+    else:{_CALL.format(indent=" " * 8, part=SECOND, resumed=IN_SECOND)}
+        else:{_COPY.format(indent=" " * 12, table=OTHER_ENDS, count=OTHER_ENDS_COUNT)}{_LEAVE}"""
+
+# Arguments of what uses a list: status, descriptor, where the index is, where the row is, its bytes; of a write also
+# where the flow goes and how elements are added; of what uses a stack: status, descriptor, where the row is, its bytes.
+_ADDED: Final = ("float32", "float64", "int32", "int64")
+
+
+def adding(dtype: str) -> int:
+    """How rows of a dtype are added, for WRITE_SOURCE; 0 if that is left to Python."""
+    return _ADDED.index(dtype) + 1 if dtype in _ADDED else 0
+
+
+def _sums() -> str:
+    lines = []
+    for number, dtype in enumerate(_ADDED):
+        wide = 4 if dtype.endswith("32") else 8
+        total = "target[k] + source[k]" if dtype != "int32" else "to_int32(target[k] + source[k])"
+        lines.append(f"""
+            if args[6] == {number + 1}:
+                target = pointer_{dtype}(array[{ROWS}] + index * args[4])
+                source = pointer_{dtype}(args[3])
+                for k in range(args[4] // {wide}):
+                    target[k] = {total}""")
+    return "".join(lines)
+
+
+WRITE_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[0])
+    array = pointer_int64(args[1])
+    index = int64(pointer_int32(args[2])[0])
+    pointer_float32(args[5])[0] = float32(0.0)
+    if index < 0 or index >= array[{ROOM}] or array[{ROW_BYTES}] != args[4]:
+        status[0] = {ASK}
+    else:
+        if index >= array[{SIZE}]:
+            array[{SIZE}] = index + 1
+        states = pointer_uint8(array[{STATES}])
+        state = int64(states[index])
+        if (state & {WRITTEN | READ | CLEARED}) == 0:
+            copy_bytes(array[{ROWS}] + index * args[4], args[3], args[4])
+            states[index] = to_uint8(state | {WRITTEN})
+        elif (state & {READ | CLEARED}) == 0 and array[{SUMS}] != 0 and args[6] != 0:{_sums()}
+        else:
+            status[0] = {ASK}
+"""
+
+READ_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[0])
+    array = pointer_int64(args[1])
+    index = int64(pointer_int32(args[2])[0])
+    if index < 0 or index >= array[{SIZE}] or array[{ROW_BYTES}] != args[4]:
+        status[0] = {ASK}
+    else:
+        states = pointer_uint8(array[{STATES}])
+        state = int64(states[index])
+        if (state & {WRITTEN | CLEARED}) == {WRITTEN}:
+            copy_bytes(args[3], array[{ROWS}] + index * args[4], args[4])
+            states[index] = to_uint8(state | {READ} | ({CLEARED} if array[{CLEARS}] != 0 else 0))
+        else:
+            status[0] = {ASK}
+"""
+
+PUSH_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    stack = pointer_int64(args[1])
+    if stack[{COUNT}] >= stack[{CAPACITY}] or stack[{ROW_BYTES}] != args[3]:
+        pointer_int64(args[0])[0] = {ASK}
+    else:
+        copy_bytes(stack[{ROWS}] + stack[{COUNT}] * args[3], args[2], args[3])
+        stack[{COUNT}] += 1
+"""
+
+POP_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    stack = pointer_int64(args[1])
+    if stack[{COUNT}] <= 0 or stack[{ROW_BYTES}] != args[3]:
+        pointer_int64(args[0])[0] = {ASK}
+    else:
+        stack[{COUNT}] -= 1
+        copy_bytes(args[2], stack[{ROWS}] + stack[{COUNT}] * args[3], args[3])
+"""

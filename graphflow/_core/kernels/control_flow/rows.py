@@ -1,0 +1,133 @@
+"""Rows in one block of memory: what a list of a TensorArray, or the stack of a loop, holds if all of it has one shape.
+
+Compiled loops read and write such rows without Python. They find them by a descriptor, a few words that lie in memory
+and say where the rows are, how many, and in which state. Kernels of the NumPy tier use the same rows as arrays.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+
+# Words of a list's descriptor, and the bits of the state of a row.
+ROWS, SIZE, ROW_BYTES, STATES, CLEARS, SUMS, ROOM = range(7)
+WRITTEN, READ, CLEARED, SHAPED = 1, 2, 4, 8
+"""ROOM: the index from which on a row is not to be written by native code: that of a list that may grow is beyond its
+size. SHAPED: never written, but its shape is known, so that it reads as zeros."""
+# Words of a stack's descriptor: ROWS and ROW_BYTES as above, and how many rows there are and may be.
+COUNT, CAPACITY = 1, 3
+DESCRIPTOR_WORDS: Final = 8
+_FEWEST: Final = 16
+
+
+class Rows:
+    """The rows of a list: `data` along the first axis, and the state of each."""
+
+    __slots__ = ("_grows", "_states", "data", "descriptor", "shape")
+
+    def __init__(self, data: Any, size: int, *, clears: bool, sums: bool, grows: bool = False) -> None:
+        """data: an array of at least `size` rows, which is used, not copied. grows: whether a row may be written behind
+        the last one.
+        """
+        self.data = data
+        self.shape: tuple[int, ...] = data.shape[1:]
+        self._grows = grows
+        self._states = np.zeros(len(data), np.uint8)
+        self.descriptor = np.zeros(DESCRIPTOR_WORDS, np.int64)
+        self.descriptor[CLEARS], self.descriptor[SUMS] = clears, sums
+        self._describe(size)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.descriptor[SIZE])
+
+    @property
+    def states(self) -> Any:
+        """The state of each row, bits of WRITTEN, READ, CLEARED and SHAPED."""
+        return self._states[: self.size]
+
+    def _describe(self, size: int) -> None:
+        words = self.descriptor
+        words[ROWS], words[STATES] = address(self.data), address(self._states)
+        words[SIZE], words[ROW_BYTES] = size, row_bytes(self.shape, self.data.dtype)
+        words[ROOM] = len(self.data) if self._grows else size
+
+    def grow(self, size: int) -> None:
+        """Makes it longer: to at least twice as many rows as there is room for, of which `size` count."""
+        if size > len(self.data):
+            room = max(_FEWEST, 2 * len(self.data), size)
+            data, states = np.empty((room, *self.shape), self.data.dtype), np.zeros(room, np.uint8)
+            data[: self.size], states[: self.size] = self.data[: self.size], self._states[: self.size]
+            self.data, self._states = data, states
+        self._describe(size)
+
+
+class RowStack:
+    """A stack of rows, used as the list that it stands for: append() and pop().
+
+    Rows of another shape or dtype lie beside it; what was pushed last comes first all the same.
+    """
+
+    __slots__ = ("_data", "_others", "descriptor", "dtype", "shape")
+
+    def __init__(self, shape: Sequence[int], dtype: str, room: int = _FEWEST) -> None:
+        self.shape, self.dtype = tuple(shape), np.dtype(dtype)
+        self._data = np.empty((max(room, _FEWEST), *self.shape), self.dtype)
+        self._others: list[tuple[int, Any]] = []
+        self.descriptor = np.zeros(DESCRIPTOR_WORDS, np.int64)
+        self.descriptor[ROW_BYTES] = row_bytes(self.shape, self.dtype)
+        self._describe()
+
+    def _describe(self) -> None:
+        self.descriptor[ROWS], self.descriptor[CAPACITY] = address(self._data), len(self._data)
+
+    def __len__(self) -> int:
+        return int(self.descriptor[COUNT]) + len(self._others)
+
+    @property
+    def room(self) -> int:
+        """How many rows there is room for."""
+        return len(self._data)
+
+    @property
+    def plain(self) -> bool:
+        """Whether all that lies on it has its shape."""
+        return not self._others
+
+    def append(self, value: Any) -> None:
+        """Pushes a value."""
+        count = int(self.descriptor[COUNT])
+        if np.shape(value) != self.shape or getattr(value, "dtype", None) != self.dtype:
+            self._others.append((count, value))
+            return
+        if count == len(self._data):
+            data = np.empty((2 * count, *self.shape), self.dtype)
+            data[:count] = self._data
+            self._data = data
+            self._describe()
+        self._data[count] = value
+        self.descriptor[COUNT] = count + 1
+
+    def pop(self) -> Any:
+        """Takes the value that was pushed last; IndexError if there is none."""
+        count = int(self.descriptor[COUNT])
+        if self._others and self._others[-1][0] == count:
+            return self._others.pop()[1]
+        if not count:
+            raise IndexError("pop from an empty stack")
+        self.descriptor[COUNT] = count - 1
+        return self._data[count - 1].copy()[()]
+
+
+def address(array: Any) -> int:
+    """Where the first element of an array lies."""
+    return int(array.__array_interface__["data"][0])
+
+
+def row_bytes(shape: Sequence[int], dtype: Any) -> int:
+    """The bytes of a row."""
+    return math.prod(shape) * int(np.dtype(dtype).itemsize)

@@ -1,0 +1,286 @@
+"""NativeLoop: a loop that runs turn after turn without Python, and its lists and stacks.
+
+Python comes in before the first turn and after the last one, some ten times a second to see whether the run is to end,
+and where a list asks for it: to grow, to give zeros for what was never written, or to say what is wrong. Loops whose
+values have other shapes than those that it is made for run on NumPy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any, Final
+
+import numpy as np
+
+import graphflow.errors as errors
+from graphflow._core.codegen.cpu.blas import single_threaded
+from graphflow._core.codegen.cpu.programs import control_source as words
+from graphflow._core.codegen.cpu.programs.machine import KERNEL_PROTOTYPE, Machine
+from graphflow._core.codegen.cpu.programs.machine_source import RESUME, STATUS_AGAIN
+from graphflow._core.compiler.compile_job import LoopJob
+from graphflow._core.compiler.cpu.list_rules import RowNode
+from graphflow._core.compiler.nodes import Binding, KernelNode, NestedNode, Part
+from graphflow._core.compiler.values import Value
+from graphflow._core.kernels.control_flow.lists import ArrayList
+from graphflow._core.kernels.control_flow.rows import RowStack, address
+from graphflow._core.kernels.table import KernelTable
+from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.assemble import assemble, operand
+from graphflow._core.runtime.compiled.laying import Control, Stopped
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.explain import failure
+
+_EXTERNAL: Final = 1 << 61
+_RANGE: Final = 1 << 44
+_LARGEST: Final = 1 << 24
+"""The most rows for which a stack has room from the start, because it had so many before."""
+
+
+class NativeLoop:
+    """A While that can be called: (run, initial values, captured values) gives the values after the loop."""
+
+    def __init__(
+        self,
+        loop: LoopJob,
+        parts: Sequence[Part],
+        kernel: int,
+        machine: Machine,
+        threads: int,
+        store: ResourceStore,
+        kernels: KernelTable,
+    ) -> None:
+        self._count = len(loop.instruction.bodies[1].feeds)
+        self._inputs = [loop.instruction.inputs.index(n) for n in loop.body.feeds[self._count :]]
+        self._condition = assemble(loop.condition, store, kernels).function
+        self._base = assemble(loop.body, store, kernels).function
+        known = parts[1].job.lowering.known
+        self._types = [known[name] for name in loop.body.feeds[: self._count]]
+        self._bindings: dict[str, Binding] = {}
+        for part in parts:
+            self._bindings.update(part.job.lowering.around.bindings)
+        variables = {name: i for part in parts for name, i in part.job.lowering.variables.items()}
+        self._cells = [(name, store.cell(i), known[name]) for name, i in variables.items()]
+        self._find_captured(loop, parts)
+        self._threads_of_blas: Callable[[], AbstractContextManager[Any]] = (
+            single_threaded if any(_uses_blas(part) for part in parts) else nullcontext
+        )
+        node = NestedNode(loop.instruction, [], [], parts=parts)
+        self._seen: dict[str, Any] = {}
+        self._control = Control(node, 0, machine, threads, self, hosted=True)
+        self._words = self._control.words = np.array(self._control.step.args, np.int64)
+        self._status = np.zeros(1, np.int64)
+        self._words[words.STATUS] = address(self._status)
+        self._call = KERNEL_PROTOTYPE(kernel)
+        self._variables = [
+            memory[: memory.size].view(dtype).reshape(shape)
+            for memory, (shape, dtype) in zip(self._control.frame.values(), self._types, strict=True)
+        ]
+        self._patches = self._find_patches()
+        self._bound = dict.fromkeys(self._externals, 0)
+        self._rooms: dict[str, int] = {}
+        self._used: dict[int, ArrayList | RowStack] = {}
+        """The lists and stacks of a run, by the places of their descriptors."""
+        self._stacks: dict[str, RowStack] = {}
+
+    def _find_captured(self, loop: LoopJob, parts: Sequence[Part]) -> None:
+        """Where what the loop takes lies: a scalar is brought to a place of its own, all else is told its address."""
+        taken = {name for part in parts for name in part.feeds}
+        self._externals: dict[str, int] = {}
+        self._scalars: dict[str, Any] = {}
+        self._captured: list[tuple[int, str, tuple[int, ...], str]] = []
+        handles = set(self._handled())
+        names = [name for name in loop.body.feeds[self._count :] if name in taken]
+        for name in names:
+            shape, dtype = next(p.job.lowering.known[name] for p in parts if name in p.feeds)
+            if name in handles:
+                continue
+            self._captured.append((loop.instruction.inputs.index(name), name, shape, dtype))
+            if shape == ():
+                self._scalars[name] = np.zeros(1, dtype)
+        outside = [name for _, name, shape, _ in self._captured if shape != ()]
+        for number, name in enumerate([*outside, *(name for name, *_ in self._cells), *self._bindings]):
+            self._externals[name] = _EXTERNAL + number * _RANGE
+        self._handles = {
+            name: loop.instruction.inputs.index(name) for name in handles if name in loop.instruction.inputs
+        }
+
+    def _handled(self) -> Iterator[str]:
+        for root, binding in self._bindings.items():
+            if binding.kind != "stack":
+                yield root
+                yield binding.of
+
+    # ---- where values lie -----------------------------------------------------------------------------------------
+
+    def address(self, value: Value) -> int:
+        """See Addresses."""
+        return self.root_address(value.root) + value.offset * np.dtype(value.dtype).itemsize
+
+    def root_address(self, root: str) -> int:
+        """See Addresses."""
+        if root in self._scalars:
+            return address(self._scalars[root])
+        return self._externals[root]
+
+    def scratch(self, number: int) -> int:
+        """See Addresses."""
+        raise AssertionError("A loop that is called has no groups of its own.")
+
+    def block(self, root: str) -> Any:
+        """See Addresses."""
+        found = self._scalars[root] if root in self._scalars else self._seen[root]
+        return found.reshape(-1).view(np.uint8)
+
+    def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
+        """The words to patch for what lies elsewhere in each run: (words, position, offset in bytes from its start)."""
+        found: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
+        names = list(self._externals)
+        for part in self._control.all_words():
+            for position in np.flatnonzero((part >= _EXTERNAL) & (part < _EXTERNAL + len(names) * _RANGE)):
+                number, shift = divmod(int(part[position]) - _EXTERNAL, _RANGE)
+                found[names[number]].append((part, int(position), shift))
+        return found
+
+    # ---- a run ----------------------------------------------------------------------------------------------------
+
+    def __call__(self, run: RunContext, *values: Any) -> tuple[Any, ...]:
+        """Runs the loop; `values` are the instruction's inputs, None for variables."""
+        found = self._found(run, values)
+        if found is None:
+            return self._on_numpy(run, values)
+        for name, array in found.items():
+            place = address(array)
+            if self._bound[name] != place:
+                for part, position, shift in self._patches[name]:
+                    part[position] = place + shift
+                self._bound[name] = place
+        for variable, value in zip(self._variables, values, strict=False):
+            variable[...] = value
+        with self._threads_of_blas():
+            self._turn(run, found)
+        for root, stack in self._stacks.items():
+            self._rooms[root] = min(_LARGEST, max(self._rooms.get(root, 0), stack.room))
+        self._used, self._stacks = {}, {}
+        return tuple([variable.copy()[()] for variable in self._variables])
+
+    def _turn(self, run: RunContext, found: dict[str, Any]) -> None:
+        status, place = self._status, address(self._words)
+        status[0], begin = 0, 0
+        self._words[words.PHASE] = words.BEGUN
+        run.check()
+        while True:
+            self._call(place, begin, 1)
+            if not status[0]:
+                return
+            again = status[0] == STATUS_AGAIN
+            status[0], begin = 0, RESUME
+            current = self._control.current()
+            if not again:
+                assert current is not None
+                self._seen = found
+                try:
+                    raise current.steps.failing().error()
+                finally:
+                    self._seen = {}
+            run.check()
+            stopped = None if current is None else current.steps.asking()
+            if stopped is not None:
+                self._seen = found
+                try:
+                    self._answer(stopped)
+                finally:
+                    self._seen = {}
+
+    def _on_numpy(self, run: RunContext, values: Sequence[Any]) -> tuple[Any, ...]:
+        variables = tuple(values[: self._count])
+        captured = tuple(values[k] for k in self._inputs)
+        while True:
+            run.check()
+            if not self._condition(run, *variables, *captured)[0]:
+                return variables
+            variables = tuple(map(operand, self._base(run, *variables, *captured)))
+
+    # ---- what it takes --------------------------------------------------------------------------------------------
+
+    def _found(self, run: RunContext, values: Sequence[Any]) -> dict[str, Any] | None:
+        """What lies elsewhere in this run, by name; None if it is not as the loop was made for."""
+        for value, kind in zip(values, self._types, strict=False):
+            if (np.shape(value), getattr(value, "dtype", None)) != kind:
+                return None
+        found: dict[str, Any] = {}
+        for position, name, shape, dtype in self._captured:
+            value = values[position]
+            if np.shape(value) != shape or getattr(value, "dtype", None) != dtype:
+                return None
+            if shape == ():
+                self._scalars[name][0] = value
+            else:
+                plain = value.flags.c_contiguous and value.flags.aligned
+                found[name] = value if plain else np.array(value, order="C")
+        for name, cell, kind in self._cells:
+            value = cell.value
+            if value is None or (value.shape, value.dtype) != kind or not value.flags.c_contiguous:
+                return None
+            found[name] = value
+        self._used, self._stacks = {}, {}
+        for root, binding in self._bindings.items():
+            descriptor = (
+                self._stack(run, root, binding)
+                if binding.kind == "stack"
+                else self._list(root, binding, values)
+            )
+            if descriptor is None:
+                return None
+            found[root] = descriptor
+        return found
+
+    def _stack(self, run: RunContext, root: str, binding: Binding) -> Any:
+        """The descriptor of a stack of this run; None if something else lies on it."""
+        stack = run.per_run.get(binding.of)
+        if not isinstance(stack, RowStack):
+            lying = stack or []
+            stack = RowStack(binding.shape, binding.dtype, max(self._rooms.get(root, 0), 2 * len(lying)))
+            for value in lying:
+                stack.append(value)
+            run.per_run[binding.of] = stack
+        if not stack.plain or (stack.shape, stack.dtype.name) != (binding.shape, binding.dtype):
+            return None
+        self._stacks[root] = self._used[address(stack.descriptor)] = stack
+        return stack.descriptor
+
+    def _list(self, root: str, binding: Binding, values: Sequence[Any]) -> Any:
+        """The descriptor of a list of this run; None if it cannot have rows of that shape."""
+        array = self._array_of(root, values)
+        rows = None if array is None else array.as_rows(binding.shape, binding.dtype)
+        if array is None or rows is None:
+            return None
+        self._used[address(rows.descriptor)] = array
+        return rows.descriptor
+
+    def _array_of(self, root: str, values: Sequence[Any]) -> ArrayList | None:
+        binding = self._bindings.get(root)
+        if binding is None or binding.kind == "list":
+            found = values[self._handles[root]] if root in self._handles else None
+            return found if isinstance(found, ArrayList) else None
+        source = self._array_of(binding.of, values)
+        return None if source is None else source.gradient(binding.source)
+
+    # ---- what it asks for -----------------------------------------------------------------------------------------
+
+    def _answer(self, stopped: Stopped) -> None:
+        """Does a step on a list or stack as the NumPy tier does it; raises what that raises."""
+        node = stopped.node
+        assert isinstance(node, RowNode)
+        place = int(stopped.steps.program.arguments(stopped.step)[1])
+        operands = [stopped.array(value).copy()[()] for value in node.reads[1:]]
+        try:
+            made = node.answer(self._used[place], *operands)
+        except errors.OpError as error:
+            raise failure(node.instruction, error.message, type(error)) from error
+        if made is not None:
+            stopped.made()[...] = made
+
+
+def _uses_blas(part: Part) -> bool:
+    return any(isinstance(node, KernelNode) and node.blas for node in part.job.lowering.nodes)
