@@ -76,6 +76,11 @@ def _machine_takes(group: Group) -> bool:
     return True
 
 
+def _is_common(group: Group) -> bool:
+    """Whether the small interpreter runs a group of scalars; one for all groups of a plan is less to compile."""
+    return scalar_program(group, set(), lambda value: 8).common
+
+
 class CompileJob:
     """A plan taken apart and fused, with the kernels that it waits for."""
 
@@ -97,6 +102,9 @@ class CompileJob:
             self.groups = fuse(nodes, as_regions)
         self.stored = stored_roots(self.groups, plan, lowering)
         self.regions: dict[int, FusedRegion] = {}
+        self._interpreter = interpreter_source(
+            all(_is_common(group) for group in self.groups if group.scalar)
+        )
         self._sources: dict[int, list[str]] = {
             number: self._sources_of(number, group) for number, group in enumerate(self.groups)
         }
@@ -117,7 +125,7 @@ class CompileJob:
         if isinstance(first, PythonNode):
             return []
         if group.scalar:
-            return [interpreter_source()]
+            return [self._interpreter]
         self.regions[number] = region = fused_region(group, self.stored)
         return [region_source(region.region)]
 

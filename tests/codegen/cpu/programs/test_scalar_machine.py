@@ -10,13 +10,23 @@ import pytest
 from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.programs.machine import Machine
 from graphflow._core.codegen.cpu.programs.scalar_machine import Label, Register, ScalarProgram
-from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.programs.scalar_machine_source import (
+    COMMON,
+    EXPRESSIONS,
+    OPCODES,
+    interpreter_source,
+)
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 
 
 @pytest.fixture(scope="module")
 def interpreter(compiler: Compiler) -> int:
     return compiler.compile_async(interpreter_source()).result(100)
+
+
+@pytest.fixture(scope="module")
+def small_interpreter(compiler: Compiler) -> int:
+    return compiler.compile_async(interpreter_source(common=True)).result(100)
 
 
 def at(array: np.ndarray) -> int:
@@ -31,6 +41,44 @@ def evaluate(machine: Machine, interpreter: int, text: str, dtype: str, **values
     scalars.store(scalars.evaluate(text, dtype, names), at(out))
     status = machine.program([scalars.step(interpreter)]).run()
     return np.int64(-status) if status else out[0]
+
+
+COMMON_TEXTS = [
+    ("x - y * x / y + sqrt(abs(x)) * (-x)", "float32"),
+    (
+        "pow(x, floor(cast(i, float32) / 100.0)) if i > 4 and not x == 1.0 else min(x, max(y, square(x)))",
+        "float32",
+    ),
+    ("i // 7 % 3 + cast(j, int64)", "int64"),
+    ("j % 3 - cast(x < y or i >= 3, int32) + abs(-j) * sign(j)", "int32"),
+]
+
+
+@pytest.mark.parametrize(("text", "dtype"), COMMON_TEXTS)
+def test_the_small_interpreter_gives_the_same_bits(
+    machine: Machine, interpreter: int, small_interpreter: int, text: str, dtype: str
+) -> None:
+    given = {"x": np.float32(1.7), "y": np.float32(-0.3), "i": np.int64(250), "j": np.int32(-8)}
+    want = evaluate(machine, interpreter, text, dtype, **given)
+    assert evaluate(machine, small_interpreter, text, dtype, **given) == want
+
+
+def test_what_the_small_interpreter_lacks_is_noted() -> None:
+    program = ScalarProgram()
+    x = program.evaluate("x * 2.0", "float32", {"x": program.variable("float32")})
+    assert program.common
+    program.evaluate("cos(x)", "float32", {"x": x})
+    program.evaluate("x + 1.0", "float32", {"x": x})
+    assert not program.common
+
+
+def test_every_common_program_has_all_that_it_needs() -> None:
+    """An operation that an interpreter does not know would do nothing."""
+    small = interpreter_source(common=True)
+    control = [key for key in OPCODES if key not in EXPRESSIONS]
+    assert set(EXPRESSIONS) > COMMON
+    assert all(f" operation == {OPCODES[key]}:\n" in small for key in (*COMMON, *control))
+    assert not any(f" operation == {OPCODES[key]}:\n" in small for key in set(EXPRESSIONS) - COMMON)
 
 
 F, D, I32, I64 = np.float32, np.float64, np.int32, np.int64

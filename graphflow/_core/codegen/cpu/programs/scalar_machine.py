@@ -16,7 +16,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Step, Words
-from graphflow._core.codegen.cpu.programs.scalar_machine_source import ARG_ADDRESSES, DTYPES, MEMORY, OPCODES
+from graphflow._core.codegen.cpu.programs.scalar_machine_source import (
+    ARG_ADDRESSES,
+    COMMON,
+    DTYPES,
+    MEMORY,
+    OPCODES,
+)
 from graphflow._core.codegen.cpu.regions.scalar_text import Node, ScalarTextError, parse
 
 _TURNS = 1 << 22
@@ -53,6 +59,8 @@ class ScalarProgram:
     """
 
     def __init__(self) -> None:
+        self.common = True
+        """Whether the interpreter of common operations runs it; the other runs all."""
         self._code: list[int] = []
         self._initial: list[int] = []
         self._constants: dict[tuple[int, str], Register] = {}
@@ -149,6 +157,7 @@ class ScalarProgram:
             key = ("cast", source, node.dtype) if node.op == "cast" else (node.op, source)
             if key not in OPCODES:
                 raise ScalarTextError(f"the scalar machine has no {' '.join(key)}")
+            self.common = self.common and key in COMMON
             result = target or self.variable(node.dtype)
             self._emit(key, result.number, *(register.number for register in args))
         done[node] = result

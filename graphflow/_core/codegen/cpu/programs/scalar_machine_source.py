@@ -81,6 +81,19 @@ def _expressions() -> dict[tuple[str, ...], str]:
 
 
 EXPRESSIONS = _expressions()
+
+
+def _is_common(key: tuple[str, ...]) -> bool:
+    """Whether it is one of those of which counters, schedules, optimizers' powers and their like are made."""
+    op, kinds = key[0], set(key[1:])
+    if "float64" in kinds or op in ("invert", "truncatediv", "truncatemod"):
+        return False
+    if kinds & {"int32", "int64"} and op in ("and", "or", "xor"):
+        return False
+    return "f_" not in EXPRESSIONS[key] or op in ("sqrt", "pow", "abs", "floor")
+
+
+COMMON: frozenset[tuple[str, ...]] = frozenset(key for key in EXPRESSIONS if _is_common(key))
 CONTROL = (
     "move",
     "move_if",
@@ -122,8 +135,12 @@ def _control_lines() -> dict[str, list[str]]:
     return lines
 
 
-def interpreter_source() -> str:
-    """Source of the interpreter, a kernel whose only unit is the whole program."""
+def interpreter_source(common: bool = False) -> str:
+    """Source of the interpreter, a kernel whose only unit is the whole program.
+
+    common: for programs of COMMON operations alone. It takes the compiler a third of the time, and a small model with
+    an empty cache has little else that is as dear.
+    """
     out = f"""@kernel_function
 def kernel(args, begin, end):
     status = pointer_int64(args[{ARG_STATUS}])
@@ -142,6 +159,8 @@ def kernel(args, begin, end):
 """.splitlines()
     blocks: list[tuple[int, list[str]]] = []
     for key, expression in EXPRESSIONS.items():
+        if common and key not in COMMON:
+            continue
         lines = [f"registers[d] = {expression}"]
         if key[0] in DIVISIONS and key[1] in ("int32", "int64"):
             lines = ["if b == 0:", f"    status[0] = {_DIVISION_BY_ZERO}", "    return", *lines]
