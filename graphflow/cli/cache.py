@@ -14,6 +14,7 @@ from typing import Final
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.cpu.cache import KernelCache
 from graphflow._core.codegen.cpu.service.link import look
+from graphflow._core.codegen.generic import generic_sources
 from graphflow._core.common.compile_timeouts import WARM_END_SECONDS, WARM_LOOK_SECONDS
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import readable_size, tell
@@ -25,7 +26,8 @@ examples:
   graphflow cache warm --seconds 60 graphflow launch --ps 1 --workers 2 train.py
 
 A plan asks for its kernels in its fourth run, for the sizes that are fed to it: let the program make a few steps with
-those of the real one. Without PROGRAM, the kernels are made that all programs need.
+those of the real one. Without PROGRAM, those kernels are made that are made for no plan, some eighty of them: with
+these a program that this machine has never seen runs as native code while its own are compiled.
 """
 
 
@@ -53,7 +55,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         usage="graphflow cache warm [options] [PROGRAM [arguments ...]]",
     )
-    warm.add_argument("--seconds", type=float, metavar="N", help="end the program after N seconds")
+    warm.add_argument(
+        "--seconds", type=float, metavar="N", help="end the program, or the waiting, after N seconds"
+    )
     warm.add_argument("program", nargs="?", metavar="PROGRAM", help="a Python file, or a command")
     warm.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     warm.set_defaults(run=_warm)
@@ -106,13 +110,21 @@ def _warm(arguments: argparse.Namespace) -> int:
     before = len(_kernels(cache.directory))
     status = 0
     if arguments.program is None:
-        shared.machine()
+        _make_generic(arguments.seconds)
     else:
         status = _run(arguments.program, arguments.arguments, arguments.seconds)
-    while (server := look(cache)) is not None and server[1]:
-        time.sleep(WARM_LOOK_SECONDS)
+        while (server := look(cache)) is not None and server[1]:
+            time.sleep(WARM_LOOK_SECONDS)
     tell(f"{max(0, len(_kernels(cache.directory)) - before)} kernels made")
     return status
+
+
+def _make_generic(seconds: float | None) -> None:
+    """Has the kernels made that are made for no plan, and waits for them, so long at most."""
+    made = shared.compiler().compile_many(generic_sources())
+    end = time.monotonic() + (seconds or float("inf"))
+    while not all(kernel.done() for kernel in made) and time.monotonic() < end:
+        time.sleep(WARM_LOOK_SECONDS)  # The compiler has a deadline for each.
 
 
 def _run(program: str, arguments: list[str], seconds: float | None) -> int:

@@ -71,8 +71,26 @@ def test_warm_runs_a_program_and_waits_for_its_kernels(home: Path) -> None:
     assert f"{made} kernels removed" in command(home, "clear")
     assert kernels(home) == 0 and (home / "graphflow" / "signing-key").exists()
     assert "kernels: 0" in command(home, "info")
-    command(home, "warm")
-    assert 0 < kernels(home) < made
+
+
+def test_warm_alone_makes_what_is_made_for_no_plan_and_waits_as_long_as_it_is_told(home: Path) -> None:
+    assert "kernels made" in command(home, "warm", "--seconds", "15")
+    assert kernels(home) > 0
+    shown = command(home, "info")
+    assert "kernels to make" in shown and " 0 kernels to make" not in shown
+
+
+def test_a_program_that_compiled_asks_for_what_the_next_will_want(home: Path) -> None:
+    """While its own are missing; a program that found all on the machine asks for nothing when it ends."""
+    subprocess.run(
+        [sys.executable, program(home, 4.25, "time.sleep(20)")],
+        env=dict(os.environ, XDG_CACHE_HOME=str(home), PYTHONPATH=str(Path(graphflow.__file__).parents[1])),
+        check=True,
+        timeout=110,
+    )
+    shown = command(home, "info")
+    count = int(shown.split(" kernels to make")[0].split()[-1])
+    assert count > 10, shown
 
 
 def test_warm_ends_a_program_that_goes_on(home: Path) -> None:

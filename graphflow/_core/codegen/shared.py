@@ -5,14 +5,17 @@ Both are slow to import and to start, and many a program never becomes hot: so t
 
 from __future__ import annotations
 
+import atexit
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from graphflow._core.codegen.cpu.compiler import Compiler
     from graphflow._core.codegen.cpu.programs.machine import Machine
 
+_MOST_FOR_OTHERS: Final = 40
+"""Generic kernels that the next program is to find: some 20 seconds of one core, once a machine."""
 _lock = threading.Lock()
 _made: dict[str, Any] = {}
 
@@ -31,6 +34,7 @@ def compiler() -> Compiler:
             its_class, _, sources = _classes()
             _made["compiler"] = its_class()
             _made["compiler"].compile_many(sources)
+            atexit.register(_ask_for_the_next, _made["compiler"])  # Before the compiler itself is closed.
         made: Compiler = _made["compiler"]
         return made
 
@@ -44,3 +48,16 @@ def machine() -> Machine:
             _made["machine"] = its_class(its_compiler, 60.0)
         made: Machine = _made["machine"]
         return made
+
+
+def _ask_for_the_next(its_compiler: Compiler) -> None:
+    """Has the compile server make what the next program will want, after what this one had asked it for.
+
+    Not if this process has asked it for nothing: then there is nothing new on this machine.
+    """
+    if its_compiler.server_pid is None:
+        return
+    from graphflow._core.codegen.generic import generic_sources
+
+    wanted = [source for source in generic_sources(_MOST_FOR_OTHERS) if not its_compiler.holds(source)]
+    its_compiler.compile_many(wanted)
