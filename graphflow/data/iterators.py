@@ -153,8 +153,11 @@ def _resource(types: Any, shapes: Any, shared_name: str | None) -> Tensor:
     return resource
 
 
-def initializable(dataset: Described, shared_name: str | None) -> Iterator:
-    """An iterator over a dataset that its initializer begins."""
+def make_initializable_iterator(dataset: Described, shared_name: str | None = None) -> Iterator:
+    """An iterator over a dataset that its initializer begins (tf.data.make_initializable_iterator).
+
+    shared_name: the name of its state, by default that of its operation: iterators of one name share a position.
+    """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
         resource = _resource(dataset.output_types, dataset.output_shapes, shared_name)
@@ -163,8 +166,11 @@ def initializable(dataset: Described, shared_name: str | None) -> Iterator:
         return Iterator(resource, initializer, dataset.output_types, dataset.output_shapes)
 
 
-def one_shot(dataset: Described) -> Iterator:
-    """An iterator over a dataset that needs no initializer; ValueError if the dataset depends on state."""
+def make_one_shot_iterator(dataset: Described) -> Iterator:
+    """An iterator over a dataset that begins by itself (tf.data.make_one_shot_iterator).
+
+    ValueError if the dataset depends on placeholders or variables.
+    """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
         body = FunctionGraph(graph, by_value=True)
@@ -188,3 +194,18 @@ def one_shot(dataset: Described) -> Iterator:
         resource = apply(ops.ONE_SHOT_ITERATOR, (), attrs).outputs[0]
         graph.add_to_collection(GLOBAL_ITERATORS, resource)
         return Iterator(resource, None, dataset.output_types, dataset.output_shapes)
+
+
+def get_output_types(dataset_or_iterator: Described) -> Any:
+    """The structure of the dtypes of the elements of a dataset or an iterator (tf.data.get_output_types)."""
+    return dataset_or_iterator.output_types
+
+
+def get_output_shapes(dataset_or_iterator: Described) -> Any:
+    """The structure of the shapes of the elements of a dataset or an iterator (tf.data.get_output_shapes)."""
+    return dataset_or_iterator.output_shapes
+
+
+def get_output_classes(dataset_or_iterator: Described) -> Any:
+    """The structure of the classes of the elements of a dataset or an iterator (tf.data.get_output_classes)."""
+    return structure.classes_for(dataset_or_iterator.output_types)

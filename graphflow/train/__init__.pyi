@@ -85,6 +85,7 @@ from graphflow.train.saving.checkpoint_utils import list_variables as list_varia
 from graphflow.train.saving.checkpoint_utils import load_checkpoint as load_checkpoint
 from graphflow.train.saving.safetensors_files import load_safetensors as load_safetensors
 from graphflow.train.saving.checkpoint_utils import load_variable as load_variable
+from graphflow.train.producers import match_filenames_once as match_filenames_once
 from graphflow.train.batching import maybe_batch as maybe_batch
 from graphflow.train.batching import maybe_batch_join as maybe_batch_join
 from graphflow.train.batching import maybe_shuffle_batch as maybe_shuffle_batch

@@ -19,6 +19,7 @@ from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.io.files import matching_files
 from graphflow._core.ops.io.queues import FIFOQueue, QueueBase
 from graphflow._core.ops.io.summaries import scalar as scalar_summary
 from graphflow._core.ops.math.math import cast, greater
@@ -79,6 +80,28 @@ def input_producer(
         if summary_name is not None:
             scalar_summary(summary_name, cast(queue.size(), dtypes.float32) * (1.0 / capacity))
         return queue
+
+
+def match_filenames_once(pattern: TensorLike, name: str | None = None) -> Variable:
+    """A local variable with the names of the files that match, looked up when it is initialized.
+
+    (tf.train.match_filenames_once.) So all epochs see the same files. Run gf.local_variables_initializer() first.
+
+    Args:
+        pattern: A pattern of names, or a vector of patterns.
+        name: Of the variable.
+
+    Returns:
+        A variable of strings, of unknown length, sorted.
+    """
+    with op_scope(name, "matching_filenames", [pattern]) as scope:
+        return Variable(
+            matching_files(pattern),
+            trainable=False,
+            collections=[GraphKeys.LOCAL_VARIABLES],
+            validate_shape=False,
+            name=scope,
+        )
 
 
 def string_input_producer(

@@ -130,6 +130,7 @@ READS: dict[str, Call] = {
     "summary_iterator": lambda path: next(iter(gf.train.summary_iterator(f"{path}/a"))),
     "read_file": _run(lambda path: gf.read_file(f"{path}/a")),
     "matching_files": _run(lambda path: gf.matching_files(f"{path}/*")),
+    "match_filenames_once": _run(lambda path: gf.train.match_filenames_once(f"{path}/*").initializer),
     "list_files": _elements(lambda path: gf.data.Dataset.list_files(f"{path}/*")),
     "TFRecordDataset": _elements(lambda path: gf.data.TFRecordDataset([f"{path}/a"])),
     "TFRecordDataset of GZIP": _elements(lambda path: gf.data.TFRecordDataset([f"{path}/a"], "GZIP")),

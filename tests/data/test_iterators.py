@@ -462,3 +462,20 @@ def test_runs_that_end_in_time_leave_the_sides_of_a_zip_together() -> None:
     assert ended and len(found) > 2
     assert found[::2] == found[1::2] == sorted(found[::2])
     assert all(b - a == 1 and a % 2 == 0 for a, b in found)
+
+
+def test_the_functions_of_an_iterator_are_its_methods() -> None:
+    dataset = D.range(3).map(lambda x: {"x": x, "y": gf.cast(x, gf.float32)})
+    first = gf.data.make_one_shot_iterator(dataset)
+    second = gf.data.make_initializable_iterator(dataset, shared_name="mine")
+    for either in (dataset, first, second):
+        assert gf.data.get_output_types(either) == {"x": gf.int64, "y": gf.float32}
+        assert {name: shape.as_list() for name, shape in gf.data.get_output_shapes(either).items()} == {
+            "x": [],
+            "y": [],
+        }
+        assert gf.data.get_output_classes(either) == {"x": gf.Tensor, "y": gf.Tensor}
+    with gf.Session() as session:
+        session.run(second.initializer)
+        assert session.run([first.get_next()["x"], second.get_next()["y"]]) == [0, 0.0]
+    assert second.initializer.inputs[1].op.get_attr("shared_name") == "mine"

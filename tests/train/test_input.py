@@ -6,6 +6,7 @@ Values and names are those of TensorFlow 1.15.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -206,3 +207,19 @@ def test_wrong_use_is_refused_where_it_is_built() -> None:
     for call, error, told in calls:
         with pytest.raises(error, match=told):
             call()
+
+
+def test_files_that_match_are_looked_up_once(tmp_path: Path) -> None:
+    for name in "cab":
+        (tmp_path / f"{name}.txt").write_text(f"line of {name}\n")
+    names = gf.train.match_filenames_once(f"{tmp_path}/*.txt")
+    assert (names.name, names.dtype, names.shape.ndims) == ("matching_filenames:0", gf.string, None)
+    assert names in gf.local_variables() and names not in gf.trainable_variables()
+    _, line = gf.TextLineReader().read(gf.train.string_input_producer(names, num_epochs=2, shuffle=False))
+    assert drain(line) == [f"line of {name}".encode() for name in "abcabc"]
+    with gf.Session() as session:
+        session.run(names.initializer)
+        (tmp_path / "d.txt").touch()
+        assert len(session.run(names)) == 3
+        session.run(names.initializer)
+        assert len(session.run(names)) == 4
