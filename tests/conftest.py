@@ -3,7 +3,8 @@
 CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
 machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow.
 
-Every plan is verified after each pass, here and in the processes that tests start.
+Every plan is verified after each pass, here and in the processes that tests start. tests/plan/test_verify_cost.py says
+what that costs, and holds it.
 
 Compiled code that does not agree with NumPy, or a compiler that fails, costs a user speed alone; here it fails the
 test, so that every program of the suite checks the compiler.
