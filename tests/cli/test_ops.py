@@ -20,7 +20,9 @@ EXPECTED = [
     Support("Identity", "yes", "kernel", "view", True, "", True),
     Support("Shape", "none", "kernel", "shapes", True, "", True),
     Support("Const", "none", "plan", "plan", True, "", True),
-    Support("Cholesky", "yes", "kernel", "", False, "decompositions and solutions of linear equations", True),
+    Support(
+        "Cholesky", "yes", "kernel", "rule", False, "decompositions and solutions of linear equations", True
+    ),
     Support("SumToShape", "yes", "kernel", "rule", True, "", False),
 ]
 

@@ -1,9 +1,9 @@
 """Protects what verification costs: it is done after each pass of every plan of this suite.
 
-Of the suite it takes 4.4 % of the processor time of the processes of pytest, and 0.4 % of the time that passes: a sample
-of one test in 14 of every room; the goal is 5 %. tests/plan, tests/ops and tests/oracle, which do little but plan, pay 6
-to 13 %. Times depend on the machine, so what is held here is counted: the Python calls of verification, of all calls of
-a program that builds a model and runs it once.
+Of the suite it takes 4.4 % of the processor time of pytest's processes, and 0.4 % of the time that passes: a sample of
+one test in 14 of every room; the goal is 5 %. tests/plan, tests/ops and tests/oracle, which do little but plan, pay 6
+to 13 %. Times depend on the machine, so what is held here is counted: the Python calls of verification, of all calls
+of a program that builds a model and runs it once.
 """
 
 from __future__ import annotations
