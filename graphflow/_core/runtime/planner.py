@@ -190,12 +190,18 @@ class Planner:
         )
 
     def executable(
-        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
+        self,
+        plan: Plan,
+        store: ResourceStore,
+        options: ExecutionOptions,
+        borrows: bool = False,
+        threads: int | None = None,
     ) -> Executable:
         """An executable for a plan, which becomes compiled if that is asked for.
 
         options: may come from another configuration; what this one insists on holds as well.
         borrows: whether fetched values may be borrowed: read-only arrays in memory of the store, not the caller's own.
+        threads: of compiled code, by default those of the configuration.
         """
         self._prepare(store)
         options = self._insisted(options)
@@ -217,7 +223,7 @@ class Planner:
                 settings = store, KERNELS, self.context(), self.threads, kept, options.verify
                 on_gpu: Executable = _gpus().executable(found, part, gpu, *settings)
                 return on_gpu
-            return found if plain else self._tiered(found, part, store, options)
+            return found if plain else self._tiered(found, part, store, options, threads)
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
             found = base(part, True)
@@ -242,12 +248,17 @@ class Planner:
             store.cell_type = _gpus().DeviceCell
 
     def _tiered(
-        self, base: NumpyExecutable, plan: Plan, store: ResourceStore, options: ExecutionOptions
+        self,
+        base: NumpyExecutable,
+        plan: Plan,
+        store: ResourceStore,
+        options: ExecutionOptions,
+        threads: int | None,
     ) -> Executable:
         """An executable that starts as `base` and becomes compiled; `base` itself if the plan reads or writes files."""
         if any(i.type in _FILE_TYPES for i in plan.instructions):
             return base
-        threads = self._config.intra_op_parallelism_threads or usable_cores()
+        threads = threads or self._config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(options.compiled, options.seeded, threads, options.verify)
         return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
 
@@ -257,11 +268,15 @@ class Planner:
         return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: LoweredFunction, store: ResourceStore) -> FunctionRunner:
-        """The runner of a function. The states of its random ops are its own; closing `store` ends it."""
+        """The runner of a function. The states of its random ops are its own; closing `store` ends it.
+
+        Its compiled code takes one thread: elements are made beside one another, and beside the step that takes them.
+        To wake a second thread for each would cost more than it does, and beside other programs whole time slices.
+        """
         own = ResourceStore(store)
         own.planner = self
         plan = self.finish(function.plan)
-        executable = self.executable(plan, own, self.execution_options(function.seeded))
+        executable = self.executable(plan, own, self.execution_options(function.seeded), threads=1)
         rowwise = Rowwise.of(plan, KERNELS, function.arguments) if self.batches_functions else None
         return FunctionRunner(plan, executable, own, rowwise)
 

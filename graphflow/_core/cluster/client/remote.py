@@ -81,7 +81,12 @@ class RemotePlanner(Planner):
         super().__init__(config, own + [d for d in found if d not in own], task)
 
     def executable(
-        self, plan: Plan, store: ResourceStore, options: ExecutionOptions, borrows: bool = False
+        self,
+        plan: Plan,
+        store: ResourceStore,
+        options: ExecutionOptions,
+        borrows: bool = False,
+        threads: int | None = None,
     ) -> Executable:
         """What runs a plan on the cluster; no state of it is in this process, unless the task itself is."""
         if self._in_process is not None and self._in_process.takes(plan, list(self.partition(plan).parts)):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import Any, Final
 
 import numpy as np
 
@@ -19,6 +20,8 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 SINGLE = np.float32
 _CUBIC_STEPS = 1024
+_KEPT_SIZES: Final = 64
+"""How many pairs of sizes are remembered: pictures of a dataset mostly have few. Nobody writes to what is kept."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ def step(old: int, new: int, align_corners: bool) -> Any:
     return SINGLE(old) / SINGLE(new)
 
 
+@lru_cache(_KEPT_SIZES)
 def bilinear(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """The pixels before and after each place."""
     at = places(old, new, align_corners, half_pixel_centers)
@@ -62,6 +66,7 @@ def _cubic_table(a: float) -> Any:
     return np.stack([inner, outer]).astype(SINGLE)
 
 
+@lru_cache(_KEPT_SIZES)
 def bicubic(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -> Taps:
     """Two pixels before and two after each place."""
     at = places(old, new, align_corners, half_pixel_centers)
@@ -80,6 +85,7 @@ def bicubic(old: int, new: int, align_corners: bool, half_pixel_centers: bool) -
     return Taps(old, list(zip(index, weights, strict=True)))
 
 
+@lru_cache(_KEPT_SIZES)
 def area(old: int, new: int, align_corners: bool) -> Taps:
     """All pixels that a new one covers, each by how much of it."""
     scale = step(old, new, align_corners)
@@ -145,8 +151,10 @@ def _mixed_columns(rows: Any, taps: Taps, channels: int, lerp: bool) -> Any:
     return total
 
 
-def _needed(taps: Taps) -> tuple[Any, Taps]:
+@lru_cache(_KEPT_SIZES)
+def _needed(taps_of: Callable[..., Taps], *sizes: Any) -> tuple[Any, Taps]:
     """The old rows that are taken at all, and the taps among these."""
+    taps = taps_of(*sizes)
     used, places = np.unique(np.concatenate([index for index, _ in taps.taps]), return_inverse=True)
     parts = np.split(places, len(taps.taps))
     return used, Taps(len(used), [(p, w) for p, (_, w) in zip(parts, taps.taps, strict=True)])
@@ -212,7 +220,7 @@ def _weighted(op_type: str, taps_of: Callable[..., Taps], lerp: bool) -> None:
             new_height, new_width = new_size(size)
             if (new_height, new_width) == (height, width) and lerp:
                 return images.astype(SINGLE)
-            used, rows = _needed(taps_of(height, new_height, *flags))
+            used, rows = _needed(taps_of, height, new_height, *flags)
             columns = taps_of(width, new_width, *flags)
             result = np.empty((batch, new_height, new_width, channels), SINGLE)
             for image, target in zip(images, result, strict=True):
