@@ -91,6 +91,13 @@ TAKEN: dict[str, tuple[tuple[int, ...], Build]] = {
     "products of segments": ((4,), lambda x: gf.unsorted_segment_prod(x, [1, 1, 0, 2], 4)),
     "largest of segments": ((4, 2), lambda x: gf.unsorted_segment_max(x, [1, 1, 0, -2], 3)),
     "smallest of segments": ((2, 2, 3), lambda x: gf.unsorted_segment_min(x, [[1, 1], [0, 1]], 2)),
+    "sums of runs": ((6, 2), lambda x: gf.reshape(gf.segment_sum(x, [0, 0, 1, 3, 3, 3]), [4, 2])),
+    "largest of runs": ((4, 2), lambda x: gf.reshape(gf.segment_max(x, [0, 0, 1, 2]), [3, 2])),
+    "smallest of runs": ((3, 2, 2), lambda x: gf.reshape(gf.segment_min(x, [0, 1, 1]), [2, 2, 2])),
+    "stitched": (
+        (4, 2),
+        lambda x: gf.dynamic_stitch([[0, 5], [[2], [0]]], [x[:2], gf.reshape(x[2:], [2, 1, 2])]),
+    ),
     "scattered": ((4, 2), lambda x: gf.scatter_nd([[1], [3], [1], [0]], x, [5, 2])),
     "scattered elements": ((3,), lambda x: gf.scatter_nd([[1, 0], [0, 2], [1, 0]], x, [2, 3])),
     "added": ((3, 2), lambda x: gf.tensor_scatter_add(x, [[1], [1]], x[:2] * 3)),
@@ -198,3 +205,47 @@ def test_scattered_updates_give_what_they_leave_if_it_is_taken() -> None:
         return [gf.reduce_sum(first, 1), gf.reduce_sum(second, 1), third.op], {ids: [4, 0, 4]}
 
     check(model)
+
+
+def test_means_of_runs() -> None:
+    """Of constant numbers natively; of others in NumPy. A run that has no rows is 0."""
+
+    def model(fed: bool, kind: Any = gf.segment_mean, dtype: Any = gf.float32) -> Callable[[], Any]:
+        def build() -> Any:
+            x = gf.placeholder(dtype, [5, 3])
+            numbers = np.array([0, 0, 1, 4, 4], np.int32)
+            ids = gf.placeholder(gf.int32, [5]) if fed else gf.constant(numbers)
+            y = kind(x * 2, ids)
+            differentiable = dtype.is_floating and kind is not gf.segment_prod
+            fetches = [y * 1, *(gf.gradients(gf.tanh(y * 0.1), x) if differentiable else [])]
+            values = np.arange(15).reshape(5, 3) - 4
+            return fetches, {x: values.astype(dtype.as_numpy_dtype), **({ids: numbers} if fed else {})}
+
+        return build
+
+    for dtype in (gf.float32, gf.float64):
+        check(model(False, dtype=dtype))
+    check(model(True))
+    assert left_to_numpy(model(False)) == []
+    assert "SegmentMean" in left_to_numpy(model(True))
+    for kind, name in ((gf.segment_max, "SegmentMax"), (gf.segment_min, "SegmentMin")):
+        check(model(False, kind))
+        assert name in left_to_numpy(model(False, kind)), "a run has no rows"
+    for dtype in (gf.int32, gf.int64, gf.float64):
+        check(model(False, gf.segment_prod, dtype))
+        assert left_to_numpy(model(False, gf.segment_prod, dtype)) == []
+    check(model(False, gf.segment_mean, gf.int32))
+
+
+@pytest.mark.parametrize("ids", [[1, 0, 2], [-1, 0, 1]])
+def test_numbers_that_fall_are_the_same_error(ids: list[int]) -> None:
+    def message(tier: str) -> str:
+        with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
+            x = gf.placeholder(gf.float32, [3])
+            y = gf.segment_sum(x * 2, ids, name="sums")
+            with pytest.raises(gf.errors.InvalidArgumentError, match="not increasing") as raised:
+                for _ in range(3):
+                    session.run(y, {x: [1, 2, 3]})
+            return str(raised.value)
+
+    assert message("always") == message("never")

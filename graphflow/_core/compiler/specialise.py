@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from graphflow._core.resources.store import ResourceStore
 
 OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # fmt: off
+_SORTED_SEGMENTS: Final = frozenset(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum"))
 _DATA: Final = frozenset({
     "a", "b", "condition", "data", "features", "grad", "indices", "input", "inputs",
     "labels", "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t",
@@ -118,10 +119,13 @@ def has_fixed_shape(
     dims, definition = i.shapes[position], i.definition
     if dims is not None and None not in dims:
         return True
-    if definition is None or i.bodies or i.is_variable or definition.dynamic_shape:
+    if definition is None or i.bodies or i.is_variable:
         return False
     if not all(name in fixed or name in settled for name in i.inputs):
         return False
+    if definition.dynamic_shape:
+        sizing = _sizing_inputs(i)
+        return bool(sizing) and all(name in settled for name in sizing)
     names = [spec.name for spec in definition.inputs]
     if definition.scalar is not None or _DATA.issuperset(names):
         return True
@@ -130,6 +134,13 @@ def has_fixed_shape(
         name in settled or is_data or not _may_be_shape(i, *known[name])
         for name, is_data in zip(i.inputs, data, strict=True)
     )
+
+
+def _sizing_inputs(i: Instruction) -> Sequence[str]:
+    """The inputs whose values alone say how many rows the result has, beside the shapes of the others; else none."""
+    if i.type in _SORTED_SEGMENTS:
+        return i.inputs[1:]
+    return i.inputs[: len(i.inputs) // 2] if i.type == "DynamicStitch" else ()
 
 
 def _may_be_shape(i: Instruction, shape: tuple[int, ...], dtype: str) -> bool:

@@ -270,6 +270,58 @@ def _segments(operation: str, neutral: Callable[[Any], Any]) -> Rule:
     return rule
 
 
+def _sorted_segments(operation: str, neutral: Callable[[Any], Any], mean: bool = False) -> Rule:
+    """Segments whose numbers are constants, so that there are as many in each run."""
+
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        data, segments = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
+        numbers = lowering.constant(i.inputs[1])
+        if data is None or segments is None or numbers is None or not data.shape:
+            return False
+        if numbers.shape != data.shape[:1] or numbers[0] < 0 or (np.diff(numbers) < 0).any():
+            return False  # The NumPy kernel says what is wrong.
+        counts = np.bincount(numbers)
+        if (
+            not _takes("div" if mean else operation, data.dtype)
+            or lowering.shape(i.outputs[0])[0] != counts.size
+        ):
+            return False
+        if operation in ("max", "min") and not counts.all():
+            return False  # What has no rows is 0.
+        x, ids, result = lowering.compact(i, data), lowering.compact(i, segments), lowering.result(i)
+        target = lowering.temporary(i.name, result.dtype, result.shape) if mean else result
+        filled(lowering, i, target, neutral(np.dtype(data.dtype)))
+        check: Check = partial(check_range, limit=counts.size, what="segment_ids")
+        _change_rows(lowering, i, operation, as_rows(target, counts.size), ids, x, ids, check, False)
+        if mean:
+            shape = (counts.size, *(1,) * (len(result.shape) - 1))
+            sizes = whole(lowering.fresh(i.name), result.dtype, shape)
+            lowering.constants[sizes.root] = np.maximum(counts, 1).astype(result.dtype).reshape(shape)
+            lowering.elementwise(i, "{0} / {1}", [target, sizes], result)
+        return True
+
+    return rule
+
+
+def _stitch(lowering: Lowering, i: Instruction) -> bool:
+    """Rows put to places that are constants; what is named twice is what came last, what is not named is 0."""
+    half = len(i.inputs) // 2
+    pairs = list(zip(i.inputs[:half], i.inputs[half:], strict=True))
+    parts = [(lowering.value(place), lowering.value(data)) for place, data in pairs]
+    shape, dtype = lowering.known[i.outputs[0]]
+    if dtype not in _CHANGED or any(lowering.constant(place) is None for place, _ in pairs):
+        return False
+    if any(p is None or d is None or d.shape != p.shape + shape[1:] for p, d in parts):
+        return False
+    target = filled(lowering, i, lowering.result(i))
+    check: Check = partial(check_range, limit=shape[0], what="indices")
+    for place, data in parts:
+        assert place is not None and data is not None
+        ids, x = lowering.compact(i, place), lowering.compact(i, data)
+        _change_rows(lowering, i, "update", as_rows(target, shape[0]), ids, x, ids, check, False)
+    return True
+
+
 def _lowest(dtype: Any) -> Any:
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
@@ -396,6 +448,12 @@ INDEX_RULES: Final[dict[str, Rule]] = {
     **{f"ScatterNd{name}": _scatter_variable(name.lower()) for name in ("Add", "Sub", "Update")},
     **{f"TensorScatter{name}": _scatter_tensor(name.lower()) for name in ("Add", "Sub", "Update")},
     "ScatterNd": _scatter_new,
+    "DynamicStitch": _stitch,
+    "SegmentSum": _sorted_segments("add", lambda dtype: 0),
+    "SegmentMean": _sorted_segments("add", lambda dtype: 0, mean=True),
+    "SegmentProd": _sorted_segments("mul", lambda dtype: 1),
+    "SegmentMax": _sorted_segments("max", _lowest),
+    "SegmentMin": _sorted_segments("min", _highest),
     "UnsortedSegmentSum": _segments("add", lambda dtype: 0),
     "UnsortedSegmentProd": _segments("mul", lambda dtype: 1),
     "UnsortedSegmentMax": _segments("max", _lowest),

@@ -16,9 +16,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (
             "Bincount",
             "DynamicPartition",
-            "DynamicStitch",
             "ListDiff",
-            "Segment*",
             "Unique*",
             "Where",
         ),

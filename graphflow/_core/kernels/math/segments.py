@@ -33,7 +33,8 @@ def _neutral(kind: str, dtype: Any) -> Any:
 
 
 def _combined(kind: str, ids: Any, data: Any, count: int) -> Any:
-    result = np.full((count, *data.shape[ids.ndim :]), _neutral(kind, data.dtype), data.dtype)
+    shape, neutral = (count, *data.shape[ids.ndim :]), _neutral(kind, data.dtype)
+    result = np.full(shape, neutral, data.dtype) if neutral else np.zeros(shape, data.dtype)
     return reduce_rows(_UFUNCS[kind], ids, data, result)
 
 
