@@ -12,8 +12,8 @@ from typing import Final
 REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
     (
         "the shape of the result depends on values",
-        "what follows from it runs on NumPy too, as far as its shape does; sparse updates of optimizers are excepted. 2 ns "
-        "an element; Unique 10, of a wide range or of no integers, which are sorted, 100",
+        "what follows from it runs on NumPy too, as far as its shape does; sparse updates of optimizers are excepted. "
+        "2 ns an element; Unique 10, of a wide range or of no integers, which are sorted, 100",
         (
             "Bincount",
             "DynamicPartition",
