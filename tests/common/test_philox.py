@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.common import philox
-from graphflow._core.common.philox import Philox
-from graphflow._core.common.philox_bits import CHUNK_BLOCKS, Stream
+from graphflow._core.common.philox import generator as philox
+from graphflow._core.common.philox.bits import CHUNK_BLOCKS, Stream
+from graphflow._core.common.philox.generator import Philox
 from graphflow.errors import InvalidArgumentError
 
 RECORDS = json.loads((Path(__file__).parent / "data" / "philox.json").read_text())

@@ -15,8 +15,7 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow._core.graph.op_def import lookup, registry
-from graphflow._core.graph.references import variables_of
+from graphflow._core.graph.op_def import lookup, registry, variables_of
 from graphflow._core.ops.core import apply
 from tests.cluster.serving import serve_all, spec_of
 from tests.ops import op_samples

@@ -11,8 +11,7 @@ import numpy as np
 
 from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, parse
 from graphflow._core.compiler.nodes import Binding, KernelNode, Node, PythonNode, Statements
-from graphflow._core.compiler.roots import with_roots
-from graphflow._core.compiler.scalar_texts import expressible, scalar_text
+from graphflow._core.compiler.scalar_texts import expressible, scalar_text, with_roots
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
 from graphflow._core.compiler.values import Value, spreads, view_of, whole
 from graphflow._core.kernels.table import KernelTable

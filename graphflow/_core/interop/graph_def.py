@@ -23,7 +23,7 @@ from graphflow._core.graph.attributes import (
 )
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.function import GraphFunction
-from graphflow._core.graph.references import variables_of
+from graphflow._core.graph.op_def import variables_of
 from graphflow._core.graph.writers import WRITERS
 from graphflow._core.interop.expansions import EXPANSIONS, MARK, PART
 from graphflow._core.interop.function_def import function_def_of

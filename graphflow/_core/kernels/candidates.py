@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from graphflow._core.common.philox_bits import Float64Array, Stream, UInt64Array, uniform_float64
+from graphflow._core.common.philox.bits import Float64Array, Stream, UInt64Array, uniform_float64
 
 RESERVED_PER_CANDIDATE: Final = 512
 """Blocks that TensorFlow sets aside for each class drawn."""

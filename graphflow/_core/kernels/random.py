@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.common.philox import Philox
+from graphflow._core.common.philox.generator import Philox
 from graphflow._core.kernels import candidates
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import InvalidArgumentError

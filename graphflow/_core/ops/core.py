@@ -24,8 +24,8 @@ from graphflow._core.graph.op_def import (
     OpDef,
     Signature,
     op_def,
+    variable_for,
 )
-from graphflow._core.graph.references import variable_for
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.values import as_array, holds_numpy

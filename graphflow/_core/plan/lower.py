@@ -18,9 +18,8 @@ import graphflow.errors as errors
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.graph.op_def import InputSpec
+from graphflow._core.graph.op_def import InputSpec, variable_for
 from graphflow._core.graph.random_seed import gives_the_same
-from graphflow._core.graph.references import variable_for
 from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.functions import LoweredFunction

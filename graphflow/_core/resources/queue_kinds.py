@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.philox import Philox
+from graphflow._core.common.philox.generator import Philox
 from graphflow._core.resources.queue_config import Element, QueueConfig
 from graphflow._core.resources.queue_values import filled, zeros
 from graphflow._core.resources.queues import Queue

@@ -19,7 +19,7 @@ from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
-from graphflow._core.compiler.roots import with_roots
+from graphflow._core.compiler.scalar_texts import with_roots
 from graphflow._core.compiler.shared.repeated_rows import FIRSTS
 from graphflow._core.compiler.shared.row_numbers import as_rows, batch_numbers, reversed_numbers, row_numbers
 from graphflow._core.compiler.shared.strided import places_along

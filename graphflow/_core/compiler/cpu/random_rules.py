@@ -14,7 +14,7 @@ import numpy as np
 from graphflow._core.codegen.cpu.kernels import nnkernels, philox
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import random
-from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
+from graphflow._core.common.philox.bits import RESERVED_PER_OUTPUT, state_words
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode

@@ -10,7 +10,7 @@ import numpy as np
 from graphflow._core.codegen.gpu.kernels import philox
 from graphflow._core.codegen.gpu.kernels.philox import WORDS, normal_tables
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
-from graphflow._core.common.philox_bits import RESERVED_PER_OUTPUT, state_words
+from graphflow._core.common.philox.bits import RESERVED_PER_OUTPUT, state_words
 from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.gpu.scan_rules import add_scan
 from graphflow._core.compiler.lower import Lowering, Rule

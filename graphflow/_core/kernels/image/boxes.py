@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.common.philox import Philox
-from graphflow._core.common.philox_bits import Stream
+from graphflow._core.common.philox.bits import Stream
+from graphflow._core.common.philox.generator import Philox
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.image.resizing import SINGLE, new_size
 from graphflow._core.kernels.random import Draw, random_kernel

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.philox import Philox
+from graphflow._core.common.philox.generator import Philox
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements

@@ -18,7 +18,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common import numpy_files
-from graphflow._core.common.philox import Philox
+from graphflow._core.common.philox.generator import Philox
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.ops import load_all
 from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter

@@ -1,4 +1,4 @@
-"""Kernels of uniform random numbers: the same Philox blocks as the NumPy kernels', bit for bit (common/philox_bits.py).
+"""Kernels of uniform random numbers: the same Philox blocks as the NumPy kernels', bit for bit (common/philox/bits.py).
 
 Words are int64 whose upper halves are zero; of a product's bits only those of its two halves are looked at.
 
@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Final
 
 from graphflow._core.codegen.cpu.programs.machine import Step
-from graphflow._core.common import philox_bits as bits
+from graphflow._core.common.philox import bits
 
 WORDS: Final = 6
 """Of int64: the two halves of the key, the four of the counter, 32 bits each."""

@@ -1,4 +1,4 @@
-"""Kernels of random normals and integers: the numbers of the NumPy kernels, bit for bit (common/philox_bits.py).
+"""Kernels of random normals and integers: the numbers of the NumPy kernels, bit for bit (common/philox/bits.py).
 
 Sums and products are those of NumPy's kernel, of float64, in its order; no flag lets LLVM reorder or fuse them.
 Words are int64 whose upper halves are zero. Key and counter of a run lie in memory, as kernels/philox.py has them.
@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from graphflow._core.codegen.cpu.programs.machine import Step
-from graphflow._core.common import philox_bits as bits
+from graphflow._core.common.philox import bits
 
 _MASK: Final = "0xFFFFFFFF"
 _GRAIN_BLOCKS: Final = 1024
@@ -55,7 +55,7 @@ def _uniform(words: str) -> str:
 
 
 def _normals(sine: str, cosine: str, radius: str, angle: str) -> list[str]:
-    """Lines that make two normals of two words, by the C library's logf and sincosf (philox_bits)."""
+    """Lines that make two normals of two words, by the C library's logf and sincosf (philox/bits)."""
     p, c, s = bits.LOG_POLYNOMIAL, bits.COS_POLYNOMIAL, bits.SIN_POLYNOMIAL
     return [
         f"u = maximum({_uniform(radius)}, {bits.SMALLEST_UNIFORM!r})",

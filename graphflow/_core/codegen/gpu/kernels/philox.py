@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common import philox_bits as bits
+from graphflow._core.common.philox import bits
 
 WORDS: Final = 6
 """Of int64: the two halves of the key, the four of the counter, 32 bits each."""
@@ -108,7 +108,7 @@ def uniform_int_source() -> str:
 
 
 def _normal(sine: str, cosine: str, radius: str, angle: str) -> list[str]:
-    """Lines that make two normals of two words, by the C library's logf and sincosf in float64 (philox_bits)."""
+    """Lines that make two normals of two words, by the C library's logf and sincosf in float64 (philox/bits)."""
     p, c, s = bits.LOG_POLYNOMIAL, bits.COS_POLYNOMIAL, bits.SIN_POLYNOMIAL
     scale = 2.0**-23
     return [

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from graphflow._core.common.philox_bits import (
+from graphflow._core.common.philox.bits import (
     CHUNK_BLOCKS,
     RESERVED_PER_OUTPUT,
     Float64Array,

@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from graphflow._core.common import philox_rejection
-from graphflow._core.common.philox_bits import (
+from graphflow._core.common.philox import rejection
+from graphflow._core.common.philox.bits import (
     CHUNK_BLOCKS,
     RESERVED_PER_OUTPUT,
     Stream,
@@ -343,7 +343,7 @@ class Philox:
         sizes, count = _checked_shape(shape)
         kind = _checked_dtype(dtype, _FLOATS)
         stream = self._reserve_outputs(count)
-        return philox_rejection.truncated_normal(stream, count, kind).reshape(sizes)
+        return rejection.truncated_normal(stream, count, kind).reshape(sizes)
 
     def multinomial(self, logits: Array, num_samples: int, dtype: npt.DTypeLike = np.int64) -> Array:
         """Returns `num_samples` classes for each row of `logits`, which are unnormalised log-probabilities.
@@ -393,7 +393,7 @@ class Philox:
         _checked_dtype(alpha.dtype, _FLOATS)
         _check_parameters("alpha", alpha, float(np.finfo(alpha.dtype).max))
         stream = self._reserve_outputs(count * alpha.size)
-        return philox_rejection.random_gamma(stream, count, alpha.ravel()).reshape(sizes + alpha.shape)
+        return rejection.random_gamma(stream, count, alpha.ravel()).reshape(sizes + alpha.shape)
 
     def random_poisson(self, shape: Sequence[int], rate: Array, dtype: npt.DTypeLike = np.int64) -> Array:
         """Returns `shape` draws from the Poisson distribution of each `rate` (TensorFlow's RandomPoissonV2).
@@ -407,6 +407,6 @@ class Philox:
         largest = float(np.finfo(kind).max if kind in _FLOATS else np.iinfo(kind).max)
         _check_parameters("rate", rate, min(largest, _LARGEST_RATE))
         stream = self._reserve_outputs(count * rate.size)
-        return philox_rejection.random_poisson(stream, count, rate.ravel(), kind, largest).reshape(
+        return rejection.random_poisson(stream, count, rate.ravel(), kind, largest).reshape(
             sizes + rate.shape
         )

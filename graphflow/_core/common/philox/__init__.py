@@ -1,0 +1,1 @@
+"""Random numbers as TensorFlow draws them: the counter and its bits, and what is made of them."""
