@@ -286,14 +286,16 @@ class Progress:
             self.ended = not self._left
         for end, source in turn.here:
             values[end] = True if source is None else values[source]
-        outgoing = [SendTensors(self._key, p, [values[slot] for slot in p.slots]) for p in turn.outgoing]
+        outgoing: list[SendTensors] = []
+        for to in turn.outgoing:
+            outgoing.append(SendTensors(self._key, to, [values[slot] for slot in to.slots]))
         for slot in turn.sent:
             values[slot] = None
         return outgoing
 
     def fetched(self) -> list[Any]:
         """The fetched values, after the last stage."""
-        return [self._values[slot] for slot in self._fetches]
+        return list(map(self._values.__getitem__, self._fetches))
 
     def awaited_values(self) -> list[str]:
         """The values that have to come before the next stages can begin, by their names where they are made."""

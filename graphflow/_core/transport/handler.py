@@ -40,4 +40,9 @@ def guarded(function: Callable[..., None], *arguments: Any) -> None:
     try:
         function(*arguments)
     except Exception:
-        _LOG.exception("A message or event could not be handled.")
+        log_bug()
+
+
+def log_bug() -> None:
+    """Logs the exception that is being handled, as `guarded` does: what every message comes by has no call for it."""
+    _LOG.exception("A message or event could not be handled.")

@@ -34,7 +34,7 @@ from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.files import Files
 from graphflow._core.transport.frames.pieces import Pieces, Pool
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
-from graphflow._core.transport.handler import Handler, guarded
+from graphflow._core.transport.handler import Handler, guarded, log_bug
 from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import (
     MOST_FRAME_BYTES,
@@ -223,7 +223,10 @@ class Sockets:
                 ):
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
-                        guarded(called, events)
+                        try:
+                            called(events)
+                        except Exception:
+                            log_bug()
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
@@ -326,4 +329,7 @@ class Sockets:
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
         self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
-        guarded(self._handler.received, sender, frames)
+        try:
+            self._handler.received(sender, frames)
+        except Exception:
+            log_bug()

@@ -46,8 +46,11 @@ class Executable:
         object.__setattr__(self, "hands", {task: holders[task] for task in self.feeds})
 
 
-def executable(session: str, tasks: Mapping[str, Any], fetches: Any) -> Executable:
-    """The executable that a request of a client describes. ValueError or TypeError if it describes none."""
+def executable(session: str, tasks: Mapping[str, Any], fetches: Any, master: str = "") -> Executable:
+    """The executable that a request of a client describes. ValueError or TypeError if it describes none.
+
+    master: the task whose part a step begins last, since what it begins at other tasks goes on beside it.
+    """
     for task, part in tasks.items():
         if len(part["positions"]) != len(part["feeds"]) or any(
             type(p) is not int or p < 0 for p in part["positions"]
@@ -66,7 +69,7 @@ def executable(session: str, tasks: Mapping[str, Any], fetches: Any) -> Executab
         raise ValueError("What the tasks hand over is not what the plan fetches.")
     return Executable(
         session,
-        {task: tuple(part["positions"]) for task, part in tasks.items()},
+        {task: tuple(tasks[task]["positions"]) for task in sorted(tasks, key=lambda task: task == master)},
         [(t, p) for t, p in fetches],
     )
 
@@ -344,10 +347,11 @@ class MasterSteps(Machine):
         tasks = asked.feeds
         self.steps[step] = _Step(event.client, event.request, number, asked, event.now, set(tasks), {}, [])
         request_id = event.request_id
-        return [
-            BeginStep(task, step, number, [feeds[p] for p in positions], request_id)
-            for task, positions in tasks.items()
-        ]
+        found: Instructions = []
+        for task, positions in tasks.items():
+            fed = [feeds[p] for p in positions] if positions else ()
+            found.append(BeginStep(task, step, number, fed, request_id))
+        return found
 
     def _part_done(self, event: PartDone) -> Instructions:
         task, step, values = event.task, event.step, event.values

@@ -65,7 +65,11 @@ class TaskProtocol:
         for machine in self._machines:
             for kind, handler in machine.handlers.items():
                 self._handlers.setdefault(kind, []).append(handler)
-        self._step_handlers = {**self.master.handlers, **self.worker.handlers}
+        self._step_handlers = {
+            kind: (handler, kind in WITH_VALUES)
+            for machine in (self.master, self.worker)
+            for kind, handler in machine.handlers.items()
+        }
 
     def handle(self, event: Event) -> list[Instruction]:
         """Takes an event; what is to be done about it, in that order."""
@@ -77,17 +81,17 @@ class TaskProtocol:
 
     def handle_step(self, event: StepEvent) -> list[Any]:
         """Takes an event of a step; what is to be done about it, in that order. The event loses its values by that."""
-        kind = type(event)
-        found = self._step_handlers[kind](event)
+        handler, brings_values = self._step_handlers[type(event)]
+        found = handler(event)
         if self.step_record is not None:
             self.step_record.add(event, found)
+        kept: Any = event
+        if brings_values:
+            kept.values = len(kept.values)
+        elif type(event) in WITH_MORE:
+            lighten(kept)
         journal = self.step_journal
         journal.handled += 1
-        kept: Any = event
-        if kind in WITH_VALUES:
-            kept.values = len(kept.values)
-        elif kind in WITH_MORE:
-            lighten(kept)
         journal.events.append(kept)
         return found
 

@@ -87,9 +87,9 @@ class Deduplicator:
             found = self._handle(AttemptBegun(time.monotonic(), request, step))
         return None if found is None else found.step
 
-    def is_busy(self, request: RequestId | None) -> bool:
+    def is_busy(self, request: RequestId) -> bool:
         """Whether an attempt of the run is changing something at this moment."""
-        return request is not None and self.machine.is_busy(request)
+        return self.machine.is_busy(request)
 
     def carry_out(
         self, executable: Executable, changes: Changes, context: RunContext, values: Sequence[Any]

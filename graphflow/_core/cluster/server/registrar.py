@@ -82,7 +82,7 @@ class Registrar:
             )
         own, members = self._links.task, self._links.members
         tasks: Mapping[str, Any] = message.details["tasks"]
-        executable = master_steps.executable(session, tasks, message.details["fetches"])
+        executable = master_steps.executable(session, tasks, message.details["fetches"], own)
         arrays = {task: slice(*part["arrays"]) for task, part in tasks.items()}
         number = next(self._numbers)
         if any(part.get("traced") is True for part in tasks.values()):

@@ -168,15 +168,17 @@ class Steps:
     # ---- what the master says -------------------------------------------------------------------------------------
 
     def direct(self, instructions: master_steps.Instructions) -> None:
-        """Does what the master says; of what is begun the own part last, so that the other tasks need not wait."""
-        own: list[BeginStep] = []
+        """Does what the master says."""
         for i in instructions:
             if isinstance(i, BeginStep):
                 key = (self._incarnation, i.step)
                 if self.reports.traced:
                     self.reports.note_sent(i)
-                if i.task == self._task:
-                    own.append(i)
+                if (
+                    i.task == self._task
+                ):  # Where a task has a part, its own comes last: the others need not wait.
+                    found = self._step(StepBegun(self._clock(), key, i.executable, i.feeds))
+                    self.work(found if i.request_id is None else self._begun(key, found, i.request_id))
                 else:
                     details = {} if i.request_id is None else {"once": i.request_id}
                     self._links.to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
@@ -186,10 +188,6 @@ class Steps:
                 self._do_own(i)
             elif self._links.is_there(i.task):
                 self._links.to_peer(i.task, self._order(i))
-        for i in own:
-            key = (self._incarnation, i.step)
-            found = self._step(StepBegun(self._clock(), key, i.executable, i.feeds))
-            self.work(found if i.request_id is None else self._begun(key, found, i.request_id))
 
     def _answer_run(self, i: AnswerRun) -> None:
         """Sends a client the values of its run, or the error."""
@@ -241,11 +239,12 @@ class Steps:
 
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
         runner: TaskStageRunner = i.stage.run
-        context = self._context(i.key)
+        context = self.contexts.get(i.key) or self._context(i.key)
+        request = context.request_id
         if (
             runner.seconds < SERVED_AT_ONCE_SECONDS
             and not runner.blocks
-            and not self.deduplicator.is_busy(context.request_id)
+            and (request is None or not self.deduplicator.is_busy(request))
         ):
             results, error = compute(i, context, self._store, self.deduplicator)
             if error is None:  # As `_computed`, without the call: every step comes by here.

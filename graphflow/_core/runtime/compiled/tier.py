@@ -208,9 +208,9 @@ class TieredExecutable(Executable):
         """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
-        key: tuple[Any, ...] = tuple(
-            [f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds]
-        )
+        key: tuple[Any, ...] = ()
+        if feeds:
+            key = tuple([f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds])
         if self._deciding:
             key += tuple([bool(feeds[position]) for position in self._deciding])
         self._runs += 1
@@ -219,7 +219,7 @@ class TieredExecutable(Executable):
             return self._base.run(run, feeds)
         state.used = self._runs
         compiled = state.compiled
-        if compiled is None and (state.reason is None or state.try_again()):
+        if compiled is None and (state.reason is None or state.again_at is not None and state.try_again()):
             done = self._advance(state, run, feeds)
             if done is not None:
                 return done
