@@ -65,7 +65,7 @@ class StagedExecutable(Executable):
             sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
             runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
             if self._devices > 1 and not stage.blocks:
-                runner.around = _one_core
+                runner.around = one_core
             return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
 
         fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
@@ -89,7 +89,7 @@ class StagedExecutable(Executable):
         alone = self._devices == 1 or self._inline.all_quick
         alone = alone and run.deadline is None and run.trace is None
         if alone:
-            with _one_core() if self._devices > 1 else _NOTHING:
+            with one_core() if self._devices > 1 else _NOTHING:
                 values = self._inline.run(run, feeds)
         else:
             values = self._at_once(run, feeds)
@@ -145,8 +145,11 @@ def _is_gpu(device: str) -> bool:
     return DeviceSpec.from_string(device).device_type == "GPU"
 
 
-def _one_core() -> AbstractContextManager[None]:
-    """Keeps BLAS from taking all cores for one of several devices; not while one of them only waits."""
+def one_core() -> AbstractContextManager[None]:
+    """Keeps BLAS from taking all cores for one of several devices or tasks; not while one of them only waits.
+
+    Its threads wait for each other: on a busy machine a product waits as often for a core as it is divided.
+    """
     from graphflow._core.codegen.cpu.blas import single_threaded
 
     return single_threaded()

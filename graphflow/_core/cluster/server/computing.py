@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
@@ -14,6 +15,16 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.progress import RunStage
+from graphflow._core.runtime.staged import one_core
+
+_SMALL_STAGE_SECONDS: Final = 3e-5
+"""A stage that takes no longer has no product that BLAS would divide."""
+
+
+def tasks_beside(addresses: Mapping[str, str], task: str) -> int:
+    """How many tasks of a cluster are on the machine of this one, itself among them, as far as addresses tell."""
+    hosts = [address.rpartition(":")[0] for address in addresses.values()]
+    return hosts.count(addresses[task].rpartition(":")[0])
 
 
 @dataclass
@@ -31,6 +42,8 @@ class TaskStageRunner:
     """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
     replica_seconds: float
     """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
+    crowded: bool = False
+    """Whether the tasks of this machine leave no core over for a second thread of BLAS."""
     seconds: float = 1.0
 
 
@@ -44,18 +57,17 @@ def compute(
     counted: StepContext | ResourceStore = store if runner.blocks or runner.alone else context
     if runner.blocks:  # A wait of a stage of its own, which holds no variable.
         context.pausable = True
-
-    def stage(context: StepContext, values: Sequence[Any]) -> Sequence[Any]:
-        if runner.changes_more:
-            context.begin_change()
-        if context.request_id is not None and runner.changes:
-            return deduplicator.carry_out(runner.executable, runner.changes, context, values)
-        return runner.executable.run(context, values)
-
     try:
-        plain = not runner.changes_more and (context.request_id is None or not runner.changes)
-        found = counted.running(context, runner.executable.run if plain else stage, work.values)
-        results = [operand(v) if type(v) is bytes else v for v in found]
+        function: Callable[[Any, Sequence[Any]], Sequence[Any]] = runner.executable.run
+        if runner.changes_more or (context.request_id is not None and runner.changes):
+            function = partial(_changing, runner, deduplicator)
+        if runner.crowded and runner.seconds > _SMALL_STAGE_SECONDS:
+            with one_core():
+                results = counted.running(context, function, work.values)
+        else:
+            results = counted.running(context, function, work.values)
+        if bytes in map(type, results):
+            results = [operand(v) if type(v) is bytes else v for v in results]
         work.values = ()
     except BaseException as raised:
         error = context.error or raised
@@ -66,3 +78,14 @@ def compute(
     seconds = time.perf_counter() - begun
     runner.seconds = seconds if runner.seconds == 1.0 else 0.7 * runner.seconds + 0.3 * seconds
     return results, None
+
+
+def _changing(
+    runner: TaskStageRunner, deduplicator: Deduplicator, context: StepContext, values: Sequence[Any]
+) -> Sequence[Any]:
+    """The results of a stage that changes what others see, unless an earlier attempt of the run has done so."""
+    if runner.changes_more:
+        context.begin_change()
+    if context.request_id is not None and runner.changes:
+        return deduplicator.carry_out(runner.executable, runner.changes, context, values)
+    return runner.executable.run(context, values)

@@ -44,6 +44,7 @@ from graphflow._core.cluster.protocol.sessions import (
 from graphflow._core.cluster.protocol.task import TaskProtocol
 from graphflow._core.cluster.server.admin import Admin, CarryOut
 from graphflow._core.cluster.server.collectives.link import CollectiveLink
+from graphflow._core.cluster.server.computing import tasks_beside
 from graphflow._core.cluster.server.handshake import Handshake
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.registrar import Registrar
@@ -57,6 +58,7 @@ from graphflow._core.common.timeouts import DEAF_SECONDS
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
 from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.compiled.cores import usable_cores
 from graphflow._core.runtime.progress import Progress
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow._core.transport.frames.message import OF_MASTERS, QUESTIONS, Kind, Message, Way
@@ -135,8 +137,9 @@ class Service:
         self.steps = Steps(self.links, self.sharing, store, self._pool, self.protocol, self.reports, clock)
         self.waits = Waits(self.links, self.protocol.master, self.protocol.worker, self.steps, store)
         self.subgraphs = Subgraphs(
-            self.links, self.protocol, self.reports, self.groups, store, make, self.tell, clock
-        )
+            self.links, self.protocol, self.reports, self.groups, store, make, self.tell, clock,
+            tasks_beside(addresses, task) >= usable_cores(),
+        )  # fmt: skip
         self.registrar = Registrar(self.links, self.protocol, self.steps, self.subgraphs, self.tell, clock)
         self.handshake = Handshake(
             self.links, self.protocol, self.sharing, access, self.groups, store.absent, self.tell, self, clock,

@@ -62,10 +62,13 @@ class Subgraphs:
         make: Make,
         tell: Tell,
         clock: Callable[[], float],
+        crowded: bool,
     ) -> None:
         self._links = links
         self._protocol = protocol
         self._clock = clock
+        self._crowded = crowded
+        """Whether the tasks of this machine leave no core over."""
         self._reports = reports
         self._groups = groups
         self._store = store
@@ -117,7 +120,14 @@ class Subgraphs:
             found.update(members(plan))
             changes, wait = Changes(self._store, plan, make), options.replica_wait_in_ms / 1000
             return TaskStageRunner(
-                make(plan), blocks, changes, kept, alone, more or changes_from_the_start(plan), wait
+                make(plan),
+                blocks,
+                changes,
+                kept,
+                alone,
+                more or changes_from_the_start(plan),
+                wait,
+                self._crowded,
             )
 
         others = self._links.members
