@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-collectives bench-devices bench-gpu \
+.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
@@ -25,6 +25,7 @@ help:
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
+	@echo "make bench-replicas  measure whole programs of replicas, with an empty and a warm kernel cache, against TensorFlow"
 	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
 	@echo "make models    run models drawn by chance for an hour, then look for faults that are planted into the compiler"
@@ -109,6 +110,9 @@ models: $(VENV)/.dev
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)
+
+bench-replicas: $(VENV)/.dev
+	$(BIN)/python benchmarks/replicas.py $(BENCH_ARGS)
 
 bench-devices: $(VENV)/.dev
 	$(BIN)/python benchmarks/devices.py $(BENCH_ARGS)
