@@ -50,7 +50,7 @@ def _assert(node: Node) -> Kernel:
     count = node.attrs.get("summarize", 3)
 
     def check(run: Any, condition: Any, *data: Any) -> None:
-        if not np.all(condition):
+        if not (condition if isinstance(condition, np.bool_ | bool) else np.all(condition)):
             listing = " ".join(summarized(d, count) for d in data)
             raise errors.InvalidArgumentError(None, None, f"assertion failed: {listing}")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -83,7 +83,7 @@ class _Feature:
             return None
         field, size = self._list, self._size
         lists = [getattr(message, field).value for message in messages]  # Of another kind it is empty.
-        if any(len(values) != size for values in lists):
+        if set(map(len, lists)) != {size}:
             return None
         assert self.dims is not None
         found = np.empty(len(lists) * size, self._native)
@@ -185,6 +185,10 @@ def _sparse_features(node: Node, keys: Sequence[Any]) -> list[_Feature]:
     return [_Feature(_text(k), t) for k, t in zip(keys, node.attrs["sparse_types"], strict=True)]
 
 
+_KEPT_KEYS: Final = 4
+"""Keys are inputs of ops, which could change but do not: what was made of the last ones is kept."""
+
+
 @kernel("ParseSingleExample")
 def _parse_single(node: Node) -> Kernel:
     sparse = _sparse_features(node, node.attrs["sparse_keys"])
@@ -224,9 +228,12 @@ def rows_parser(node: Node) -> Kernel | None:
 def _parse(node: Node) -> Kernel:
     count, dense_count = node.attrs["Nsparse"], node.attrs["Ndense"]
 
+    @lru_cache(_KEPT_KEYS)
+    def features(*keys: Any) -> tuple[list[_Feature], list[_Feature]]:
+        return _sparse_features(node, keys[:count]), _dense_features(node, keys[count:])
+
     def parse(serialized: Any, names: Any, *rest: Any) -> Any:
-        sparse = _sparse_features(node, [k.item() for k in rest[:count]])
-        dense = _dense_features(node, [k.item() for k in rest[count : count + dense_count]])
+        sparse, dense = features(*[k.item() for k in rest[: count + dense_count]])
         defaults = [np.asarray(d) for d in rest[count + dense_count :]]
         data = np.asarray(serialized, object)
         labels = [_text(n) for n in np.asarray(names, object).reshape(-1)] or [""] * data.size
@@ -267,43 +274,54 @@ def _parse_sequence(node: Node) -> Kernel:
         [shapes.as_dims(s) for s in attrs[f"{n}_dense_shapes"]] for n in ("context", "feature_list")
     )
 
+    @lru_cache(_KEPT_KEYS)
+    def features(*given: Any) -> tuple[list[_Feature], ...]:
+        rest = [_text(k) for k in given]
+        keys: list[list[str]] = []
+        for count in counts:
+            keys.append(rest[:count])
+            rest = rest[count:]
+        return (
+            [_Feature(k, t) for k, t in zip(keys[0], attrs["context_sparse_types"], strict=True)],
+            [
+                _Feature(k, t, d)
+                for k, t, d in zip(keys[1], attrs["Tcontext_dense"], context_shapes, strict=True)
+            ],
+            [_Feature(k, t) for k, t in zip(keys[2], attrs["feature_list_sparse_types"], strict=True)],
+            [
+                _Feature(k, t, d)
+                for k, t, d in zip(keys[3], attrs["feature_list_dense_types"], list_shapes, strict=True)
+            ],
+        )
+
     def parse(serialized: Any, optional: Any, *rest: Any) -> Any:
         *keys_and_defaults, debug_name = rest
         name = _text(np.asarray(debug_name, object).item())
-        keys: list[list[str]] = []
-        for count in counts:
-            keys.append([_text(k.item()) for k in keys_and_defaults[:count]])
-            keys_and_defaults = keys_and_defaults[count:]
-        defaults = [np.asarray(d) for d in keys_and_defaults]
+        sparse, dense, steps, rows_of = features(*[k.item() for k in keys_and_defaults[: sum(counts)]])
+        defaults = [np.asarray(d) for d in keys_and_defaults[sum(counts) :]]
         message = _message(protos.example_pb2.SequenceExample, np.asarray(serialized, object).item(), name)
-        features, lists = message.context.feature, message.feature_lists.feature_list
-        sparse = [_Feature(k, t) for k, t in zip(keys[0], attrs["context_sparse_types"], strict=True)]
-        found = [f.sparse([f.read(features, name)]) for f in sparse]
-        dense = [
-            _Feature(k, t, d)
-            for k, t, d in zip(keys[1], attrs["Tcontext_dense"], context_shapes, strict=True)
-        ]
-        steps = [_Feature(k, t) for k, t in zip(keys[2], attrs["feature_list_sparse_types"], strict=True)]
+        given, lists = message.context.feature, message.feature_lists.feature_list
+        found = [f.sparse([f.read(given, name)]) for f in sparse]
         rows = [
             f.sparse([f.values(v, name) for v in lists[f.key].feature] if f.key in lists else [])
             for f in steps
         ]
         allowed = {_text(k) for k in np.asarray(optional, object).reshape(-1)}
         columns = []
-        for k, t, d in zip(keys[3], attrs["feature_list_dense_types"], list_shapes, strict=True):
-            if k not in lists and k not in allowed:
+        for f in rows_of:
+            if f.key not in lists and f.key not in allowed:
                 raise _wrong(
                     name,
-                    f"Feature list '{k}' is required but could not be found. Use allow_missing=True if it may be "
+                    f"Feature list '{f.key}' is required but could not be found. Use allow_missing=True if it may be "
                     "missing.",
                 )
-            columns.append(_column(_Feature(k, t, d), lists[k].feature if k in lists else [], name))
+            columns.append(_column(f, lists[f.key].feature if f.key in lists else [], name))
         return _outputs(
             [
                 *(indices[:, 1:] for indices, _, _ in found),
                 *(values for _, values, _ in found),
                 *(shape[1:] for _, _, shape in found),
-                *(f.dense(features, d, name) for f, d in zip(dense, defaults, strict=True)),
+                *(f.dense(given, d, name) for f, d in zip(dense, defaults, strict=True)),
                 *(part[position] for position in range(3) for part in rows),
                 *columns,
             ]
