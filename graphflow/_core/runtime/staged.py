@@ -13,7 +13,7 @@ the waiting instructions beside it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, Final
 
@@ -26,6 +26,7 @@ from graphflow._core.plan.partition import Partition
 from graphflow._core.plan.segments import Key, Segment, cut, segments
 from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
+from graphflow._core.runtime.compiled.cores import one_core
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.gpu.held import HeldValue, host
@@ -143,16 +144,6 @@ def _kept(stage: Segment, device: str, stages: Sequence[Segment]) -> frozenset[s
 
 def _is_gpu(device: str) -> bool:
     return DeviceSpec.from_string(device).device_type == "GPU"
-
-
-def one_core() -> AbstractContextManager[None]:
-    """Keeps BLAS from taking all cores for one of several devices or tasks; not while one of them only waits.
-
-    Its threads wait for each other: on a busy machine a product waits as often for a core as it is divided.
-    """
-    from graphflow._core.codegen.cpu.blas import single_threaded
-
-    return single_threaded()
 
 
 def _in_order(partition: Partition) -> Mapping[str, Sequence[Segment]]:

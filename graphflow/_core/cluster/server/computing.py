@@ -6,19 +6,16 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
+from graphflow._core.runtime.compiled.cores import one_core
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.progress import RunStage
-from graphflow._core.runtime.staged import one_core
-
-_SMALL_STAGE_SECONDS: Final = 3e-5
-"""A stage that takes no longer has no product that BLAS would divide."""
 
 
 def tasks_beside(addresses: Mapping[str, str], task: str) -> int:
@@ -42,8 +39,8 @@ class TaskStageRunner:
     """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
     replica_seconds: float
     """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
-    crowded: bool = False
-    """Whether the tasks of this machine leave no core over for a second thread of BLAS."""
+    on_one_core: bool = False
+    """Whether its products are not divided among BLAS's threads: the tasks of this machine leave no core over."""
     seconds: float = 1.0
 
 
@@ -61,7 +58,7 @@ def compute(
         function: Callable[[Any, Sequence[Any]], Sequence[Any]] = runner.executable.run
         if runner.changes_more or (context.request_id is not None and runner.changes):
             function = partial(_changing, runner, deduplicator)
-        if runner.crowded and runner.seconds > _SMALL_STAGE_SECONDS:
+        if runner.on_one_core:
             with one_core():
                 results = counted.running(context, function, work.values)
         else:

@@ -40,6 +40,7 @@ from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.plan.passes.collectives import members
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
+from graphflow._core.runtime.compiled.cores import calls_blas
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import Parts
@@ -127,7 +128,7 @@ class Subgraphs:
                 alone,
                 more or changes_from_the_start(plan),
                 wait,
-                self._crowded,
+                self._crowded and calls_blas(plan),
             )
 
         others = self._links.members

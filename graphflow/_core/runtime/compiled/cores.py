@@ -31,6 +31,12 @@ def usable_cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
+def calls_blas(plan: Plan) -> bool:
+    """Whether operations of a plan call BLAS on NumPy, and none calls a user's function, which finds it as it was."""
+    types = {i.type for i in walk(plan)}
+    return bool(types & _PRODUCTS) and not types & _USERS_CODE
+
+
 def wants_one_core(plan: Plan) -> bool:
     """Whether BLAS has to keep to one core when the plan runs on NumPy while its kernels are compiled.
 
@@ -38,11 +44,10 @@ def wants_one_core(plan: Plan) -> bool:
     compiler, and beside another program they wait for whole time slices (measured, a step of a network of three layers
     beside a test suite: 48 ms and not 210). What users call from the graph finds BLAS as they left it.
     """
-    types = {i.type for i in walk(plan)}
-    return usable_cores() <= _FEW_CORES and bool(types & _PRODUCTS) and not types & _USERS_CODE
+    return usable_cores() <= _FEW_CORES and calls_blas(plan)
 
 
 def one_core() -> AbstractContextManager[None]:
-    """BLAS keeps to one core inside; for when the compiler is loaded already."""
+    """BLAS keeps to one core inside; loads a part of the compiler when it is first called."""
     held: AbstractContextManager[None] = import_module("graphflow._core.codegen.cpu.blas").single_threaded()
     return held
