@@ -15,6 +15,7 @@ from graphflow._core.codegen.cpu.kernels import nnkernels, rows
 from graphflow._core.codegen.cpu.programs import array_machine_source, scalar_machine_source
 from graphflow._core.codegen.cpu.programs.array_blocks import all_keys, block
 from graphflow._core.codegen.cpu.programs.machine import MACHINE_SOURCES
+from graphflow._core.codegen.cpu.sources import examples
 
 _WANTED_DTYPES = ("float32", "int64", "int32", "bool", "float64")
 _WANTED_OPERATIONS = ("add", "copy", "sum along", "sqrt", "exp", "lt", "splat", "and", "cast", "floordiv")
@@ -54,6 +55,7 @@ def _common() -> Iterator[str]:
         yield from (rows.change_source("float32", kind, change) for kind in ("int32", "int64"))
     yield nnkernels.transpose_source(4)
     yield from (nnkernels.argument_source("float32", kind, True) for kind in ("int64", "int32"))
+    yield from (examples.scan_source(), examples.numbers_source())
 
 
 def _blocks() -> Iterator[str]:
