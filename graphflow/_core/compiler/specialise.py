@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.ops.math.segments import DYNAMIC_STITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
@@ -140,7 +141,7 @@ def _sizing_inputs(i: Instruction) -> Sequence[str]:
     """The inputs whose values alone say how many rows the result has, beside the shapes of the others; else none."""
     if i.type in _SORTED_SEGMENTS:
         return i.inputs[1:]
-    return i.inputs[: len(i.inputs) // 2] if i.type == "DynamicStitch" else ()
+    return i.inputs[: len(i.inputs) // 2] if i.definition is DYNAMIC_STITCH else ()
 
 
 def _may_be_shape(i: Instruction, shape: tuple[int, ...], dtype: str) -> bool:
