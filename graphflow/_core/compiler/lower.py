@@ -10,9 +10,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, parse
-from graphflow._core.compiler.nodes import Binding, KernelNode, Node, PythonNode, Statements
+from graphflow._core.compiler.nodes import Binding, Node, PythonNode, Statements
 from graphflow._core.compiler.scalar_texts import expressible, scalar_text, with_roots
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
+from graphflow._core.compiler.traced.layouts import like, traced_view_of
 from graphflow._core.compiler.values import Value, spreads, view_of, whole
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
@@ -96,6 +97,9 @@ class Lowering:
         self._named: dict[str, int] = {}
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
+        self.contents: Mapping[str, Any] | None = (
+            None  # integers made of sizes that may be others, if they may
+        )
         self.variables = {i.outputs[0]: i for i in plan.instructions if i.is_variable}
         self.ever_written = {n for i in plan.instructions for n in i.writes()}
 
@@ -143,8 +147,7 @@ class Lowering:
         if isinstance(node, Statements):
             if not all(spreads(v.shape, node.space) for v in node.reads):
                 raise DisagreementError(node.instruction.describe())
-            if self.beside is not None:
-                node.reads = [self._in_order(node.instruction, v) for v in node.reads]
+            node.reads = [self._in_order(node.instruction, v) for v in node.reads]
         number = len(self.nodes)
         before = set(node.after)
         for value in node.reads:
@@ -181,20 +184,25 @@ class Lowering:
 
     def _in_order(self, i: Instruction, value: Value) -> Value:
         """A value as a statement takes it: the copy of it that an earlier one has taken, if it is the same still."""
+        if self.beside is None:
+            return value
         key = value, tuple(self._makers.get(value.root, ()))
         if key not in self._in_orders:
-            assert self.beside is not None
             self._in_orders[key] = self.beside(self, i, value)
         return self._in_orders[key]
 
     def _may_divide_by_zero(self, node: Statements) -> bool:
         """Whether statements divide integers by anything but constants."""
         dtypes = {f"p{k}": value.dtype for k, value in enumerate(node.reads)}
-        constants = {f"p{k}": self.constants.get(value.root) for k, value in enumerate(node.reads)}
+        roots = {f"p{k}": value.root for k, value in enumerate(node.reads)}
         for target, dtype, text in node.lines:
             if _DIVISION.search(text):
                 for divisor in integer_divisors(parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, dtypes)):
-                    number = divisor.value if divisor.op == "literal" else constants.get(divisor.name)
+                    number = (
+                        divisor.value
+                        if divisor.op == "literal"
+                        else self.constants.get(roots.get(divisor.name, ""))
+                    )
                     if number is None or not np.all(number):
                         return True
             dtypes[target] = dtype
@@ -342,7 +350,7 @@ class Lowering:
         name = i.outputs[0]
         self.constants[name] = array
         if array.dtype.name in NATIVE_DTYPES and array.size:
-            self.values[name] = whole(name, array.dtype.name, array.shape)
+            self.values[name] = whole(name, array.dtype.name, self.known[name][0])
         else:
             self.objects.add(name)
         return True
@@ -362,10 +370,12 @@ class Lowering:
         arguments = []
         position = None
         for index, name in enumerate(i.inputs):
-            constant = self.constants.get(name)
+            constant = None if self.contents is None else self.contents.get(name)
+            if constant is None:
+                constant = self.constants.get(name)
             if (
                 constant is not None
-                and constant.dtype.kind in "iu"
+                and constant.dtype.kind in "iuO"
                 and (i.definition is None or index or len(i.inputs) > 1)
             ):
                 arguments.append(constant[()] if constant.ndim == 0 else constant)
@@ -375,7 +385,9 @@ class Lowering:
             elif index == 1 and i.type in _SHAPE_ONLY:
                 shape, dtype = self.known[name]
                 arguments.append(
-                    np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
+                    like(shape, dtype)
+                    if self.contents is not None
+                    else np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
                 )
             else:
                 return False
@@ -387,9 +399,10 @@ class Lowering:
             self.elementwise(i, "{0}", [value], copy)
             value = copy
         kernel = self._kernels.make(i)
-        found = view_of(value, kernel, arguments, position)
+        look = view_of if self.contents is None else traced_view_of
+        found = look(value, kernel, arguments, position)
         if found is None and not value.contiguous:
-            found = view_of(self.compact(i, value), kernel, arguments, position)
+            found = look(self.compact(i, value), kernel, arguments, position)
         if found is None or len(found) != len(i.outputs):
             return False
         if any(v.shape != self.known[o][0] for v, o in zip(found, i.outputs, strict=True)):
@@ -487,8 +500,3 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
         )
     )
     return True
-
-
-def has_native_work(nodes: Sequence[Node]) -> bool:
-    """Whether anything of a plan is native."""
-    return any(isinstance(n, Statements | KernelNode) for n in nodes)

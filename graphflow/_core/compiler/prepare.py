@@ -11,10 +11,10 @@ from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.list_rules import LIST_RULES
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.cpu.transposed import side_by_side
-from graphflow._core.compiler.lower import Around, DisagreementError, Lowering, Rule, has_native_work
+from graphflow._core.compiler.lower import Around, DisagreementError, Lowering, Rule
 from graphflow._core.compiler.native_parts import described, native_part
 from graphflow._core.compiler.nested import loop_parts, nested, part_plan
-from graphflow._core.compiler.nodes import Part, PythonNode
+from graphflow._core.compiler.nodes import KernelNode, Part, PythonNode, Statements
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
 from graphflow._core.compiler.shared.repeated_rows import FIRSTS, with_repeated_rows
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
@@ -56,7 +56,8 @@ def prepare_job(
         if isinstance(node, PythonNode) and node.instruction.type == kinds.WHILE
     ]
     loops = [loop for i in whiles if (loop := _prepare_loop(i, makers, part, parts, lowering)) is not None]
-    if not loops and not has_native_work(lowering.nodes):
+    native = any(isinstance(node, Statements | KernelNode) for node in lowering.nodes)
+    if not loops and not native:
         raise NothingNative
     return CompileJob(plan, lowering, shared.compiler(), loops)
 

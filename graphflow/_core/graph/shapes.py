@@ -6,6 +6,7 @@ Shape rules work on `Dims`, a tuple of int or None, or None if not even the rank
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, overload
 
@@ -386,6 +387,27 @@ def broadcast(a: Dims, b: Dims) -> Dims:
                 f"Dimensions must be equal or 1 to broadcast, but shapes are {text(a)} and {text(b)}"
             )
     return tuple(reversed(result))
+
+
+def walked(place: slice, size: int) -> tuple[int, int, int]:
+    """Start, count and step of a slice of an axis, by Python's rule; ValueError for a step of 0."""
+    step = 1 if place.step is None else operator.index(place.step)
+    if step == 0:
+        raise ValueError("A slice has no step of 0.")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+
+    def within(given: int | None, otherwise: int) -> int:
+        if given is None:
+            return otherwise
+        if given < 0:
+            given = given + size
+        return low if given < low else high if given > high else given
+
+    start = within(place.start, low if step > 0 else high)
+    stop = within(place.stop, high if step > 0 else low)
+    if step > 0:
+        return start, (stop - start + step - 1) // step if start < stop else 0, step
+    return start, (start - stop - step - 1) // -step if stop < start else 0, step
 
 
 def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:

@@ -16,11 +16,13 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.compiler.compile_job import CompileJob
+from graphflow._core.compiler.traced.shapes import NotTraced
 from graphflow._core.runtime.agreement import trial
 from graphflow._core.runtime.compiled import tier
 from graphflow._core.runtime.compiled.build import CompiledPlan
+from graphflow._core.runtime.compiled.combination import Combination
 from graphflow._core.runtime.compiled.family import Family
+from graphflow._core.runtime.compiled.filling import Filling
 from tests.runtime.compiled.tiers import compiled_plans, flat
 
 RNG = np.random.RandomState
@@ -181,10 +183,9 @@ def test_each_size_gives_what_numpy_gives(program: Program, mode: str) -> None:
 
 
 @pytest.mark.parametrize("program", [perceptron, attention])
-def test_a_size_is_compiled_in_its_second_run_once_another_one_is(program: Program) -> None:
+def test_a_size_is_compiled_in_its_first_run_once_another_one_is(program: Program) -> None:
     sizes = [n for n in PROGRAMS[program] if min(n) > 1]
-    assert _ran(program, _order(sizes, 1))[1] == 1
-    assert _ran(program, _order(sizes, 2))[1] == len(sizes)
+    assert _ran(program, _order(sizes, 1))[1] == len(sizes)
 
 
 def test_more_sizes_than_sixteen_are_compiled() -> None:
@@ -276,13 +277,13 @@ def test_combinations_are_bounded(seed: int | None, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(tier, "_MOST_SHAPES", 8)
     monkeypatch.setattr(tier, "_FEWEST_SHAPES", 4)
     made: list[int] = []
-    make = CompileJob.__init__
 
-    def counted(self: CompileJob, *args: Any) -> None:
-        made.append(1)
-        make(self, *args)
+    class Counted(Combination):
+        def __init__(self, shapes: Any = (), *args: Any, **kwargs: Any) -> None:
+            super().__init__(shapes, *args, **kwargs)
+            made.extend([1] * bool(shapes))
 
-    monkeypatch.setattr(CompileJob, "__init__", counted)
+    monkeypatch.setattr(tier, "Combination", Counted)
     many = [(n,) for n in range(2, 14)]
     found, plans = _ran(perceptron, _order(many, 6), seed=seed)
     assert plans == 8 and len(made) < 12
@@ -348,6 +349,10 @@ def test_memory_is_shared_by_sizes_and_given_back(monkeypatch: pytest.MonkeyPatc
     assert not any(block() is not None for _, block, _ in blocks)
 
 
+def _not_without_a_run(self: Filling, shapes: Any, decisions: Any) -> Any:
+    raise NotTraced("planted")
+
+
 @pytest.mark.parametrize("seed", [3, None])
 def test_plans_whose_sizes_need_kernels_of_their_own_are_few(
     seed: int | None, monkeypatch: pytest.MonkeyPatch
@@ -355,6 +360,8 @@ def test_plans_whose_sizes_need_kernels_of_their_own_are_few(
     made: list[int] = []
     prepared = Family.prepared
     monkeypatch.setattr(Family, "knows", lambda self, job: False)
+    monkeypatch.setattr(Filling, "template", lambda self, shapes: None)
+    monkeypatch.setattr(Filling, "known", _not_without_a_run)
     monkeypatch.setattr(
         Family, "prepared", lambda self, job, shapes: [made.append(1), prepared(self, job, shapes)]
     )

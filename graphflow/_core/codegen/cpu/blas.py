@@ -17,10 +17,11 @@ import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.codegen.traced_sizes import called
 
 # (prefix, suffix, bits of an integer): OpenBLAS of NumPy's wheels, OpenBLAS built with 64-bit integers, any cblas
 _NAMES = (("scipy_", "64_", 64), ("", "64_", 64), ("scipy_", "", 32), ("", "", 32))
@@ -246,21 +247,27 @@ def gemm_steps(
     rows, columns, depth = shape
     if not (rows and columns and batch):
         return []
-    operations = 2 * rows * columns * depth
     (a_at, lda, trans_a), (b_at, ldb, trans_b), (c_at, ldc) = a, b, c
+    cuts = partial(_cuts, dtype == "float32" and blas.unpacked, trans_a, trans_b)
+    *pieces, total, grain = called(cuts, 7, rows, columns, depth, batch)
+    function = blas.sgemm if dtype == "float32" else blas.dgemm
+    sizes = [rows, columns, depth, a_at, max(1, lda), b_at, max(1, ldb), c_at, max(1, ldc)]
+    words = [function, int(trans_a), int(trans_b), *sizes, int(accumulate), *pieces, *batch_strides]
+    return [Step(kernel, words, 0, total, grain)]
+
+
+def _cuts(
+    unpacked: bool, trans_a: bool, trans_b: bool, rows: int, columns: int, depth: int, batch: int
+) -> tuple[int, ...]:
+    """How a product is cut: rows, columns, depth of a piece, pieces across and of one product, of all, in a turn."""
     least, most = _UNPACKED_OPERATIONS
-    unpacked = blas.unpacked and dtype == "float32" and least <= operations <= most
-    if unpacked and depth >= _UNPACKED_DEPTH * trans_b and not (trans_a and trans_b):
+    fits = unpacked and least <= 2 * rows * columns * depth <= most
+    if fits and depth >= _UNPACKED_DEPTH * trans_b and not (trans_a and trans_b):
         blocks = _unpacked_blocks(rows, columns, depth, trans_b)
     else:
         blocks = _blocks(rows, columns, depth, batch)
     across = -(-columns // blocks[1])
     count = -(-rows // blocks[0]) * across
-    function = blas.sgemm if dtype == "float32" else blas.dgemm
-    sizes = [rows, columns, depth, a_at, max(1, lda), b_at, max(1, ldb), c_at, max(1, ldc)]
-    cuts = [blocks[0], blocks[1], max(1, blocks[2]), across, count]
-    words = [function, int(trans_a), int(trans_b), *sizes, int(accumulate), *cuts, *batch_strides]
     total = count * batch
-    piece_operations = max(1, 2 * blocks[0] * blocks[1] * depth)
-    grain = max(1, _PIECE_OPERATIONS // piece_operations)
-    return [Step(kernel, words, 0, total, grain if total > grain else 0)]
+    grain = max(1, _PIECE_OPERATIONS // max(1, 2 * blocks[0] * blocks[1] * depth))
+    return blocks[0], blocks[1], max(1, blocks[2]), across, count, total, grain if total > grain else 0

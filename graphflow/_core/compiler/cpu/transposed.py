@@ -25,7 +25,7 @@ _NARROW: Final = 16
 
 def side_by_side(lowering: Lowering, i: Instruction, value: Value) -> Value:
     """The value, or a copy of it if it is made of large matrices that lie in memory transposed."""
-    if value.size < _LARGE or value.root in lowering.ever_written:
+    if value.contiguous or value.size < _LARGE or value.root in lowering.ever_written:
         return value
     sizes, walked, _ = collapse(value.shape, [value.strides, row_major(value.shape)])
     if len(sizes) not in (2, 3):

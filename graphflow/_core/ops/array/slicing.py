@@ -89,9 +89,7 @@ def _strided_extent(
     known = (begin is not None or from_start) and (end is not None or to_end)
     if extent is None or not known:
         return [None]
-    return [
-        len(range(*slice(None if from_start else begin, None if to_end else end, stride).indices(extent)))
-    ]
+    return [shapes.walked(slice(None if from_start else begin, None if to_end else end, stride), extent)[1]]
 
 
 def _strided_partial(op: Operation) -> int | list[int | None] | None:

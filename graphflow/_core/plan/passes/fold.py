@@ -16,7 +16,8 @@ from graphflow._core.plan import build
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 
-_LARGE: Final = 1 << 20
+LARGE: Final = 1 << 20
+"""Bytes of a value that is folded whatever its inputs are."""
 _NEVER: Final = frozenset({"Placeholder", "PlaceholderWithDefault"})
 """Types that compute nothing: what they give comes from outside."""
 
@@ -98,7 +99,7 @@ def _evaluate(i: Instruction, ctx: PassContext, known: _Known) -> list[Instructi
     except Exception:
         # Whatever is wrong is the run's to report, with the operation's name, if the run gets there.
         return None
-    budget = max([_LARGE, *(v.nbytes for v in inputs)])
+    budget = max([LARGE, *(v.nbytes for v in inputs)])
     if any(v.nbytes > budget or v.dtype.kind == "V" for v in values):
         return None
     constants = []

@@ -10,7 +10,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -32,29 +31,15 @@ from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.laying import ALIGNMENT, NativeSteps, array_of, laid_out, scratch_name
 from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 from graphflow._core.runtime.compiled.native_loop import NativeLoop
+from graphflow._core.runtime.compiled.segments import NativeSegment, Parts, PythonSegment
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import raise_explained
 
-_EXTERNAL: Final = 1 << 61
-_RANGE: Final = 1 << 44
+EXTERNAL: Final = 1 << 61
+RANGE: Final = 1 << 44
 _HANDED_FROM: Final = 64 << 10
-
-
-@dataclass
-class _NativeSegment:
-    program: Any
-    groups: list[Group]
-    starts: list[int]
-    made: NativeSteps
-
-
-@dataclass
-class _PythonSegment:
-    part: Any
-    inputs: list[Callable[[dict[str, Any]], Any]]
-    outputs: list[tuple[str, Any]]
 
 
 class CompiledPlan:
@@ -97,17 +82,15 @@ class CompiledPlan:
         self._handed = self._find_handed()
         self._lay_out(Arena() if arena is None else arena)
         self._seen: dict[str, Any] = {}
-        self._segments: list[_NativeSegment | _PythonSegment] = []
+        self._segments: list[NativeSegment | PythonSegment] = []
         self._make_segments(machine, threads, kernels)
         self._before = [(n.before, self._array(n.reads[0])) for n in kernel_nodes if n.before is not None]
         self._patches = self._find_patches()
         self._bound: dict[str, weakref.ref[Any]] = {}
-        made = {*producers(self._plan), *self._plan.feeds}
-        # A branch that is not taken here leaves nothing for what goes back through it on another device.
-        self._fetch = [self._fetcher(f) if f in made else lambda objects: None for f in self._plan.fetches]
+        self._fetch = self._fetchers()
 
     @property
-    def segments(self) -> Sequence[_NativeSegment | _PythonSegment]:
+    def segments(self) -> Sequence[NativeSegment | PythonSegment]:
         """Its native programs and stretches of the NumPy tier, in order."""
         return self._segments
 
@@ -129,13 +112,19 @@ class CompiledPlan:
     @property
     def interpreted(self) -> set[int]:
         """The numbers of the groups that the array machine runs."""
-        segments = [segment for segment in self._segments if isinstance(segment, _NativeSegment)]
+        segments = [segment for segment in self._segments if isinstance(segment, NativeSegment)]
         return {number for segment in segments for number in segment.made.interpreted}
 
     @property
     def offsets(self) -> Mapping[str, int]:
         """The offset of each block in the arena."""
         return self._offsets
+
+    @property
+    def parts(self) -> Parts:
+        """What a template needs to know of it."""
+        simple = not (self._handed or self._before or self._borrows) and self._watch is None
+        return Parts(self._plan, self._lowering, self._externals, self._staging, simple)
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
@@ -147,10 +136,10 @@ class CompiledPlan:
                 if shape == ():
                     self._staging[name] = np.zeros(1, dtype)
                 else:
-                    self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+                    self._externals[name] = EXTERNAL + len(self._externals) * RANGE
         for name, i in self._lowering.variables.items():
             self._cells.append((name, self._store.cell(i), known[name][0]))
-            self._externals[name] = _EXTERNAL + len(self._externals) * _RANGE
+            self._externals[name] = EXTERNAL + len(self._externals) * RANGE
 
     def _find_handed(self) -> dict[str, Value]:
         """The results for which each run takes new memory: large ones that other stages or tasks take."""
@@ -168,7 +157,7 @@ class CompiledPlan:
             whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
             if whole and length >= _HANDED_FROM and value.root not in self._externals:
                 found[value.root] = value
-                self._externals[value.root] = _EXTERNAL + len(self._externals) * _RANGE
+                self._externals[value.root] = EXTERNAL + len(self._externals) * RANGE
         return found
 
     def _lay_out(self, arena: Arena) -> None:
@@ -233,12 +222,12 @@ class CompiledPlan:
         values = [self._lowering.values.get(n) for n in names]
         return any(value is not None and value.root in made for value in values)
 
-    def _native_segment(self, numbers: range, machine: Machine, threads: int) -> _NativeSegment:
+    def _native_segment(self, numbers: range, machine: Machine, threads: int) -> NativeSegment:
         part = NativeSteps(self._job, numbers, self, machine, threads)
         program = part.made(machine.program(part.steps, threads, self._borrows))
-        return _NativeSegment(program, [self._job.groups[n] for n in numbers], part.starts, part)
+        return NativeSegment(program, [self._job.groups[n] for n in numbers], part.starts, part)
 
-    def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> _PythonSegment:
+    def _python_segment(self, groups: Sequence[Group], kernels: KernelTable) -> PythonSegment:
         nodes = [node for group in groups for node in group.nodes if isinstance(node, PythonNode)]
         inside = {o for node in nodes for o in node.instruction.outputs}
         makers = {o: i for i in self._plan.instructions for o in i.outputs}
@@ -273,7 +262,7 @@ class CompiledPlan:
             if node.instruction.bodies or node.instruction.stateful or kernels.may_view(node.instruction.type)
             for name in node.instruction.free_variables()
         }
-        return _PythonSegment(
+        return PythonSegment(
             part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
         )
 
@@ -325,6 +314,11 @@ class CompiledPlan:
             return self._array(value)
         return array_of(value, objects[value.root])
 
+    def _fetchers(self) -> list[Callable[[dict[str, Any]], Any]]:
+        made = {*producers(self._plan), *self._plan.feeds}
+        # A branch that is not taken here leaves nothing for what goes back through it on another device.
+        return [self._fetcher(f) if f in made else lambda objects: None for f in self._plan.fetches]
+
     def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
         read = self._reader(name)
@@ -349,14 +343,14 @@ class CompiledPlan:
         patches: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
         names = {number: name for name, number in self._externals.items()}
         for segment in self._segments:
-            if not isinstance(segment, _NativeSegment):
+            if not isinstance(segment, NativeSegment):
                 continue
             for words in segment.made.all_words():
                 for position in np.flatnonzero(
-                    (words >= _EXTERNAL) & (words < _EXTERNAL + (len(names) + 1) * _RANGE)
+                    (words >= EXTERNAL) & (words < EXTERNAL + (len(names) + 1) * RANGE)
                 ):
                     word = int(words[position])
-                    start = _EXTERNAL + (word - _EXTERNAL) // _RANGE * _RANGE
+                    start = EXTERNAL + (word - EXTERNAL) // RANGE * RANGE
                     patches[names[start]].append((words, int(position), word - start))
         return patches
 
@@ -378,7 +372,7 @@ class CompiledPlan:
                     words[...] = before(run)
                 with single_threaded() if self._uses_blas else _NOTHING:
                     for number, segment in enumerate(self._segments):
-                        if isinstance(segment, _NativeSegment):
+                        if isinstance(segment, NativeSegment):
                             if segment.program.run(run.check):
                                 self._fail(segment, objects)
                         else:
@@ -436,7 +430,7 @@ class CompiledPlan:
                 bound[name] = weakref.ref(array)
         return objects
 
-    def _run_python(self, segment: _PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
+    def _run_python(self, segment: PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:
         try:
             with np.errstate(all="ignore"):
                 results = segment.part.function(run, *[read(objects) for read in segment.inputs])
@@ -454,7 +448,7 @@ class CompiledPlan:
             else:
                 objects[name] = operand(result)
 
-    def _fail(self, segment: _NativeSegment, objects: dict[str, Any]) -> None:
+    def _fail(self, segment: NativeSegment, objects: dict[str, Any]) -> None:
         self._seen = objects
         try:
             raise segment.made.failing().error()

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from graphflow._core.compiler.compile_job import CompileJob, Structure
 
 _MOST_OF_THEIR_OWN: Final = 16
+_SAMPLE: Final = frozenset(4**k for k in range(16))
+"""Which of the plans that templates give are compared."""
 
 
 @dataclass
@@ -22,11 +24,12 @@ class Family:
     """The kernels and structures of the plans of one executable.
 
     runs: of all combinations of sizes, while they were on their way to compiled code. first: the text of the
-    combination for which a plan was made first, "" before that.
+    combination for which a plan was made first, "" before that. filled: the plans that templates gave.
     """
 
     runs: int = 0
     first: str = ""
+    filled: int = 0
     _waiting: CompileJob | None = None
     _sources: set[str] = field(default_factory=set)
     _plans: int = 0
@@ -63,6 +66,20 @@ class Family:
         second, the fourth, the eighth and so on; all if one of them has not agreed."""
         number = self._made.get(job.structure, 0) + 1
         return not number & (number - 1) or job.structure in self._distrusted
+
+    def is_hot(self, least: int | None) -> bool:
+        """Whether compiled plans are used for other combinations, so that new ones need not be observed.
+
+        least: after how many runs that is so whether the kernels are there or not; None if it is when they are there.
+        """
+        if least is None:
+            return self.has_kernels()
+        return bool(self.first) and self.runs >= least
+
+    def is_sample(self) -> bool:
+        """Whether a plan that a template gives is to be made in the usual way and compared, as one of a sample."""
+        self.filled += 1
+        return self.filled in _SAMPLE or bool(self._distrusted)
 
     def took_over(self, job: CompileJob) -> None:
         """Notes a plan that has agreed with NumPy, or need not."""

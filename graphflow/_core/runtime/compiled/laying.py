@@ -38,7 +38,15 @@ def scratch_name(number: int) -> str:
 def laid_out(
     job: CompileJob, fetched: Iterable[str], beside: Collection[str] = ()
 ) -> tuple[dict[str, int], int]:
-    """The offset of each block of a job in its memory, and the bytes in all.
+    """The offset of each block of a job in its memory, and the bytes in all; see `to_lay_out`."""
+    sizes, lives = to_lay_out(job, fetched, beside)
+    return assign_clusters(sizes, lives, set(job.lowering.clusters.values()))
+
+
+def to_lay_out(
+    job: CompileJob, fetched: Iterable[str], beside: Collection[str] = ()
+) -> tuple[dict[str, int], dict[str, tuple[int, int]]]:
+    """The bytes of each block of a job, and the first and last group that uses it.
 
     fetched: the roots that are taken after the last group. beside: those that lie elsewhere.
     """
@@ -60,8 +68,7 @@ def laid_out(
         if region.scratch:
             sizes[scratch_name(position)] = region.scratch
             first[scratch_name(position)] = last[scratch_name(position)] = position
-    lives = {root: (first[root], last[root]) for root in sizes}
-    return assign_clusters(sizes, lives, set(job.lowering.clusters.values()))
+    return sizes, {root: (first[root], last[root]) for root in sizes}
 
 
 class Addresses(Protocol):
@@ -103,6 +110,8 @@ class NativeSteps:
         """The loops and branches by the numbers of their steps."""
         self._program: Program | None = None
         self._keep: list[Any] = []
+        self.kept: list[Any] = []
+        """What else its words point to."""
         for number in numbers:
             self._add(job, number, memory, machine, threads)
 

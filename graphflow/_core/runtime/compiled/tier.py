@@ -5,17 +5,18 @@ kernels while the runs go on. When the kernels are there, one run is done by bot
 only if it agrees with NumPy (runtime/agreement). Fused regions whose own kernels are not there yet run on the array
 machine until then, with the same bits; when all have come, they are compared with it, and the plan is made anew.
 
-From then on the first run of each other combination of shapes is observed, and the second is compiled if it needs no
-kernels but those that are there, which is the rule, since kernels take sizes as arguments (family.py). What is left to
-do for new sizes is Python's work: where each value lies, and with which words each kernel is called. It is kept for as
-many combinations as the plan's size allows. If there are more, those that were not used for long give way. Others run
+From then on a template gives the plan of each other combination of shapes for which one holds, in its first run
+(filling.py). Where none holds, the first run is observed, and the second is compiled if it needs no kernels but those
+that are there, which is the rule, since kernels take sizes as arguments (family.py). Plans are kept for as many
+combinations as the plan's size allows. If there are more, those that were not used for long give way. Others run
 on NumPy meanwhile: a program that goes through more combinations than are kept, again and again, would make each anew
 every time. A combination that needs kernels of its own goes the long way; if most do, no more are made.
 
 If no operation draws random numbers without a seed, the change happens at a fixed run, the eighth, which waits for the
 compiler if need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are
-there. A program of fixed bits keeps the first combinations for good, as which of them give way must not depend on where
-it was stopped and went on from a checkpoint.
+there. Where bits are fixed, no run after the change is one of NumPy if the shapes follow from those that are fed: so
+they do not depend on the order in which sizes come. A program of fixed bits keeps the first combinations for good, as
+which of them give way must not depend on where it was stopped and went on from a checkpoint.
 """
 
 from __future__ import annotations
@@ -23,10 +24,9 @@ from __future__ import annotations
 import ast
 import logging
 import sys
-import threading
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -35,11 +35,9 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
 from graphflow._core.common.timeouts import (
-    COMPILE_AGAIN_SECONDS,
     COMPILE_LOOK_SECONDS,
-    LONGEST_COMPILE_AGAIN_SECONDS,
 )
-from graphflow._core.compiler.branches import decided, deciding_feeds
+from graphflow._core.compiler.branches import deciding_feeds
 from graphflow._core.compiler.reasons import (
     ManyShapes,
     MayReshape,
@@ -57,6 +55,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.arena import Arena
+from graphflow._core.runtime.compiled.combination import Combination
 from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.observe import Observer
@@ -69,6 +68,7 @@ from graphflow._core.runtime.numpy_executable import NumpyExecutable
 if TYPE_CHECKING:
     from graphflow._core.compiler.compile_job import CompileJob
     from graphflow._core.runtime.compiled.build import CompiledPlan
+    from graphflow._core.runtime.compiled.filling import Filling
 
 _LOG: Final = logging.getLogger("graphflow")
 _OBSERVED_RUN: Final = 4
@@ -83,47 +83,6 @@ _MOST_INSTRUCTIONS: Final = 1 << 16
 """Instructions of all plans that are kept for the combinations of one executable, if these are more than the fewest."""
 _LONG_UNUSED: Final = 4
 """A combination gives way to a new one if it was not used for so many runs times the combinations that are kept."""
-
-
-@dataclass
-class _State:
-    """What is known of one combination of fed shapes.
-
-    decisions: the fed truth values that decide branches; they are a part of the combination, of which `text` tells.
-    """
-
-    decisions: dict[str, bool] = field(default_factory=dict)
-    text: str = ""
-    runs: int = 0
-    known: Known | None = None
-    job: Any = None
-    compiled: CompiledPlan | None = None
-    trial: Trial = field(default_factory=Trial)
-    better: CompileJob | None = None
-    """The job of the compiled plan if more of its kernels are to come, which the array machine stands in for."""
-    reason: StaysOnNumpy | None = None
-    """Why it stays on NumPy, if it does."""
-    again_at: float | None = None
-    """When it is tried again (time.monotonic()), if that reason may pass."""
-    failures: int = 0
-    used: int = 0
-    """The number of its last run among all runs of the executable."""
-    compared: bool = False
-    """Whether its compiled plan has itself been compared with NumPy."""
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def try_again(self) -> bool:
-        """Forgets the reason if it is time to try again; returns whether it did."""
-        if self.again_at is None or time.monotonic() < self.again_at:
-            return False
-        self.reason = self.again_at = self.known = None
-        return True
-
-    def may_pass(self) -> None:
-        """Notes that the reason is a fault of the compiler, which is asked again after a pause, longer each time."""
-        pause = min(LONGEST_COMPILE_AGAIN_SECONDS, COMPILE_AGAIN_SECONDS * 2 ** min(self.failures, 20))
-        self.failures += 1
-        self.again_at = time.monotonic() + pause
 
 
 @dataclass(frozen=True)
@@ -160,7 +119,7 @@ class TieredExecutable(Executable):
         self._ctx = ctx
         self._policy = policy
         self._deciding = deciding_feeds(plan)
-        self._states: dict[Any, _State] = {}
+        self._states: dict[Any, Combination] = {}
         instructions = sum(1 for _ in walk(plan))
         self._most = max(_FEWEST_SHAPES, min(_MOST_SHAPES, _MOST_INSTRUCTIONS // max(1, instructions)))
         self._runs = self._full_until = 0
@@ -182,6 +141,12 @@ class TieredExecutable(Executable):
         """A text that is the same for the same plan in another process."""
         return fingerprint(str(self._plan))
 
+    @cached_property
+    def _filling(self) -> Filling:
+        from graphflow._core.runtime.compiled.filling import Filling
+
+        return Filling(self._plan, self._store, self._kernels, self._ctx)
+
     def records(self) -> dict[str, TierRecord]:
         """The record of each combination of fed shapes, by the text of the shapes."""
         records = {
@@ -202,6 +167,7 @@ class TieredExecutable(Executable):
     def forget(self) -> None:
         """Begins again, with what the restored tier state says."""
         self._states, self._family = {}, Family()
+        self.__dict__.pop("_filling", None)
         self._full_until = 0
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -256,7 +222,7 @@ class TieredExecutable(Executable):
             if state.compiled is not None
         )
 
-    def _added(self, key: tuple[Any, ...]) -> _State | None:
+    def _added(self, key: tuple[Any, ...]) -> Combination | None:
         """The state of a combination of shapes at its first run here; None if there is no room for it."""
         full = len(self._states) >= self._most
         if self._runs < self._full_until or (full and not self._given_way()):
@@ -269,7 +235,7 @@ class TieredExecutable(Executable):
     def _keep_out(self, until: int, most: int) -> None:
         """Has new combinations run on NumPy up to a run."""
         self._full_until = until
-        self._give_up(_State(), ManyShapes(most))
+        self._give_up(Combination(), ManyShapes(most))
 
     def _given_way(self) -> bool:
         """Whether the combination that was not used for the longest time has given way to a new one."""
@@ -281,17 +247,17 @@ class TieredExecutable(Executable):
         self._states.pop(key, None)
         return True
 
-    def _begin(self, key: tuple[Any, ...]) -> _State:
+    def _begin(self, key: tuple[Any, ...]) -> Combination:
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
         decisions = self._decisions(key)
         if self._tier_state is None:
-            return _State(decisions, str(key))
+            return Combination(key, decisions)
         if not self._states:
             self._restore_family(self._tier_state)
         record = self._tier_state.restored(self).get(str(key))
         if record is None:
-            return _State(decisions, str(key))
-        state = _State(decisions, str(key), record.runs)
+            return Combination(key, decisions)
+        state = Combination(key, decisions, runs=record.runs)
         if record.known is not None:
             self._prepare(state, record.known)
         return state
@@ -309,7 +275,8 @@ class TieredExecutable(Executable):
 
     def _rely_on(self, text: str, record: TierRecord | None) -> None:
         if record is not None and record.known is not None:
-            state = _State(self._decisions(ast.literal_eval(text)), text)
+            key = ast.literal_eval(text)
+            state = Combination(key, self._decisions(key))
             self._prepare(state, record.known)
             if state.job is not None:
                 self._family.has_kernels_of(state.job)
@@ -319,7 +286,7 @@ class TieredExecutable(Executable):
         names = [self._plan.feeds[position] for position in self._deciding]
         return dict(zip(names, key[len(self._plan.feeds) :], strict=True))
 
-    def _advance(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _advance(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, if that step was a run."""
         if not state.lock.acquire(blocking=False):
             return None
@@ -329,6 +296,11 @@ class TieredExecutable(Executable):
             state.runs += 1
             self._family.runs += 1
             always = self._policy.mode == "always"
+            least = 0 if always else _SEEDED_SWITCH if self._policy.seeded else None
+            if state.job is None and state.known is None and self._family.is_hot(least):
+                self._begin_at_once(state)
+            if state.compiled is not None:
+                return None
             if state.job is None and state.known is None:
                 observed = always or self._family.runs >= _OBSERVED_RUN
                 return self._observe(state, run, feeds) if observed else None
@@ -346,13 +318,28 @@ class TieredExecutable(Executable):
         finally:
             state.lock.release()
 
-    def _is_due(self, state: _State) -> bool:
+    def _begin_at_once(self, state: Combination) -> None:
+        """Has a template give the plan of a combination, or at least finds its shapes without a run."""
+        template = self._filling.template(state.shapes)
+        if template is not None:
+            if not self._family.is_sample() and not self._policy.verify:
+                state.compiled = template.fill(state.shapes, self._arena)
+                state.filled = state.compiled is not None
+                if state.filled:
+                    return
+            state.template = template
+            self._prepare(state, template.known(state.shapes))
+        elif self._tier_state is not None:  # The bits of a run must not depend on which sizes came before.
+            with suppress(Exception):
+                self._prepare(state, self._filling.known(state.shapes, state.decisions))
+
+    def _is_due(self, state: Combination) -> bool:
         """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
         if state.runs >= _SEEDED_SWITCH:
             return True
         return self._family.runs >= _SEEDED_SWITCH and self._family.knows(state.job)
 
-    def _observe(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    def _observe(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, known = self._observer.run(run, feeds)
         if known is None:
             if state.runs >= _LAST_OBSERVED_RUN:
@@ -363,27 +350,24 @@ class TieredExecutable(Executable):
             self._prepare(state, known)
         return result
 
-    def _prepare(self, state: _State, known: Known) -> None:
-        from graphflow._core.compiler.prepare import prepare_job
-
+    def _prepare(self, state: Combination, known: Known) -> None:
         state.known = dict(known)
-        plan = decided(self._plan, state.decisions)
         try:
-            state.job = prepare_job(plan, known, self._store, self._kernels, self._ctx)
-            self._family.prepared(state.job, state.text)
+            state.job = self._filling.prepare(known, state.decisions)
+            self._family.prepared(state.job, str(state.shapes))
         except StaysOnNumpy as reason:
             self._give_up(state, reason)
         except Exception as error:
             self._give_up(state, NotLowered(error), error)
 
-    def _give_up(self, state: _State, reason: StaysOnNumpy, cause: Exception | None = None) -> None:
+    def _give_up(self, state: Combination, reason: StaysOnNumpy, cause: Exception | None = None) -> None:
         state.reason, state.job = reason, None
         reason.__cause__ = cause
         if type(reason) not in self._told:
             self._told.add(type(reason))
             tell(self._plan, reason)
 
-    def _switch(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _switch(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
         job = state.job
         try:
@@ -403,6 +387,13 @@ class TieredExecutable(Executable):
         if state.trial.trusted:
             self._family.took_over(job)
             state.compiled, state.job = compiled, None
+            if whole and state.template is None:
+                self._filling.took_over(state.shapes, state.decisions, compiled)
+            elif state.template is not None and not state.template.gives(state.shapes, compiled):
+                _LOG.warning("Sizes of %s are not filled in: a plan was wrong.", label(self._plan))
+                self._filling.forget()
+                for other in [one for one in self._states.values() if one.filled]:
+                    other.compiled, other.filled = None, False
             state.better = None if whole else job
             if self._tier_state is None:
                 state.known = None
@@ -411,11 +402,12 @@ class TieredExecutable(Executable):
             self._give_up(state, state.trial.reason)
         return results
 
-    def _compared(self, state: _State, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
+    def _compared(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Compares the tiers on a run if there is reason to, and returns its results then."""
         room = room_for(self._plan, self._store, self._policy.verify)
         trial = state.trial
-        if room is None or not (self._policy.verify or self._family.is_to_be_compared(state.job)):
+        sample = state.template is not None or self._family.is_to_be_compared(state.job)
+        if room is None or not (self._policy.verify or sample):
             trial.trusted = True
             return None
         state.compared = True
@@ -424,13 +416,14 @@ class TieredExecutable(Executable):
     def _distrust(self, job: CompileJob) -> None:
         """Has the plans compared that took over only since others of the same structure had agreed with NumPy."""
         self._family.distrust(job.structure)
+        self._filling.forget()
         for other in list(self._states.values()):
             compiled = other.compiled
             if compiled is not None and not other.compared and compiled.job.structure == job.structure:
                 other.job, other.trial, other.known = compiled.job, Trial(), compiled.job.lowering.known
                 other.compiled = None
 
-    def _improve(self, state: _State, job: CompileJob) -> None:
+    def _improve(self, state: Combination, job: CompileJob) -> None:
         """Puts the compiled plan together anew when all kernels are there; the bits stay, so any run will do for it."""
         if not job.whole() or not state.lock.acquire(blocking=False):
             return
@@ -444,6 +437,7 @@ class TieredExecutable(Executable):
                     "Kernels that are wrong, and are not used, were compiled for %s.", ", ".join(wrong)
                 )
             state.compiled = self._built(job, self._store, self._kernels, None)
+            self._filling.took_over(state.shapes, state.decisions, state.compiled)
         except Exception as error:  # What is there goes on.
             _LOG.warning("New kernels of the plan of %s are not used: %s", label(self._plan), error)
         finally:
@@ -466,7 +460,7 @@ class TieredExecutable(Executable):
                     job.missing(),
                 )
 
-    def _subject(self, state: _State) -> Subject:
+    def _subject(self, state: Combination) -> Subject:
         """The compiled plan of a combination, as the verification takes it."""
         job = state.job
         return Subject(

@@ -165,15 +165,13 @@ class Program:
     ) -> None:
         counts = [len(step.args) for step in steps]
         starts = np.cumsum([CONTROL_WORDS + STEP_WORDS * len(steps), *counts])
-        self._words: Words = np.zeros(int(starts[-1]) + 1, dtype=np.int64)
+        self._starts: list[int] = starts.tolist()
+        self._words: Words = np.zeros(self._starts[-1] + 1, dtype=np.int64)
         base = int(self._words.ctypes.data)
-        self._arguments = [
-            self._words[begin : begin + count] for begin, count in zip(starts, counts, strict=False)
-        ]
         table = []
-        for step, begin, words in zip(steps, starts, self._arguments, strict=False):
-            words[:] = step.args
-            table.append((step.kernel, base + 8 * int(begin), step.begin, step.end, step.grain))
+        for step, begin, end in zip(steps, self._starts, self._starts[1:], strict=False):
+            self._words[begin:end] = step.args
+            table.append((step.kernel, base + 8 * begin, step.begin, step.end, step.grain))
         if table:
             end = CONTROL_WORDS + STEP_WORDS * len(steps)
             self._words[CONTROL_WORDS:end] = np.array(table, dtype=np.int64).ravel()
@@ -181,9 +179,10 @@ class Program:
         self._to_time = _TIMED_RUNS if seldom and pool is not None else 0
         self._shortest = float("inf")
         self._words[CONTROL_POOL] = 0 if pool is None or self._to_time else pool.address
-        status = base + 8 * CONTROL_STATUS
-        for words in self._arguments:
-            words[words == PROGRAM_STATUS] = status
+        of_status = np.flatnonzero(self._words == PROGRAM_STATUS)
+        self._words[of_status] = base + 8 * CONTROL_STATUS
+        pointers = CONTROL_WORDS + 1 + STEP_WORDS * np.arange(len(steps))
+        self._own = np.concatenate([[CONTROL_PROGRAM], pointers, of_status])
         self._aborted = 0
         self._stride = _FIRST_STRIDE
         self._pool = pool
@@ -206,13 +205,35 @@ class Program:
         """The number of its steps."""
         return self._count
 
+    @property
+    def words(self) -> Words:
+        """Its memory: the addresses of this memory itself, the steps, and their arguments."""
+        return self._words
+
+    @property
+    def places(self) -> list[tuple[int, int]]:
+        """For each step where in its memory the first of its words lies, and the first of its arguments."""
+        return [(CONTROL_WORDS + STEP_WORDS * k, start) for k, start in enumerate(self._starts[:-1])]
+
+    def filled(self, places: npt.NDArray[np.int64], numbers: Sequence[int]) -> Program:
+        """The same steps with other numbers in some places of their memory."""
+        made = object.__new__(Program)
+        made.__dict__.update(self.__dict__)
+        made._words = words = self._words.copy()
+        made._base = base = int(words.__array_interface__["data"][0])
+        words[self._own] += base - self._base
+        words[places] = numbers
+        made._aborted = 0
+        made._control = (ctypes.c_int64 * CONTROL_WORDS).from_address(base)
+        return made
+
     def arguments(self, step: int) -> Words:
         """The argument words of a step, to be changed between runs (another buffer, another size)."""
-        return self._arguments[step]
+        return self._words[self._starts[step] : self._starts[step + 1]]
 
     def all_arguments(self) -> Sequence[Words]:
         """The argument words of every step."""
-        return self._arguments
+        return [self.arguments(step) for step in range(self._count)]
 
     def run(self, check: Callable[[], None] | None = None) -> int:
         """Run all steps; returns the status, 0 when nothing wrote one. One thread at a time.

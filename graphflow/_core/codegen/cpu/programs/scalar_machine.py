@@ -25,6 +25,8 @@ from graphflow._core.codegen.cpu.programs.scalar_machine_source import (
 )
 from graphflow._core.codegen.cpu.regions.scalar_text import Node, ScalarTextError, parse
 
+CODE, REGISTERS = 1, 3
+"""Which arguments of a step are the addresses of a program's code and of its registers."""
 _TURNS = 1 << 22
 _REGISTERS = 1 << 16
 
@@ -182,6 +184,11 @@ class ScalarProgram:
     def _emit(self, key: tuple[str, ...], target: int, first: int = 0, second: int = 0) -> None:
         word = OPCODES[key] | target << 16 | first << 32 | second << 48
         self._code.append(word - (1 << 64) if word >> 63 else word)
+
+    @property
+    def memory(self) -> tuple[Words, Words] | None:
+        """The code, and the registers that it computes in, once there is a step."""
+        return self._words
 
     # -- the result ----------------------------------------------------------------------------------------------
 

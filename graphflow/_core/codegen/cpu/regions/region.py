@@ -10,10 +10,12 @@ input gives the same bits on any number of them.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from graphflow._core.codegen.cpu.regions.scalar_text import DTYPES
+from graphflow._core.codegen.traced_sizes import called, trace_of
 
 REDUCTIONS = ("sum", "mean", "prod", "max", "min")
 MAX_OUTPUTS = 20
@@ -148,6 +150,16 @@ def item_size(dtype: str) -> int:
     return 1 if dtype == "bool" else int("".join(c for c in dtype if c.isdigit())) // 8
 
 
+def divisor_word(count: int) -> int:
+    """The word of a kernel that says by how much a mean is divided: the bits of a float64."""
+    word: int = called(_bits_of, 1, count)[0]
+    return word
+
+
+def _bits_of(count: int) -> tuple[int, ...]:
+    return struct.unpack("q", struct.pack("d", float(count)))
+
+
 def output_cells(region: Region, output: int, sizes: Sequence[int]) -> int:
     """Number of elements of an output."""
     reduced = region.outputs[output].axes if region.outputs[output].reduction is not None else ()
@@ -156,6 +168,21 @@ def output_cells(region: Region, output: int, sizes: Sequence[int]) -> int:
 
 def layout(region: Region, sizes: Sequence[int]) -> RegionLayout:
     """Cut the work of a region on `sizes`; a function of the sizes alone."""
+    trace = trace_of(sizes)
+    if trace is None:
+        return _layout(region, sizes)
+    finish = bool(region.reductions) and region.unit_axes == 0
+    units, grain, block, scratch, *cells = trace.call(
+        lambda *given: _numbers_of(_layout(region, given)), 4 + len(region.outputs), *sizes
+    )
+    return RegionLayout(units, grain, block, scratch, finish, tuple(cells))
+
+
+def _numbers_of(found: RegionLayout) -> tuple[int, ...]:
+    return found.units, found.grain, found.block, found.scratch, *found.cells
+
+
+def _layout(region: Region, sizes: Sequence[int]) -> RegionLayout:
     cells = tuple(output_cells(region, k, sizes) for k in range(len(region.outputs)))
     leading = region.unit_axes
     if region.reductions and leading == 0:

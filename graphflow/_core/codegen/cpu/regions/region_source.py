@@ -14,7 +14,6 @@ float64 instead). A call with begin = -1 combines the blocks' partial results.
 from __future__ import annotations
 
 import math
-import struct
 from collections.abc import Sequence
 from functools import lru_cache
 
@@ -25,6 +24,7 @@ from graphflow._core.codegen.cpu.regions.region import (
     RegionOutput,
     axis_name,
     contiguous_strides,
+    divisor_word,
     item_size,
     layout,
 )
@@ -478,11 +478,8 @@ def region_steps(
             full = contiguous_strides(sizes, [True] * len(sizes)) if strides is None else strides
             words += [address, *full]
         else:
-            count = 1
-            for axis in region.outputs[index].axes:
-                count *= sizes[axis]
-            divisor = struct.unpack("q", struct.pack("d", float(count)))[0]
-            words += [address, divisor, *[0] * (region.rank - 1)]
+            count = math.prod([sizes[axis] for axis in region.outputs[index].axes])
+            words += [address, divisor_word(count), *[0] * (region.rank - 1)]
     steps = [Step(kernel, words, 0, plan.units, plan.grain)] if plan.units else []
     if plan.finish:
         steps.append(Step(kernel, words, -1, 0))

@@ -1,0 +1,1 @@
+"""Plans with sizes that may be others: worked out once, and filled in for each combination."""

@@ -1,0 +1,63 @@
+"""Combination: what an executable knows of one combination of fed shapes, on the way to its compiled plan."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from graphflow._core.common.timeouts import COMPILE_AGAIN_SECONDS, LONGEST_COMPILE_AGAIN_SECONDS
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.compiler.specialise import Known
+from graphflow._core.runtime.agreement.trial import Trial
+
+if TYPE_CHECKING:
+    from graphflow._core.compiler.compile_job import CompileJob
+    from graphflow._core.runtime.compiled.build import CompiledPlan
+    from graphflow._core.runtime.compiled.template import Template
+
+
+@dataclass
+class Combination:
+    """What is known of one combination of fed shapes.
+
+    shapes: those of the feeds, then the fed truth values that decide branches, `decisions` by name.
+    """
+
+    shapes: tuple[Any, ...] = ()
+    decisions: dict[str, bool] = field(default_factory=dict)
+    filled: bool = False
+    """Whether a template gave its compiled plan."""
+    template: Template | None = None
+    """What would have given it, if it was made in the usual way to be compared."""
+    runs: int = 0
+    known: Known | None = None
+    job: Any = None
+    compiled: CompiledPlan | None = None
+    trial: Trial = field(default_factory=Trial)
+    better: CompileJob | None = None
+    """The job of the compiled plan if more of its kernels are to come, which the array machine stands in for."""
+    reason: StaysOnNumpy | None = None
+    """Why it stays on NumPy, if it does."""
+    again_at: float | None = None
+    """When it is tried again (time.monotonic()), if that reason may pass."""
+    failures: int = 0
+    used: int = 0
+    """The number of its last run among all runs of the executable."""
+    compared: bool = False
+    """Whether its compiled plan has itself been compared with NumPy."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def try_again(self) -> bool:
+        """Forgets the reason if it is time to try again; returns whether it did."""
+        if self.again_at is None or time.monotonic() < self.again_at:
+            return False
+        self.reason = self.again_at = self.known = None
+        return True
+
+    def may_pass(self) -> None:
+        """Notes that the reason is a fault of the compiler, which is asked again after a pause, longer each time."""
+        pause = min(LONGEST_COMPILE_AGAIN_SECONDS, COMPILE_AGAIN_SECONDS * 2 ** min(self.failures, 20))
+        self.failures += 1
+        self.again_at = time.monotonic() + pause

@@ -1,0 +1,46 @@
+"""What a compiled plan runs one after the other: native programs, and stretches of the NumPy tier."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from graphflow._core.compiler.fuse import Group
+from graphflow._core.compiler.lower import Lowering
+from graphflow._core.plan.ir import Plan
+from graphflow._core.runtime.compiled.laying import NativeSteps
+
+
+@dataclass
+class NativeSegment:
+    """Groups as one program. starts: the step at which each group begins. made: what the program was made of."""
+
+    program: Any
+    groups: list[Group]
+    starts: list[int]
+    made: NativeSteps
+
+
+@dataclass
+class PythonSegment:
+    """Instructions for NumPy: a part, what it is given, and where its results go, None for objects."""
+
+    part: Any
+    inputs: list[Callable[[dict[str, Any]], Any]]
+    outputs: list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What a compiled plan was made of: the plan for known shapes, and where its values lie.
+
+    externals: what stands for the address of each feed and variable until a run says it. staging: where fed scalars are
+    put. simple: whether runs do nothing but hand the programs what is fed, and copy what is fetched.
+    """
+
+    plan: Plan
+    lowering: Lowering
+    externals: Mapping[str, int]
+    staging: Mapping[str, Any]
+    simple: bool
