@@ -194,15 +194,12 @@ class Lowering:
     def _may_divide_by_zero(self, node: Statements) -> bool:
         """Whether statements divide integers by anything but constants."""
         dtypes = {f"p{k}": value.dtype for k, value in enumerate(node.reads)}
-        roots = {f"p{k}": value.root for k, value in enumerate(node.reads)}
+        named = {f"p{k}": value.root for k, value in enumerate(node.reads)}
         for target, dtype, text in node.lines:
             if _DIVISION.search(text):
                 for divisor in integer_divisors(parse(re.sub(r"\{(\d+)\}", r"p\1", text), dtype, dtypes)):
-                    number = (
-                        divisor.value
-                        if divisor.op == "literal"
-                        else self.constants.get(roots.get(divisor.name, ""))
-                    )
+                    root = named.get(divisor.name, "")
+                    number = divisor.value if divisor.op == "literal" else self.constants.get(root)
                     if number is None or not np.all(number):
                         return True
             dtypes[target] = dtype
