@@ -122,6 +122,16 @@ def rows_never_written() -> Any:
     return gf.while_loop(lambda i, total: i < 6, read, [0, gf.zeros([2])]), {start: 1}
 
 
+def rows_by_number() -> Any:
+    x, ids = gf.placeholder(gf.float32, [5, 3]), gf.placeholder(gf.int32, [4])
+
+    def body(i: Any, a: Any) -> Any:
+        return i + 1, gf.tanh(a + x[ids[i]] * x[-1 - i, :]) + x[:, 1][i]
+
+    total = gf.while_loop(lambda i, a: i < 4, body, [0, gf.zeros([3])])[1]
+    return [total, *gf.gradients(total, x)], {x: values(1, 5, 3), ids: [4, 0, -1, 4]}
+
+
 def trained(loss: Any) -> Any:
     return [loss, gf.train.GradientDescentOptimizer(0.1).minimize(loss)]
 
@@ -196,6 +206,7 @@ MODELS: dict[str, Model] = {
         scan,
         list_that_grows,
         rows_never_written,
+        rows_by_number,
         gradient_of_a_loop,
         gradient_of_no_turn,
         gradient_of_a_map,
@@ -318,6 +329,20 @@ def test_mistakes_with_lists_are_told_alike(name: str) -> None:
             assert session.run(flow, {start: 5}) == 0.0
     assert "test_native_loops.py" in told[0] and "TensorArray" in told[0]
     assert len(set(told)) == 1, told
+
+
+def test_a_row_that_there_is_not_is_told_alike() -> None:
+    x, step = gf.placeholder(gf.float32, [5, 3]), gf.placeholder(gf.int32, [])
+    total = gf.while_loop(lambda i, a: i < 4, lambda i, a: (i + 1, a + x[i * step]), [0, gf.zeros([3])])[1]
+    told = []
+    for tier in ("never", "always"):
+        with gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
+            for _ in range(2):
+                session.run(total, {x: values(1, 5, 3), step: 1})
+            with pytest.raises(gf.errors.InvalidArgumentError) as caught:
+                session.run(total, {x: values(1, 5, 3), step: 3})
+            told.append(str(caught.value))
+    assert told[0] == told[1] and "(6,)" in told[0]
 
 
 def test_what_fails_inside_names_the_operation_and_its_line() -> None:

@@ -40,7 +40,7 @@ Check = Callable[[Any], None]
 # ---- taking rows ---------------------------------------------------------------------------------------------------
 
 
-def _take_rows(
+def take_rows(
     lowering: Lowering, i: Instruction, x: Value, ids: Value, target: Value, given: Value, check: Check
 ) -> None:
     """Adds target = the rows of x, side by side, by number; `given` are the indices that were made numbers of."""
@@ -72,18 +72,18 @@ def _gather(lowering: Lowering, i: Instruction) -> bool:
             return False
         ids = batch_numbers(lowering, i, indices, params.shape[: batch + 1])
         x = as_rows(lowering.compact(i, params), math.prod(params.shape[: batch + 1]))
-        _take_rows(lowering, i, x, ids, lowering.result(i), indices, check)
+        take_rows(lowering, i, x, ids, lowering.result(i), indices, check)
         return True
     x, ids = lowering.compact(i, params), lowering.compact(i, indices)
     outer, size = math.prod(x.shape[:along]), x.shape[along]
     if outer == 1:
-        _take_rows(lowering, i, as_rows(x, size), ids, lowering.result(i), ids, check)
+        take_rows(lowering, i, as_rows(x, size), ids, lowering.result(i), ids, check)
         return True
     spread = Value(ids.root, ids.dtype, (outer, ids.size), (0, 1), ids.offset)
     numbers = lowering.temporary(i.name, "int64", spread.shape)
     text = f"(cast({{0}}, int64) + cast({{1}}, int64) * {size}) if {{0}} >= 0 and {{0}} < {size} else -1"
     lowering.elementwise(i, text, [spread, places_along(lowering, i, 0, spread.shape)], numbers)
-    _take_rows(lowering, i, as_rows(x, outer * size), numbers, lowering.result(i), ids, check)
+    take_rows(lowering, i, as_rows(x, outer * size), numbers, lowering.result(i), ids, check)
     return True
 
 
@@ -100,7 +100,7 @@ def _gather_nd(lowering: Lowering, i: Instruction) -> bool:
         return False
     x = as_rows(lowering.compact(i, params), math.prod(params.shape[:depth]))
     ids = row_numbers(lowering, i, indices, params.shape)
-    _take_rows(lowering, i, x, ids, lowering.result(i), indices, partial(_check_vectors, shape=params.shape))
+    take_rows(lowering, i, x, ids, lowering.result(i), indices, partial(_check_vectors, shape=params.shape))
     return True
 
 
@@ -114,7 +114,7 @@ def _reverse_sequence(lowering: Lowering, i: Instruction) -> bool:
     def check(lengths: Any) -> None:
         raise invalid(f"seq_lengths must lie in [0, {longest}], got {lengths.tolist()}")
 
-    _take_rows(lowering, i, as_rows(x, ids.size), ids, lowering.result(i), lengths, check)
+    take_rows(lowering, i, as_rows(x, ids.size), ids, lowering.result(i), lengths, check)
     return True
 
 

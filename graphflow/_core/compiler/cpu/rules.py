@@ -19,6 +19,7 @@ from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.matrix_rules import MATRIX_RULES
 from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
+from graphflow._core.compiler.cpu.picked_rules import PICKED_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
 from graphflow._core.compiler.cpu.volume_rules import VOLUME_RULES
 from graphflow._core.compiler.lower import Lowering, Rule
@@ -315,5 +316,6 @@ RULES: Final[dict[str, Rule]] = {
     **NORMALIZATION_RULES,
     **RANDOM_RULES,
     **STATEMENT_RULES,
+    **PICKED_RULES,
     **VOLUME_RULES,
 }
