@@ -11,7 +11,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
-from graphflow._core.codegen.generic import generic_sources
+from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 from graphflow._core.compiler.compile_job import CompileJob
 
 STEPS = 5
@@ -58,14 +58,14 @@ def wanted(jobs: list[CompileJob]) -> set[str]:
 def test_a_classifier_needs_nothing_else(jobs: list[CompileJob]) -> None:
     x, y = gf.placeholder(gf.float32, [16, 7]), gf.placeholder(gf.int64, [16])
     hidden = gf.layers.batch_normalization(gf.layers.dense(x, 33, gf.nn.relu), training=True)
-    logits = gf.layers.dense(gf.tanh(hidden), 5)
+    logits = gf.layers.dense(gf.nn.dropout(gf.tanh(hidden), 0.7), 5)
     loss = gf.losses.sparse_softmax_cross_entropy(y, logits)
     rate = gf.train.exponential_decay(0.01, gf.train.get_or_create_global_step(), 10, 0.9, staircase=True)
     train = gf.train.AdamOptimizer(rate).minimize(loss, gf.train.get_global_step())
     right = gf.reduce_mean(gf.cast(gf.equal(gf.argmax(logits, 1), y), gf.float32))
     run([train, loss, right], {x: np.ones([16, 7], "f"), y: np.arange(16) % 5})
     assert len(jobs) == 1 and len(wanted(jobs)) > 5
-    assert wanted(jobs) <= set(generic_sources(40))
+    assert wanted(jobs) <= set(generic_sources(MOST_WANTED))
 
 
 def test_words_and_attention_need_nothing_else(jobs: list[CompileJob]) -> None:
@@ -85,7 +85,7 @@ def test_words_and_attention_need_nothing_else(jobs: list[CompileJob]) -> None:
 def test_the_most_wanted_come_first() -> None:
     everything = generic_sources()
     assert len(set(everything)) == len(everything) > 60
-    assert generic_sources(40) == everything[:40]
+    assert generic_sources(MOST_WANTED) == everything[:MOST_WANTED]
 
 
 @pytest.mark.parametrize("common", [True, False])

@@ -1,22 +1,26 @@
 """The kernels that are made for no plan, the most wanted first: with them a new program has little to wait for.
 
-They take sizes as arguments: the machines, products, softmax and its losses, rows by index, and the array machine's
-block operations, which stand in for the kernels of fused regions. `graphflow cache warm` makes all of them. A process
-that had to have something compiled asks for the first of them when it ends, so that the next program finds them.
+They take sizes as arguments: the machines, products, softmax and its losses, rows by index, draws, and the array
+machine's block operations, which stand in for the kernels of fused regions. `graphflow cache warm` makes all of them.
+A process that had to have something compiled asks for the first of them when it ends, so that the next program finds
+them. Convolutions and pools are not among them: theirs are made for fixed sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain, islice
+from typing import Final
 
 from graphflow._core.codegen.cpu.blas import find_blas, gemm_source
-from graphflow._core.codegen.cpu.kernels import nnkernels, rows
+from graphflow._core.codegen.cpu.kernels import nnkernels, philox, rows
 from graphflow._core.codegen.cpu.programs import array_machine_source, scalar_machine_source
 from graphflow._core.codegen.cpu.programs.array_blocks import all_keys, block
 from graphflow._core.codegen.cpu.programs.machine import MACHINE_SOURCES
-from graphflow._core.codegen.cpu.sources import examples
+from graphflow._core.codegen.cpu.sources import examples, random
 
+MOST_WANTED: Final = 50
+"""The kernels from the first on that hardly a training does without: some 25 seconds of one core, once a machine."""
 _WANTED_DTYPES = ("float32", "int64", "int32", "bool", "float64")
 _WANTED_OPERATIONS = ("add", "copy", "sum along", "sqrt", "exp", "lt", "splat", "and", "cast", "floordiv")
 """One of each family, in the order in which trainings need these."""
@@ -51,8 +55,10 @@ def _common() -> Iterator[str]:
     yield from (nnkernels.softmax_source("float32", logarithm) for logarithm in (False, True))
     yield from (nnkernels.softmax_gradient_source("float32", logarithm) for logarithm in (False, True))
     yield from (nnkernels.gather_source(kind) for kind in ("int32", "int64"))
-    for change in ("add", "sub"):
-        yield from (rows.change_source("float32", kind, change) for kind in ("int32", "int64"))
+    yield philox.uniform_source("float32")
+    yield random.normal_source()
+    for change, leaving in (("add", ""), ("sub", ""), ("add", "negative")):
+        yield from (rows.change_source("float32", kind, change, leaving) for kind in ("int32", "int64"))
     yield nnkernels.transpose_source(4)
     yield from (nnkernels.argument_source("float32", kind, True) for kind in ("int64", "int32"))
     yield from (examples.scan_source(), examples.numbers_source())
@@ -72,6 +78,8 @@ def _blocks() -> Iterator[str]:
 
 def _further() -> Iterator[str]:
     yield scalar_machine_source.interpreter_source()
+    yield random.truncated_normal_source()
+    yield from (rows.first_of_equal_source(kind, kind) for kind in ("int32", "int64"))
     yield from _products("float64")
     for logarithm in (False, True):
         yield nnkernels.softmax_source("float64", logarithm)

@@ -8,14 +8,12 @@ from __future__ import annotations
 import atexit
 import threading
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from graphflow._core.codegen.cpu.compiler import Compiler
     from graphflow._core.codegen.cpu.programs.machine import Machine
 
-_MOST_FOR_OTHERS: Final = 40
-"""Generic kernels that the next program is to find: some 20 seconds of one core, once a machine."""
 _lock = threading.Lock()
 _made: dict[str, Any] = {}
 
@@ -57,7 +55,7 @@ def _ask_for_the_next(its_compiler: Compiler) -> None:
     """
     if its_compiler.server_pid is None:
         return
-    from graphflow._core.codegen.generic import generic_sources
+    from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 
-    wanted = [source for source in generic_sources(_MOST_FOR_OTHERS) if not its_compiler.holds(source)]
+    wanted = [source for source in generic_sources(MOST_WANTED) if not its_compiler.holds(source)]
     its_compiler.compile_many(wanted)
