@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
 from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 from graphflow._core.compiler.compile_job import CompileJob
+from graphflow._core.compiler.prepare import prepare_job
+from graphflow._core.runtime.compiled import filling
 
 STEPS = 5
 """A plan asks for its kernels in its fourth run."""
@@ -22,16 +24,14 @@ STEPS = 5
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[CompileJob]]:
     """The compile jobs of programs on a machine that has no kernels; nothing is compiled."""
     made: list[CompileJob] = []
-    order = CompileJob._in_order
 
-    def noted(job: CompileJob, compiler: Compiler) -> list[str]:
-        made.append(job)
-        order(job, compiler)
-        return []
+    def noted(*arguments: Any, **options: Any) -> CompileJob:
+        made.append(prepare_job(*arguments, **options))
+        return made[-1]
 
     monkeypatch.setattr(Compiler, "holds", lambda self, source: False)
-    monkeypatch.setattr(CompileJob, "_in_order", noted)
-    monkeypatch.setattr(CompileJob, "ready", lambda self: False)
+    monkeypatch.setattr(Compiler, "compile_async", lambda self, source: Compilation("", source))
+    monkeypatch.setattr(filling, "prepare_job", noted)
     yield made
 
 
@@ -43,16 +43,8 @@ def run(fetches: Any, feeds: dict[Any, Any]) -> None:
 
 
 def wanted(jobs: list[CompileJob]) -> set[str]:
-    """What a job needs to run: for regions what the array machine does, and the kernels of all else."""
-    blocks = {source for job in jobs for code in job.codes.values() for source in code.sources}
-    others = {
-        source
-        for job in jobs
-        for number in job._sources
-        if number not in job.codes
-        for source in job._sources[number]
-    }
-    return blocks | others
+    """What jobs need to run: for regions what the array machine does, and the kernels of all else."""
+    return {source for job in jobs for source in job.needed}
 
 
 def test_a_classifier_needs_nothing_else(jobs: list[CompileJob]) -> None:
