@@ -13,7 +13,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, pa
 from graphflow._core.compiler.nodes import Binding, Node, PythonNode, Statements
 from graphflow._core.compiler.scalar_texts import expressible, scalar_text, with_roots
 from graphflow._core.compiler.specialise import Known, has_fixed_shape
-from graphflow._core.compiler.traced.layouts import like, traced_view_of
+from graphflow._core.compiler.traced.layouts import TracedConstants, like, traced_view_of
 from graphflow._core.compiler.values import Value, spreads, view_of, whole
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
@@ -97,9 +97,6 @@ class Lowering:
         self._named: dict[str, int] = {}
         self._handed_on: dict[str, set[int]] = {}
         self._fresh = 0
-        self.contents: Mapping[str, Any] | None = (
-            None  # integers made of sizes that may be others, if they may
-        )
         self.variables = {i.outputs[0]: i for i in plan.instructions if i.is_variable}
         self.ever_written = {n for i in plan.instructions for n in i.writes()}
 
@@ -366,8 +363,9 @@ class Lowering:
         """Lowers an instruction whose results are views of one of its inputs."""
         arguments = []
         position = None
+        contents = self.constants.contents if isinstance(self.constants, TracedConstants) else None
         for index, name in enumerate(i.inputs):
-            constant = None if self.contents is None else self.contents.get(name)
+            constant = None if contents is None else contents.get(name)
             if constant is None:
                 constant = self.constants.get(name)
             if (
@@ -383,7 +381,7 @@ class Lowering:
                 shape, dtype = self.known[name]
                 arguments.append(
                     like(shape, dtype)
-                    if self.contents is not None
+                    if contents is not None
                     else np.lib.stride_tricks.as_strided(np.empty(1, dtype), shape, (0,) * len(shape))
                 )
             else:
@@ -396,7 +394,7 @@ class Lowering:
             self.elementwise(i, "{0}", [value], copy)
             value = copy
         kernel = self._kernels.make(i)
-        look = view_of if self.contents is None else traced_view_of
+        look = view_of if contents is None else traced_view_of
         found = look(value, kernel, arguments, position)
         if found is None and not value.contiguous:
             found = look(self.compact(i, value), kernel, arguments, position)

@@ -20,6 +20,7 @@ from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import NestedNode, PythonNode
 from graphflow._core.compiler.shared.repeated_rows import with_repeated_rows
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, specialise
+from graphflow._core.compiler.traced.layouts import TracedConstants
 from graphflow._core.compiler.traced.shapes import NotTraced, TracedShapes
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
@@ -47,11 +48,11 @@ class TracedJob:
     part: Sequence[Instruction]
 
 
-class _Constants(dict[str, Any]):
+class _Constants(TracedConstants):
     """Constants of which it is noted when somebody looks at one that is made of sizes."""
 
     def __init__(self, shapes: TracedShapes, sizes: Sequence[Size]) -> None:
-        super().__init__()
+        super().__init__(shapes.contents)
         self._shapes = shapes
         self._sizes = sizes
 
@@ -103,7 +104,6 @@ def traced_job(
     if with_repeated_rows(special, known)[0] is not special:
         raise NotTraced("Rows may repeat.")
     lowering = Lowering(special, shapes.known, kernels, {**RULES, **added_rules("cpu")}, side_by_side)
-    lowering.contents = shapes.contents
     lowering.constants = _Constants(shapes, sizes)
     lowering.run()
     if any(isinstance(node, NestedNode) for node in lowering.nodes):

@@ -6,7 +6,7 @@ It walks through memory as NumPy's arrays do, but counts elements instead of byt
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from types import EllipsisType
 from typing import Any, Final
@@ -167,6 +167,14 @@ _FUNCTIONS: Final[dict[Any, Callable[..., Layout]]] = {
     np.moveaxis: _moveaxis,
     np.broadcast_to: lambda array, shape: array.broadcast(shape),
 }
+
+
+class TracedConstants(dict[str, Any]):
+    """The constants of a plan with sizes that may be others. contents: integers made of these, as arrays of objects."""
+
+    def __init__(self, contents: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.contents = contents
 
 
 def layout_of(value: Value) -> Layout:

@@ -205,7 +205,7 @@ class CompiledPlan:
                 and end < len(groups)
                 and isinstance(groups[end].nodes[0], PythonNode) == python
             ):
-                if python and self._views_what_is_made(groups[position:end], groups[end]):
+                if python and _views_what_is_made(groups[position:end], groups[end], self._lowering.values):
                     break
                 end += 1
             if python:
@@ -213,14 +213,6 @@ class CompiledPlan:
             else:
                 self._segments.append(self._native_segment(range(position, end), machine, threads))
             position = end
-
-    def _views_what_is_made(self, before: Sequence[Group], group: Group) -> bool:
-        """Whether a group takes a view of memory that a group before it in the same program fills."""
-        outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
-        made = {root for g in before for node in g.nodes for root in node.makes}
-        names = [n for node in group.nodes for n in node.instruction.free_variables() if n not in outputs]
-        values = [self._lowering.values.get(n) for n in names]
-        return any(value is not None and value.root in made for value in values)
 
     def _native_segment(self, numbers: range, machine: Machine, threads: int) -> NativeSegment:
         part = NativeSteps(self._job, numbers, self, machine, threads)
@@ -263,7 +255,12 @@ class CompiledPlan:
             for name in node.instruction.free_variables()
         }
         return PythonSegment(
-            part, [self._kept_reader(n) if n in kept else self._reader(n) for n in inputs], targets
+            part,
+            [
+                _kept(self._reader(n)) if n in kept and n in self._lowering.values else self._reader(n)
+                for n in inputs
+            ],
+            targets,
         )
 
     def _with_compiled_loops(self, plan: Plan, kernels: KernelTable) -> Plan:
@@ -290,13 +287,6 @@ class CompiledPlan:
             loop.instruction.name: built(loop) for loop in self._job.loops if loop.instruction.name in names
         }
         return with_loops(plan, loops)
-
-    def _kept_reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
-        """A reader for a kernel that may keep the value after its segment has run, when the memory is used again."""
-        read = self._reader(name)
-        if name not in self._lowering.values:
-            return read
-        return lambda objects: copied(read(objects))
 
     def _reader(self, name: str) -> Callable[[dict[str, Any]], Any]:
         value = self._lowering.values.get(name)
@@ -467,3 +457,17 @@ class CompiledPlan:
 
 
 _NOTHING: Final = nullcontext()
+
+
+def _views_what_is_made(before: Sequence[Group], group: Group, values: Mapping[str, Value]) -> bool:
+    """Whether a group takes a view of memory that a group before it in the same program fills."""
+    outputs = {o for g in before for node in g.nodes for o in node.instruction.outputs}
+    made = {root for g in before for node in g.nodes for root in node.makes}
+    names = [n for node in group.nodes for n in node.instruction.free_variables() if n not in outputs]
+    taken = [values.get(n) for n in names]
+    return any(value is not None and value.root in made for value in taken)
+
+
+def _kept(read: Callable[[dict[str, Any]], Any]) -> Callable[[dict[str, Any]], Any]:
+    """A reader for a kernel that may keep the value after its segment has run, when the memory is used again."""
+    return lambda objects: copied(read(objects))

@@ -200,17 +200,12 @@ class TieredExecutable(Executable):
             except Unusable:
                 pass
         elif state.job is not None and state.reason is None and self._spares_cores:
-            return self._run_beside_compiler(run, feeds)
+            return _run_beside_compiler(self._base, run, feeds)
         return self._base.run(run, feeds)
 
     @cached_property
     def _spares_cores(self) -> bool:
         return wants_one_core(self._plan)
-
-    def _run_beside_compiler(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """A run on NumPy while the plan is compiled, whose products take one core."""
-        with one_core():
-            return self._base.run(run, feeds)
 
     def describe(self) -> str:
         """The compiled plans that there are, for each combination of fed shapes; "" if there is none."""
@@ -371,7 +366,7 @@ class TieredExecutable(Executable):
         """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
         job = state.job
         try:
-            self._wait(job, run)
+            _wait(job, run, self._plan, self._policy.mode == "always")
             whole = job.whole()
             compiled = self._built(job, self._store, self._kernels, None)
         except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
@@ -443,23 +438,6 @@ class TieredExecutable(Executable):
         finally:
             state.lock.release()
 
-    def _wait(self, job: Any, run: RunContext) -> None:
-        """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
-        told = False
-        while True:
-            try:
-                job.wait(COMPILE_LOOK_SECONDS, self._policy.mode == "always")
-                return
-            except TimeoutError:
-                run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
-            if not told:
-                told = True
-                _LOG.info(
-                    "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
-                    label(self._plan),
-                    job.missing(),
-                )
-
     def _subject(self, state: Combination) -> Subject:
         """The compiled plan of a combination, as the verification takes it."""
         job = state.job
@@ -482,3 +460,27 @@ class TieredExecutable(Executable):
             self._arena if store is self._store and watch is None else None
         )  # Beside a run it needs its own.
         return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch, arena)
+
+
+def _run_beside_compiler(base: Executable, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+    """A run on NumPy while the plan is compiled, whose products take one core."""
+    with one_core():
+        return base.run(run, feeds)
+
+
+def _wait(job: CompileJob, run: RunContext, plan: Plan, whole: bool) -> None:
+    """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
+    told = False
+    while True:
+        try:
+            job.wait(COMPILE_LOOK_SECONDS, whole)
+            return
+        except TimeoutError:
+            run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
+        if not told:
+            told = True
+            _LOG.info(
+                "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
+                label(plan),
+                job.missing(),
+            )
