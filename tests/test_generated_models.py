@@ -28,10 +28,13 @@ pytestmark = pytest.mark.timeout(300)
 
 _SAMPLE = 6
 _ALL = 150
+_FOUND = {62}
+"""Programs that have found a fault which no other test did: sums of one loop that wrote behind their lanes."""
 
 
 def _seeds(sample: int, count: int) -> list[object]:
-    return [pytest.param(s, marks=() if s < sample else pytest.mark.slow) for s in range(count)]
+    quick = {*range(sample), *_FOUND}
+    return [pytest.param(s, marks=() if s in quick else pytest.mark.slow) for s in range(count)]
 
 
 def check(program: Program, way: str) -> Report:

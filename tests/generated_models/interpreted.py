@@ -99,21 +99,36 @@ def _kernel(source: str) -> InterpretedKernel | None:
 # ---- what the texts call ------------------------------------------------------------------------------------------
 
 
-def _pointer(kind: str) -> Callable[[int], Any]:
+class _Pointer:
+    """Memory from an address on, and before it."""
+
+    __slots__ = ("elements",)
+
+    def __init__(self, elements: Any) -> None:
+        self.elements = elements
+
+    def __getitem__(self, index: int) -> Any:
+        return self.elements[index + _AHEAD]
+
+    def __setitem__(self, index: int, value: Any) -> None:
+        self.elements[index + _AHEAD] = value
+
+
+def _pointer(kind: str) -> Callable[[int], _Pointer]:
     memory, item = _C_TYPES[kind] * (2 * _AHEAD), ctypes.sizeof(_C_TYPES[kind])
 
-    def pointer(address: int) -> Any:
-        return np.frombuffer(memory.from_address(int(address) - _AHEAD * item), kind)
+    def pointer(address: int) -> _Pointer:
+        return _Pointer(np.frombuffer(memory.from_address(int(address) - _AHEAD * item), kind))
 
     return pointer
 
 
-def _load(pointer: Any, index: int, scope: int) -> Any:
-    return pointer[index + _AHEAD]
+def _load(pointer: _Pointer, index: int, scope: int) -> Any:
+    return pointer.elements[index + _AHEAD]
 
 
-def _store(pointer: Any, index: int, value: Any, scope: int) -> None:
-    pointer[index + _AHEAD] = value
+def _store(pointer: _Pointer, index: int, value: Any, scope: int) -> None:
+    pointer.elements[index + _AHEAD] = value
 
 
 def _matrix(kind: str, address: int, rows: int, columns: int, step: int) -> Any:

@@ -100,8 +100,8 @@ MUTATIONS: Final = (
     Mutation(
         "a mean over several axes divided by the last of them",
         "graphflow._core.codegen.cpu.regions.region_source",
-        "                count *= sizes[axis]\n",
-        "                count = sizes[axis]\n",
+        "count = math.prod([sizes[axis] for axis in region.outputs[index].axes])\n",
+        "count = [sizes[axis] for axis in region.outputs[index].axes][-1]\n",
     ),
     Mutation(
         "the address of what is fed stays that of an earlier run",

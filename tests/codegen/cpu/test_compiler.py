@@ -18,7 +18,7 @@ import graphflow as gf
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.cpu import helper as helper_module
 from graphflow._core.codegen.cpu.compiler import Compiler, KernelCompileError
-from graphflow._core.runtime.compiled import tier
+from graphflow._core.runtime.compiled import combination
 
 SOURCE = """
 @kernel_function
@@ -148,8 +148,8 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
 def test_a_plan_whose_kernels_did_not_come_is_compiled_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tier, "COMPILE_AGAIN_SECONDS", 0.1)
-    monkeypatch.setattr(tier, "LONGEST_COMPILE_AGAIN_SECONDS", 0.2)
+    monkeypatch.setattr(combination, "COMPILE_AGAIN_SECONDS", 0.1)
+    monkeypatch.setattr(combination, "LONGEST_COMPILE_AGAIN_SECONDS", 0.2)
     monkeypatch.setattr(helper_module, "COMPILER_PAUSE_SECONDS", 0.05)
     monkeypatch.setattr(helper_module, "LONGEST_COMPILER_PAUSE_SECONDS", 0.1)
     compiler = Compiler(tmp_path / "cache")

@@ -19,7 +19,7 @@ import graphflow as gf
 from graphflow._core.compiler.traced.shapes import NotTraced
 from graphflow._core.runtime.agreement import trial
 from graphflow._core.runtime.compiled import tier
-from graphflow._core.runtime.compiled.build import CompiledPlan
+from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.combination import Combination
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.filling import Filling
@@ -326,14 +326,16 @@ def test_threads_that_run_different_sizes() -> None:
 
 
 def test_memory_is_shared_by_sizes_and_given_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of plans that were made for their sizes, and of those that were filled in."""
     blocks: list[Any] = []
-    lay_out = CompiledPlan._lay_out
+    take = Arena.block
 
-    def noted(self: CompiledPlan, arena: Any) -> None:
-        lay_out(self, arena)
-        blocks.append((weakref.ref(self), weakref.ref(self._block.bytes), self.arena_bytes))
+    def noted(self: Arena, size: int) -> Any:
+        block = take(self, size)
+        blocks.append((weakref.ref(block), weakref.ref(block.bytes), size))
+        return block
 
-    monkeypatch.setattr(CompiledPlan, "_lay_out", noted)
+    monkeypatch.setattr(Arena, "block", noted)
     x = gf.placeholder(gf.float32, [None, 1000])
     result = gf.reduce_sum(gf.nn.softmax(gf.square(x)), 1)
     with gf.Session() as session:
@@ -341,12 +343,12 @@ def test_memory_is_shared_by_sizes_and_given_back(monkeypatch: pytest.MonkeyPatc
             session.run(result, {x: np.ones([n, 1000])})
         assert len(compiled_plans(session)) == 21
         gc.collect()
-        there = {id(block()): block().nbytes for plan, block, _ in blocks if plan() is not None}
-        needed = [size for plan, _, size in blocks if plan() is not None]
+        there = {id(memory()): memory().nbytes for block, memory, _ in blocks if block() is not None}
+        needed = [size for block, _, size in blocks if block() is not None]
         assert sum(there.values()) < 3 * max(needed) + (17 << 20) < sum(needed)
     del session
     gc.collect()
-    assert not any(block() is not None for _, block, _ in blocks)
+    assert not any(memory() is not None for _, memory, _ in blocks)
 
 
 def _not_without_a_run(self: Filling, shapes: Any, decisions: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.codegen.cpu import Region, RegionInput, RegionOutput, Statement
+from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, Statement
 from graphflow._core.codegen.cpu.regions.region_source import LANES, RUN
 
 Runner = Callable[..., list[np.ndarray]]
@@ -68,3 +68,16 @@ def test_the_order_of_a_run(run_region: Runner, dtype: str, alone: bool) -> None
             got[2:], (y.max(1), large.any(1), large.sum(1), y, total / kind(length)), strict=True
         ):
             np.testing.assert_array_equal(result, want, err_msg=str(length))
+
+
+@pytest.mark.parametrize("count", [2, 7, 20])
+def test_many_runs_in_one_loop(run_region: Runner, count: int) -> None:
+    """Each has lanes of its own: one more element was begun than there were lanes, which was the next one's first."""
+    statements = tuple(Statement(f"y{k}", "float32", f"x * {0.5 * k - 1.0}") for k in range(count))
+    outputs = tuple(RegionOutput(f"y{k}", "float32", "sum", (0,)) for k in range(count))
+    region = Region(1, (RegionInput("x", "float32", (True,)),), statements, outputs)
+    for length in (LANES - 1, LANES + 1, 84, 108, 5 * LANES):
+        x = np.random.RandomState(length).rand(length).astype(np.float32)
+        got = run_region(region, x.shape, [x])
+        want = [in_lanes(x * np.float32(0.5 * k - 1.0), np.add, np.float32(0)) for k in range(count)]
+        np.testing.assert_array_equal(np.ravel(got), want, err_msg=str(length))

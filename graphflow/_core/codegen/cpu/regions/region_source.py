@@ -354,18 +354,13 @@ class _Writer:
         """The elements of a run: groups of them to the lanes, which LLVM keeps in registers; the rest to the tail.
 
         A reduction whose order does not count is done by lanes as well, since its result would be folded a group
-        otherwise. Its lanes are begun one by one: LLVM 22 loses a store of all of them if nothing loads all.
+        otherwise.
         """
         self.line(f"whole = run + (run_end - run) // {LANES} * {LANES}")
         self.line("if whole > run:")
         self.depth += 1
         for index in along:
-            initial = _initial(self.region.outputs[index])
-            if index in self.ordered:
-                self.line(f"lanes_start(lanes{index}, {initial})")
-            else:
-                self.line(f"for lane in range({LANES}):")
-                self.line(f"    store(lanes{index}, lane, {initial}, {_LANES_SCOPE})")
+            self.line(f"lanes_start(lanes{index}, {_initial(self.region.outputs[index])})")
         self.line(f"for group in range(run, whole, {LANES}):")
         self.line(f"    for lane in range({LANES}):")
         self.depth += 2
