@@ -9,7 +9,7 @@ steps, so each is a multiple of the dtype's epsilon, of the root of the number o
 steps of STEP_GROWTH. An error is measured against the largest element of its array, since sums of numbers of both signs
 leave small elements with the error of the large ones; and what is zero but for rounding, such as the gradient of a bias
 before a normalization, against the largest of its kind: of all gradients of the loss, or of the changes of all
-variables that end in the same name.
+variables that end in the same name. A change is known to one rounding of the variable that is changed.
 
 This file must stay valid under Python 3.7 and import neither TensorFlow nor graphflow.
 """
@@ -30,6 +30,8 @@ MOST_ELEMENTS = 48
 MULTIPLES = {"recorded": 64.0, "tiers": 32.0}
 """How many epsilons a result may lie from a recording, and those of two tiers from one another."""
 STEP_GROWTH = 8.0
+WEIGHTS = "weights/"
+"""What the keys begin with that say how large a variable was: they are no results, and in no recording."""
 ZERO = 4.0
 """How many epsilons of the largest of its kind what is zero but for rounding may lie apart."""
 
@@ -120,10 +122,12 @@ def differences(
 
     against: a key of MULTIPLES.
     """
+    weights = {key: entry for key, entry in found.items() if key.startswith(WEIGHTS)}
+    expected, found = ({k: e for k, e in given.items() if k not in weights} for given in (expected, found))
     if sorted(expected) != sorted(found):
         missing, more = sorted(set(expected) - set(found)), sorted(set(found) - set(expected))
         return [f"missing: {missing}; not expected: {more}"]
-    ratios = excesses(expected, found, against)
+    ratios = excesses(expected, {**found, **weights}, against)
     wrong = sorted((-ratio, key) for key, ratio in ratios.items() if not ratio <= 1.0)
     return [
         f"{key}: {-ratio:.3g} times the tolerance"
@@ -145,7 +149,9 @@ def excesses(
     for key, entry in expected.items():
         growth = STEP_GROWTH if key.startswith(("losses/", "change/")) else 1.0
         zero = ZERO * kinds[_kind(key)] if key.startswith(("gradient/", "change/")) else 0.0
-        result[key] = _excess(entry, found[key], multiple * growth, zero * growth)
+        weights = found.get(key.replace("change/", WEIGHTS, 1)) if key.startswith("change/") else None
+        rounding = 0.0 if weights is None else largest(weights)
+        result[key] = _excess(entry, found[key], multiple * growth, zero * growth + rounding)
     return result
 
 

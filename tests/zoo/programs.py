@@ -27,6 +27,8 @@ from typing import Any
 
 import numpy as np
 
+from tests.zoo import kept
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 STEPS = 20
 GRAPH_SEED = 2019
@@ -155,7 +157,7 @@ def look(program: Program, session: Any) -> dict[str, Any]:
 
 
 def train(program: Program, session: Any, initial: dict[str, Any]) -> dict[str, Any]:
-    """The losses of all steps, and by how much the steps have changed each variable."""
+    """The losses of all steps, by how much the steps have changed each variable, and how large that was before."""
     losses = {name: [] for name in program.losses}  # type: ignore[var-annotated]
     for step in range(STEPS):
         feeds = program.feeds(step)
@@ -168,7 +170,9 @@ def train(program: Program, session: Any, initial: dict[str, Any]) -> dict[str, 
     for name, value in values(program, session).items():
         value = np.asarray(value)
         if value.dtype.kind == "f":
-            result["change/" + name] = value - np.asarray(initial[name], value.dtype)
+            before = np.asarray(initial[name], value.dtype)
+            result["change/" + name] = value - before
+            result[kept.WEIGHTS + name] = np.max(np.abs(before), initial=0.0)
         else:
             result["change/" + name] = value
     return result

@@ -76,7 +76,7 @@ def performed(tf: Any, program: programs.Program, threads: int, disturbed: bool)
         initial = programs.values(program, session)
         found = programs.look(program, session)
         found.update(programs.train(program, session, initial))
-    return kept.keep_all(found)
+    return kept.keep_all({key: value for key, value in found.items() if not key.startswith(kept.WEIGHTS)})
 
 
 def record(tf: Any, name: str) -> bool:
