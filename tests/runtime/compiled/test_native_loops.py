@@ -8,7 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,12 @@ from tests.runtime.compiled.tiers import Model, compiled_plans, flat
 
 PROJECT = Path(__file__).resolve().parents[3]
 RNG = np.random.RandomState
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[gf.Graph]:
+    with gf.Graph().as_default() as made:
+        yield made
 
 
 def values(count: int = 2, *shape: int) -> Any:
