@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import sys
 import time
@@ -70,25 +69,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _status(arguments: argparse.Namespace) -> int:
     if arguments.all and not arguments.journal:
         raise UsageError("--all says how --journal is shown: give both.")
+    targets = [arguments.target]
+    tasks = _ask(arguments, arguments.target)
+    text = _text(arguments, tasks)
     if not arguments.watch:
-        tasks = _ask(arguments, arguments.target)
-        tell(_text(arguments, tasks))
+        tell(text)
         return int(any(task["state"] == "unreachable" for task in tasks))
     clear = "\033[H\033[J" if sys.stdout.isatty() else ""
-    targets = [arguments.target]
-    for first in itertools.chain([True], itertools.repeat(False)):
-        try:
-            tasks = _ask_any(arguments, targets)
-            text = _text(arguments, tasks)
-            targets += [target for task in tasks if (target := f"zmq://{task['address']}") not in targets]
-        except UsageError as error:
-            if first:
-                raise
-            text = str(error)
+    while True:
+        targets += [target for task in tasks if (target := f"zmq://{task['address']}") not in targets]
         sys.stdout.write(clear)
         tell(text)
         time.sleep(WATCH_SECONDS)
-    raise AssertionError("a watch ends with Ctrl-C")
+        try:
+            tasks = _ask_any(arguments, targets)
+            text = _text(arguments, tasks)
+        except UsageError as error:
+            text = str(error)
 
 
 def _text(arguments: argparse.Namespace, tasks: Sequence[Mapping[str, Any]]) -> str:

@@ -40,7 +40,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.build import EXTERNAL, RANGE, CompiledPlan
-from graphflow._core.runtime.compiled.laying import scratch_name, to_lay_out
+from graphflow._core.runtime.compiled.laying import ALIGNMENT, scratch_name, to_lay_out
 from graphflow._core.runtime.compiled.segments import NativeSegment
 from graphflow.errors import OpError
 
@@ -360,9 +360,9 @@ class FilledPlan(CompiledPlan):
     ) -> None:
         self.__dict__.update(template.model.__dict__)
         self._job = cast("CompileJob", _Usual(template, tuple(shapes)))
-        self._block = arena.block(total + 64)
+        self._block = arena.block(total + ALIGNMENT)
         address = self._block.address
-        shift = -address % 64
+        shift = -address % ALIGNMENT
         self._offsets = {root: offset + shift for root, offset in zip(template.roots, offsets, strict=True)}
         self._staging = {name: np.zeros(1, array.dtype) for name, array in self._staging.items()}
         self._constants = {**self._constants, **constants}
