@@ -34,8 +34,7 @@ Guard: tests/codegen/cpu/test_helper.py::test_how_it_ended_is_said
 LAST_REQUESTS_SECONDS: Final = 2.0
 """How long a program that ends may take to send its last requests to the compile server, which it may have to start.
 
-Guard: tests/codegen/cpu/service/test_server.py
-    ::test_what_a_program_asked_for_as_it_ended_is_there_for_the_next
+Guard: tests/codegen/cpu/service/test_server.py::test_a_program_that_ends_does_not_wait_long_for_a_server
 """
 KERNEL_LOOK_SECONDS: Final = 0.002
 """How often a run that waits for kernels looks whether they are there: a run is not held up longer than it has to be.

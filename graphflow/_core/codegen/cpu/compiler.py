@@ -392,7 +392,7 @@ class Compiler:
         if self._helper is not None:
             self._helper.abandon()
         if self._link is not None:
-            self._link.close()
+            self._link.abandon()
         unfinished = [c for c in self._compilations.values() if not c.done()]
         self._reset()
         for compilation in unfinished:

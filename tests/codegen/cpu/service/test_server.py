@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import signal
@@ -12,8 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.codegen.cpu.cache import KernelCache, source_key
+from graphflow._core.codegen.cpu.cache import KernelCache, server_name, source_key
 from graphflow._core.codegen.cpu.compiler import Compiler, KernelCompileError
+from graphflow._core.codegen.cpu.service.link import look
+from graphflow._core.common.compile_timeouts import COMPILE_SERVER_START_SECONDS, LAST_REQUESTS_SECONDS
 from tests.codegen.cpu.service.servers import (
     ended,
     helpers_of,
@@ -47,9 +50,51 @@ print(compiler.server_pid)
 
 
 def test_what_a_program_asked_for_as_it_ended_is_there_for_the_next(folder: Path, shared: Make) -> None:
-    output_of(program(folder, "for n in range(20): compiler.compile_async(kernel(addend=n))"))
+    """The machine may be busy: the program takes the time to send that it needs, as others mostly do."""
+    text = """
+from graphflow._core.codegen.cpu import compiler as module
+module.LAST_REQUESTS_SECONDS = 60.0
+for n in range(20): compiler.compile_async(kernel(addend=n))
+"""
+    output_of(program(folder, text))
     until(lambda: kernels_in(folder) == 20, "all kernels are made")
     assert shared().load(kernel(19))
+
+
+def test_what_a_program_asks_for_is_sent_before_the_server_runs(folder: Path) -> None:
+    """A program that ends at once loses nothing on a machine that is slow to start another."""
+    gate = folder.parent / "gate"
+    text = f"""
+from graphflow._core.codegen.cpu.service import link
+command, ask = link.isolated.server_command, link.Link.ask
+def slow(given):
+    return ["/bin/sh", "-c", 'until [ -e {gate} ]; do sleep 0.05; done; exec "$0" "$@"', *command(given)]
+def asked(self, sources):
+    ask(self, sources)
+    if len(self.asked) == 3:
+        open({str(gate)!r}, "w").close()
+        os._exit(0)
+link.isolated.server_command, link.Link.ask = slow, asked
+for n in range(3): compiler.compile_async(kernel(addend=n))
+time.sleep(60)
+sys.exit(1)
+"""
+    output_of(program(folder, text))
+    until(lambda: kernels_in(folder) == 3, "all kernels are made")
+
+
+def test_a_program_that_ends_does_not_wait_long_for_a_server(folder: Path) -> None:
+    """Another process has the lock and serves nobody, as one that was stopped while it started a server."""
+    text = """
+compiler.compile_async(kernel(addend=1))
+began = time.monotonic()
+compiler.close()
+print(time.monotonic() - began)
+"""
+    with open(folder / f"{server_name()}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        waited = float(output_of(program(folder, text)))
+    assert LAST_REQUESTS_SECONDS - 0.1 < waited < COMPILE_SERVER_START_SECONDS
 
 
 def test_what_a_killed_program_had_asked_for_is_made(folder: Path) -> None:
@@ -147,6 +192,7 @@ def test_a_server_whose_folder_was_removed_ends(folder: Path, shared: Make) -> N
     assert compiler.compile_async(kernel(1)).result(60)
     pid = server_of(compiler)
     waits = compiler.compile_async(slow_kernel(2, 2.0))
+    until(lambda: (look(compiler.cache) or (0, 0))[1], "the server has to make it")
     shutil.rmtree(folder)
     assert waits.result(60)
     ended(pid)

@@ -136,24 +136,19 @@ def _listening(folder: int, name: str) -> socket.socket:
     return listener
 
 
-def _started(folder: int, cache: KernelCache, name: str, forks: AbstractContextManager[Any]) -> bool:
-    """Starts a server, or returns False if another process does; ServerGone if it does not come."""
+def _started(
+    folder: int, cache: KernelCache, name: str, forks: AbstractContextManager[Any]
+) -> subprocess.Popen[bytes] | None:
+    """Starts a server, whose socket listens from now on; None if another process does."""
     with forks:
         lock = take_lock(folder, f"{name}.lock")
         if lock is None:
-            return False
+            return None
         try:
             _remove_left(folder, name)
-            process = _start(folder, cache, name, lock)
+            return _start(folder, cache, name, lock)
         finally:
             os.close(lock)
-    try:
-        process.wait(COMPILE_SERVER_START_SECONDS)
-    except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.wait()
-        raise ServerGone("the compile server does not start") from error
-    return True
 
 
 def _start(folder: int, cache: KernelCache, name: str, lock: int) -> subprocess.Popen[bytes]:
@@ -232,11 +227,16 @@ class Link:
         """The keys that were asked for and not answered."""
         self.process: int | None = None
         """The number of the server's process, once it has said it."""
-        self._end = self._connect(cache, forks)
+        self._starting: subprocess.Popen[bytes] | None = None
+        """The first process of a server that this one has started; it is waited for when requests are sent."""
+        try:
+            self._end = self._connect(cache, forks)
+        except (NoServer, ServerGone):
+            self._await_start()
+            raise
         self._sleeper, self._waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
-    @staticmethod
-    def _connect(cache: KernelCache, forks: AbstractContextManager[Any]) -> socket.socket:
+    def _connect(self, cache: KernelCache, forks: AbstractContextManager[Any]) -> socket.socket:
         name = server_name()
         limit = time.monotonic() + COMPILE_SERVER_START_SECONDS
         with _opened(cache) as folder:
@@ -245,11 +245,27 @@ class Link:
                     end = _connected(folder, f"{name}.socket")
                     if end is not None:
                         return end
-                    if not _started(folder, cache, name, forks):
+                    if self._starting is not None and self._starting.poll():
+                        raise ServerGone(f"the compile server ended with {self._starting.returncode}")
+                    started = _started(folder, cache, name, forks)
+                    if started is None:
                         time.sleep(COMPILE_SERVER_POLL_SECONDS)
+                    else:
+                        self._await_start()
+                        self._starting = started
             except OSError as error:
                 raise NoServer(str(error)) from error
         raise NoServer("another process has begun a compile server, which is not there")
+
+    def _await_start(self) -> None:
+        """Waits until the first process of a server has ended, which it does when there is a second."""
+        process, self._starting = self._starting, None
+        if process is not None:
+            try:
+                process.wait(COMPILE_SERVER_START_SECONDS)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
 
     def is_gone(self) -> bool:
         """Whether the server has ended since it was last asked; for a link that waits for nothing."""
@@ -303,7 +319,17 @@ class Link:
             os.write(self._waker, b"x")
 
     def close(self) -> None:
-        """Leaves the server, which makes later what was asked for. A forked child closes what it has inherited."""
+        """Leaves the server, which makes later what was asked for."""
+        self._close_ends()
+        self._await_start()
+
+    def abandon(self) -> None:
+        """In a forked child: closes what it has inherited; a server that starts is its parent's."""
+        self._close_ends()
+        if self._starting is not None:
+            self._starting.returncode = 0  # Else Python warns that it goes on.
+
+    def _close_ends(self) -> None:
         self._end.close()
         for end in (self._sleeper, self._waker):
             with suppress(OSError):
@@ -336,6 +362,7 @@ class Link:
         for message in found:
             if "process" in message:
                 self.process = message["process"]
+                self._await_start()
             elif message.get("key") in self.asked:
                 self.asked.discard(message["key"])
                 answers.append(message)
