@@ -12,6 +12,7 @@ from pathlib import Path
 
 import graphflow
 from graphflow._core.codegen.cpu.compiler import Compiler
+from graphflow._core.codegen.cpu.service.link import look
 
 ROOT = str(Path(graphflow.__file__).parents[1])
 SOURCE = """
@@ -29,6 +30,14 @@ def kernel(addend: int) -> str:
 def slow_kernel(number: int, seconds: float) -> str:
     """A source that takes so long to compile, and is made all the same."""
     return f"import time\ntime.sleep({seconds})\n" + kernel(number)
+
+
+def gated_kernel(number: int, gate: Path, mark: str = "") -> str:
+    """A source that takes as long to compile as `gate` is not there; it first writes `mark` to `<gate>.begun`."""
+    return (
+        f"import os, time\nopen({str(gate) + '.begun'!r}, 'a').write({mark!r})\n"
+        f"while not os.path.exists({str(gate)!r}): time.sleep(0.01)\n" + kernel(number)
+    )
 
 
 def until(condition: Callable[[], object], what: str, seconds: float = 100.0) -> None:
@@ -65,7 +74,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def ended(pid: int, seconds: float = 30.0) -> None:
+def ended(pid: int, seconds: float = 100.0) -> None:
     """Waits until a process has ended."""
     until(lambda: not is_running(pid), f"process {pid} ends", seconds)
 
@@ -76,6 +85,11 @@ def server_of(compiler: Compiler) -> int:
     pid = compiler.server_pid
     assert pid is not None
     return pid
+
+
+def requests_of(compiler: Compiler) -> int:
+    """How many kernels the server that a compiler asks has to make; 0 if there is none."""
+    return (look(compiler.cache) or (0, 0))[1]
 
 
 def kernels_in(folder: Path) -> int:

@@ -19,7 +19,7 @@ from graphflow._core.codegen.cpu.cache import KernelCache, environment_name, key
 from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.service import link as link_module
 from graphflow._core.codegen.cpu.service import messages
-from tests.codegen.cpu.service.servers import kernel, pids_of, server_of, slow_kernel, until
+from tests.codegen.cpu.service.servers import gated_kernel, kernel, pids_of, requests_of, server_of, until
 
 Make = Callable[[], Compiler]
 OTHER_USER = 65_534
@@ -35,7 +35,7 @@ def served(folder: Path, shared: Make) -> Iterator[tuple[Compiler, Path]]:
 
 def connect(path: Path) -> socket.socket:
     end = socket.socket(socket.AF_UNIX)
-    end.settimeout(30)
+    end.settimeout(100)
     try:
         with open_folder(path) as short:
             end.connect(f"{short}/{path.name}")
@@ -95,13 +95,13 @@ def test_another_user_who_connects_is_closed(folder: Path, shared: Make) -> None
         program = (
             "import os, socket, sys\n"
             f"os.setgid({OTHER_USER}); os.setuid({OTHER_USER})\n"
-            f"end = socket.socket(socket.AF_UNIX); end.settimeout(30); end.connect({str(moved)!r})\n"
+            f"end = socket.socket(socket.AF_UNIX); end.settimeout(100); end.connect({str(moved)!r})\n"
             "try:\n"
             f"    end.sendall({request!r})\n"
             "    print(end.recv(100))\n"
             "except ConnectionError: print(b'')\n"
         )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
         assert done.stdout == "b''\n", done.stderr
     finally:
         moved.unlink()
@@ -227,12 +227,16 @@ def test_garbage_is_closed_and_harms_nobody(served: tuple[Compiler, Path], data:
     assert compiler.compile_async(kernel(2)).result(60) and server_of(compiler) == pid
 
 
-def test_who_says_nothing_is_closed(served: tuple[Compiler, Path]) -> None:
+def test_who_says_nothing_is_closed(served: tuple[Compiler, Path], tmp_path: Path) -> None:
     compiler, path = served
-    compiler.compile_async(slow_kernel(2, 12.0))  # So that it does not end for want of work.
-    end, began = connect(path), time.monotonic()
-    assert was_closed(end) and 3 < time.monotonic() - began < 25
+    gate = tmp_path / "gate"
+    compiler.compile_async(gated_kernel(2, gate))  # So that it does not end for want of work.
+    until(lambda: requests_of(compiler), "the server has to make it")
+    began, end = time.monotonic(), connect(path)
+    assert was_closed(end) and time.monotonic() - began > 3
+    assert requests_of(compiler)
     end.close()
+    gate.touch()
 
 
 def test_who_reads_nothing_does_not_fill_the_memory(served: tuple[Compiler, Path]) -> None:

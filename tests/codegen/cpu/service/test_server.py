@@ -15,10 +15,10 @@ import pytest
 
 from graphflow._core.codegen.cpu.cache import KernelCache, server_name, source_key
 from graphflow._core.codegen.cpu.compiler import Compiler, KernelCompileError
-from graphflow._core.codegen.cpu.service.link import look
 from graphflow._core.common.compile_timeouts import COMPILE_SERVER_START_SECONDS, LAST_REQUESTS_SECONDS
 from tests.codegen.cpu.service.servers import (
     ended,
+    gated_kernel,
     helpers_of,
     is_running,
     kernel,
@@ -26,6 +26,7 @@ from tests.codegen.cpu.service.servers import (
     output_of,
     pids_of,
     program,
+    requests_of,
     server_of,
     slow_kernel,
     until,
@@ -110,14 +111,20 @@ os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_who_waits_comes_before_what_an_ended_program_had_asked_for(folder: Path, shared: Make) -> None:
+    gate = folder.parent / "gate"
     first = Compiler(folder, shared=True)
     for number in range(20):
-        first.compile_async(slow_kernel(number, 0.3))
-    server_of(first)
+        first.compile_async(gated_kernel(number, gate, f"{number} "))
+    until(lambda: requests_of(first) == 20, "the server has all")
     first.close()
-    assert shared().compile_async(kernel(99)).result(60)
-    assert kernels_in(folder) < 10
+    second = shared()
+    handle = second.compile_async(gated_kernel(99, gate, "99 "))
+    until(lambda: requests_of(second) == 21, "the server has this one")
+    gate.touch()
+    assert handle.result(100)
     until(lambda: kernels_in(folder) == 21, "the others are made, too")
+    begun = Path(f"{gate}.begun").read_text().split()
+    assert begun.index("99") <= 4, "before all but what the compiler processes had, at most four"
 
 
 def test_a_bad_source_fails_for_all_who_asked_and_says_why(shared: Make) -> None:
@@ -176,11 +183,11 @@ def test_a_server_that_is_asked_to_end_does_and_leaves_nothing(folder: Path, sha
 def test_an_idle_server_ends_and_leaves_nothing(folder: Path, shared: Make) -> None:
     """With a client that is still there, which does not wait for anything."""
     compiler = shared()
+    began = time.monotonic()
     assert compiler.compile_async(kernel(1)).result(60)
     pid = server_of(compiler)
     helpers = helpers_of(pid)
-    began = time.monotonic()
-    ended(pid, 60.0)
+    ended(pid)
     assert time.monotonic() - began > 10
     assert not [helper for helper in helpers if is_running(helper)]
     assert not list(folder.glob("compiler-*"))
@@ -191,9 +198,11 @@ def test_a_server_whose_folder_was_removed_ends(folder: Path, shared: Make) -> N
     compiler = shared()
     assert compiler.compile_async(kernel(1)).result(60)
     pid = server_of(compiler)
-    waits = compiler.compile_async(slow_kernel(2, 2.0))
-    until(lambda: (look(compiler.cache) or (0, 0))[1], "the server has to make it")
+    gate = folder.parent / "gate"
+    waits = compiler.compile_async(gated_kernel(2, gate))
+    until(lambda: requests_of(compiler), "the server has to make it")
     shutil.rmtree(folder)
+    gate.touch()
     assert waits.result(60)
     ended(pid)
     assert not list(folder.glob("compiler-*"))
@@ -213,10 +222,9 @@ def test_a_terminal_that_interrupts_a_program_does_not_end_the_server(folder: Pa
 
 def test_a_program_whose_output_is_read_to_its_end_is_not_waited_for_longer(folder: Path) -> None:
     """The server holds nothing of who started it: neither its output, nor any other file."""
-    process = program(folder, f"compiler.compile_async({slow_kernel(1, 15.0)!r}); time.sleep(0.5)")
-    began = time.monotonic()
-    output_of(process)
-    assert time.monotonic() - began < 13.0
+    gate = folder.parent / "gate"
+    begun = f"while not os.path.exists({str(gate) + '.begun'!r}): time.sleep(0.01)"
+    output_of(program(folder, f"compiler.compile_async({gated_kernel(1, gate)!r})\n{begun}"))
     (pid,) = pids_of(folder)
     held = [os.readlink(path) for path in Path(f"/proc/{pid}/fd").iterdir()]
     assert {name.partition(":")[0] for name in held if not name.startswith(str(folder))} <= {
@@ -226,6 +234,7 @@ def test_a_program_whose_output_is_read_to_its_end_is_not_waited_for_longer(fold
         "anon_inode",
         *(name for name in held if name.endswith("(deleted)")),
     }
+    gate.touch()
 
 
 def test_a_forked_child_asks_for_itself(folder: Path) -> None:
@@ -248,15 +257,22 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 42
 def test_programs_that_fork_as_they_start_a_server_do_not_keep_it_from_being_found_dead(folder: Path) -> None:
     """No child inherits the lock or the socket: else nobody could start a server once that one has ended."""
     text = """
+import threading
+from graphflow._core.codegen.cpu.service.link import Link
+sent, ask = threading.Event(), Link.ask
+def asked(self, sources):
+    ask(self, sources)
+    sent.set()
+Link.ask = asked
 compiler.compile_async(kernel(addend=1))
 children = []
-for _ in range(20):
+while len(children) < 20 or not sent.is_set() and len(children) < 500:
     child = os.fork()
     if child == 0:
         time.sleep(60)
         os._exit(0)
     children.append(child)
-    time.sleep(0.002)
+    time.sleep(0.002 if len(children) < 20 else 0.1)
 print(*children, flush=True)
 os._exit(0)
 """
