@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 
-.PHONY: help demo test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
+.PHONY: help demo check test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
+	@echo "make check     lint, types, layers and one test in twelve: an answer in three minutes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
@@ -38,6 +39,9 @@ demo: $(VENV)/.demo
 TEST_PROCESSES ?= 3
 test: lint
 	$(PYTEST) -n $(TEST_PROCESSES) --dist worksteal $(TEST_ARGS)
+
+check: lint
+	$(PYTEST) --quick -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
 
 test-all: lint
 	$(PYTEST) --everything $(TEST_ARGS)
@@ -72,7 +76,7 @@ LIBRARIES := $(abspath $(CUDA_VENV))/libraries
 # The simulator must be on before Numba is imported, so it has a process of its own. On the emulated GPUs the compiler
 # makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
-	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) $(GPU_TESTS)
+	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -n $(PROCESSES) --dist worksteal $(GPU_TESTS)
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	rm -f $(LIBRARIES)
 	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --ignore $(SOAK)
