@@ -89,7 +89,7 @@ def find_blas() -> Blas | None:
 
 
 def _core_name(library: ctypes.CDLL) -> bytes:
-    """The processor that OpenBLAS chose its kernels for; empty where it does not say."""
+    """The processor that OpenBLAS chose its kernels for; empty if it does not say."""
     for name in _CORE_NAMES:
         if _address(library, name):
             function = getattr(library, name)
@@ -141,7 +141,7 @@ def _thread_count() -> _ThreadCount:
 
 
 def blas_threads() -> int:
-    """Number of threads BLAS uses now; 1 where it cannot be asked."""
+    """Number of threads BLAS uses now; 1 if it cannot be asked."""
     ask = _thread_count()._get
     return 1 if ask is None else int(ask())
 

@@ -29,7 +29,7 @@ class CompiledObject:
 
 
 def default_directory() -> Path:
-    """Where compiled kernels are kept unless another folder is given: the user's cache folder where that is safe."""
+    """Where compiled kernels are kept unless another folder is given: the user's cache folder if that is safe."""
     return cache_home().folder
 
 
@@ -58,7 +58,7 @@ def _generator() -> list[bytes]:
 
 
 def _texts() -> list[tuple[str, bytes]]:
-    """The texts of this package by name, also where it lies in an archive."""
+    """The texts of this package by name, also if it lies in an archive."""
     folder = Path(__file__).parent
     if folder.is_dir():
         return [

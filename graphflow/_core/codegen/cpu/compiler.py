@@ -2,8 +2,8 @@
 calling thread.
 
 One daemon thread takes requests, looks into the cache first, asks the compile server of the user otherwise
-(service/server.py) and loads the object file with LLVM's loader; Numba is never imported here. Where there can be no
-server (no folder that lasts, no Unix sockets), or where it ends again and again, a helper process of this one compiles.
+(service/server.py) and loads the object file with LLVM's loader; Numba is never imported here. If there can be no
+server (no folder that lasts, no Unix sockets), or if it ends again and again, a helper process of this one compiles.
 While a helper that dies again and again is left alone, requests fail, the caller stays on NumPy, and a warning says
 why. Loaded code is never unloaded: threads may be in it.
 """

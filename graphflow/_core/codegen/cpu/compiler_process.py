@@ -100,7 +100,7 @@ def _share_fairly() -> None:
     """One thread among others, which interrupts none of them.
 
     Not a nicer one: beside a training that keeps all cores busy a niceness of 10 leaves it a twentieth of a core, with
-    which 30 kernels were not begun after 40 s where these take 30 s as one thread among equals. It is needed for
+    which 30 kernels were not begun after 40 s, while these take 30 s as one thread among equals. It is needed for
     seconds, and the training is slower for want of what it makes.
     """
     with suppress(OSError, AttributeError):

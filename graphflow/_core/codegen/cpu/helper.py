@@ -1,6 +1,6 @@
 """A compiler process as its owner sees it: how it is asked, how it ends, when it is started again.
 
-The owner is the compile server, or where there can be none, the process that needs the kernels. A helper that dies is
+The owner is the compile server, or if there can be none, the process that needs the kernels. A helper that dies is
 started again; one that dies again and again is left alone for a while, longer each time. It is never given up, as a
 server runs for weeks and what killed it may be mended.
 """

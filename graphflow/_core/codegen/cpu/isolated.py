@@ -43,7 +43,7 @@ _SERVER_VARIABLES: Final = ("PATH", "HOME", "LANG", "LC_ALL", "PYTHONHOME")
 
 
 def command() -> list[str]:
-    """The command that starts a compiler process; FileNotFoundError where there is no Python to start."""
+    """The command that starts a compiler process; FileNotFoundError if there is no Python to start."""
     return _command("compiler_process", os.getpid(), _folders())
 
 
@@ -90,9 +90,9 @@ def server_environment() -> dict[str, str]:
 
 
 def interpreter() -> str:
-    """A Python of this version: the one that runs, or where a program has Python in it, that beside its library.
+    """A Python of this version: the one that runs, or if a program has Python in it, that beside its library.
 
-    FileNotFoundError where there is none; a program that was frozen would start itself.
+    FileNotFoundError if there is none; a program that was frozen would start itself.
     """
     if not getattr(sys, "frozen", False):
         if os.path.basename(sys.executable or "").startswith("python"):

@@ -41,7 +41,7 @@ class Convolution:
 
 
 def forward(conv: Convolution, unit: VectorUnit, bias: bool = False, relu: bool = False) -> Kernel:
-    """The convolution, with a bias added and relu taken where asked. TensorFlow: Conv2D.
+    """The convolution, with a bias added and relu taken if asked. TensorFlow: Conv2D.
 
     Arguments: input [N, rows, columns, channels], filter, output[, bias [outputs]]; unit: an output row of an image.
     """
@@ -86,7 +86,7 @@ def input_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
 def filter_gradient(conv: Convolution, unit: VectorUnit) -> Kernel:
     """The gradient to the filter. TensorFlow: Conv2DBackpropFilter.
 
-    Arguments: input, gradient, result [groups, filter], number of images; units do not depend on the batch. Where
+    Arguments: input, gradient, result [groups, filter], number of images; units do not depend on the batch. If
     `filter_groups` is not 1 the result is scratch, which `filter_group_sum` adds up.
     """
     parameters = _filter_parameters(conv, unit)

@@ -166,7 +166,7 @@ def unroll(channels: int, products: int) -> int:
 
 
 def _tap_runs(inputs: dict[int, tuple[int | None, ...]]) -> tuple[TapRun, ...]:
-    """Window columns as loops where all pixels have them and they are evenly spaced, otherwise one by one."""
+    """Window columns as loops if all pixels have them and they are evenly spaced, otherwise one by one."""
     found: list[TapRun] = []
     for k in sorted(inputs):
         sources = inputs[k]

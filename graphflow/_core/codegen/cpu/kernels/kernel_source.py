@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 
 class Kernel(NamedTuple):
-    """The source of a kernel and its units of work: those of one image where `per_image` is said, else all.
+    """The source of a kernel and its units of work: those of one image if `per_image` is said, else all.
 
     `source` defines `kernel`, called with a list of int64 words (addresses, then sizes) and a range of units. Units may
     be shared out in any way: the bits are the same. `grain` units are enough work for one piece.

@@ -230,7 +230,7 @@ _SCATTER = {
 
 def scatter_source(dtype: str, index_dtype: str, operation: str, scaled: bool = False) -> str:
     """Source of updating rows by index, in the order of the indices; unit: a column. TensorFlow's ScatterAdd
-    and kin. Nothing is changed where an index is wrong.
+    and kin. Nothing is changed if an index is wrong.
 
     With `scaled` each value is first multiplied by a scalar in memory (the learning rate of a sparse update).
     """

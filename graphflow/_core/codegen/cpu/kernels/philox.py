@@ -3,7 +3,7 @@
 Words are int64 whose upper halves are zero; of a product's bits only those of its two halves are looked at.
 
 The caller keeps the state of each random op, and gives key and counter of a run as words in memory. Normals are not
-here: their last bits follow from the order of additions, which these kernels leave to LLVM.
+here: their kernels stand in sources/random.py, with every addition in NumPy's order.
 """
 
 from __future__ import annotations

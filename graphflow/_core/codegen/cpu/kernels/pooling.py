@@ -57,7 +57,7 @@ def max_pool_gradient(pool: Pool, unit: VectorUnit, relu: bool = False) -> Kerne
     """The gradient to max_pool's input: the first largest element of a window gets it. TensorFlow: MaxPoolGrad.
 
     With `relu` the input is the result of a relu, and the gradient is that to the relu's own input.
-    Arguments: input, gradient, result; unit: an output row of an image, or an image where windows share rows.
+    Arguments: input, gradient, result; unit: an output row of an image, or an image if windows share rows.
     """
     return _gradient(pool, unit, True, relu)
 
@@ -65,7 +65,7 @@ def max_pool_gradient(pool: Pool, unit: VectorUnit, relu: bool = False) -> Kerne
 def avg_pool_gradient(pool: Pool, unit: VectorUnit) -> Kernel:
     """The gradient to avg_pool's input. TensorFlow: AvgPoolGrad.
 
-    Arguments: gradient, result; unit: an output row of an image, or an image where windows share rows.
+    Arguments: gradient, result; unit: an output row of an image, or an image if windows share rows.
     """
     return _gradient(pool, unit, False, False)
 

@@ -78,7 +78,7 @@ def kernel(args, begin, end):
 def change_steps(
     kernel: int, status: int, target: int, rows: int, columns: int, indices: int, count: int, values: int
 ) -> list[Step]:
-    """Steps for contiguous rows of `columns` elements; ERROR_INDEX, and no change, where an index is wrong.
+    """Steps for contiguous rows of `columns` elements; ERROR_INDEX, and no change, if an index is wrong.
 
     `values` must not overlap `target`.
     """
@@ -164,7 +164,7 @@ def update_steps(
 def first_of_equal_source(index_dtype: str, position_dtype: str) -> str:
     """Source of finding, for each index, the place of the first that is equal to it; one unit.
 
-    The index itself, or LEFT_OUT where it is not the first, is in `firsts`; one that is out of range is a first, for
+    The index itself, or LEFT_OUT if it is not the first, is in `firsts`; one that is out of range is a first, for
     what takes it to report. table: int32[rows], of which only what is named is touched.
     """
     return f"""

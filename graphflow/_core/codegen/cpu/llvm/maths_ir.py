@@ -35,7 +35,7 @@ def softplus(builder: Any, x: Any) -> Any:
 
 
 def _library(name: str, count: int = 1) -> Callable[..., Any]:
-    """The C library's function, with the suffix f for float32; LLVM is not to put another in its place where an
+    """The C library's function, with the suffix f for float32; LLVM is not to put another in its place if an
     argument is known, since the bits are not to depend on that.
     """
 

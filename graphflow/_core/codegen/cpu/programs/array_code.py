@@ -222,7 +222,7 @@ class _Builder:
         condition: Entry | None,
         divides: bool,
     ) -> Entry:
-        """What is first computed under a condition would miss its errors where it is used without."""
+        """What is first computed under a condition would miss its errors if it is used without."""
         test, chosen, other = node.args
         mask = self.value(test, names, done, condition, divides)
         if divides:

@@ -1,7 +1,7 @@
 """Sources of the kernels that run loops and branches natively, and that keep rows in lists and on stacks.
 
 A loop or branch is one step of a program. Its parts (condition and body, or the two branches) are programs of their
-own, which the kernel gives to the sequencer turn after turn. Where a part comes back because it waits for Python (see
+own, which the kernel gives to the sequencer turn after turn. If a part comes back because it waits for Python (see
 ASK), because a loop inside it does, or because it is time to look at signals, the kernel comes back too, with AGAIN; it
 notes in PHASE where it was, and goes on there when it is called with RESUME.
 
@@ -173,64 +173,74 @@ def _sums() -> str:
     return "".join(lines)
 
 
-WRITE_SOURCE: Final = f"""
+def _of_list(known: int, first: str, body: str) -> str:
+    """A kernel that does `body` at the row of a list whose index is under the word `known`, and else ASKs.
+
+    `first` is done in any case. The body's last `if` is followed by what its conditions leave to Python.
+    """
+    return f"""
 @kernel_function
 def kernel(args, begin, end):
     status = pointer_int64(args[0])
     array = pointer_int64(args[1])
-    index = int64(pointer_int32(args[2])[0])
-    pointer_float32(args[5])[0] = float32(0.0)
-    if index < 0 or index >= array[{ROOM}] or array[{ROW_BYTES}] != args[4]:
+    index = int64(pointer_int32(args[2])[0]){first}
+    if index < 0 or index >= array[{known}] or array[{ROW_BYTES}] != args[4]:
         status[0] = {ASK}
-    else:
-        if index >= array[{SIZE}]:
-            array[{SIZE}] = index + 1
+    else:{body}
+        else:
+            status[0] = {ASK}
+"""
+
+
+_STATE: Final = f"""
         states = pointer_uint8(array[{STATES}])
-        state = int64(states[index])
+        state = int64(states[index])"""
+
+WRITE_SOURCE: Final = _of_list(
+    ROOM,
+    """
+    pointer_float32(args[5])[0] = float32(0.0)""",
+    f"""
+        if index >= array[{SIZE}]:
+            array[{SIZE}] = index + 1{_STATE}
         if (state & {WRITTEN | READ | CLEARED}) == 0:
             copy_bytes(array[{ROWS}] + index * args[4], args[3], args[4])
             states[index] = to_uint8(state | {WRITTEN})
-        elif (state & {READ | CLEARED}) == 0 and array[{SUMS}] != 0 and args[6] != 0:{_sums()}
-        else:
-            status[0] = {ASK}
-"""
+        elif (state & {READ | CLEARED}) == 0 and array[{SUMS}] != 0 and args[6] != 0:{_sums()}""",
+)
 
-READ_SOURCE: Final = f"""
-@kernel_function
-def kernel(args, begin, end):
-    status = pointer_int64(args[0])
-    array = pointer_int64(args[1])
-    index = int64(pointer_int32(args[2])[0])
-    if index < 0 or index >= array[{SIZE}] or array[{ROW_BYTES}] != args[4]:
-        status[0] = {ASK}
-    else:
-        states = pointer_uint8(array[{STATES}])
-        state = int64(states[index])
+READ_SOURCE: Final = _of_list(
+    SIZE,
+    "",
+    f"""{_STATE}
         if (state & {WRITTEN | CLEARED}) == {WRITTEN}:
             copy_bytes(args[3], array[{ROWS}] + index * args[4], args[4])
-            states[index] = to_uint8(state | {READ} | ({CLEARED} if array[{CLEARS}] != 0 else 0))
-        else:
-            status[0] = {ASK}
-"""
+            states[index] = to_uint8(state | {READ} | ({CLEARED} if array[{CLEARS}] != 0 else 0))""",
+)
 
-PUSH_SOURCE: Final = f"""
+
+def _of_stack(asks: str, body: str) -> str:
+    """A kernel that does `body` with a row of a stack, unless `asks` or the row is of another size; then it ASKs."""
+    return f"""
 @kernel_function
 def kernel(args, begin, end):
     stack = pointer_int64(args[1])
-    if stack[{COUNT}] >= stack[{CAPACITY}] or stack[{ROW_BYTES}] != args[3]:
+    if {asks} or stack[{ROW_BYTES}] != args[3]:
         pointer_int64(args[0])[0] = {ASK}
-    else:
+    else:{body}
+"""
+
+
+PUSH_SOURCE: Final = _of_stack(
+    f"stack[{COUNT}] >= stack[{CAPACITY}]",
+    f"""
         copy_bytes(stack[{ROWS}] + stack[{COUNT}] * args[3], args[2], args[3])
-        stack[{COUNT}] += 1
-"""
+        stack[{COUNT}] += 1""",
+)
 
-POP_SOURCE: Final = f"""
-@kernel_function
-def kernel(args, begin, end):
-    stack = pointer_int64(args[1])
-    if stack[{COUNT}] <= 0 or stack[{ROW_BYTES}] != args[3]:
-        pointer_int64(args[0])[0] = {ASK}
-    else:
+POP_SOURCE: Final = _of_stack(
+    f"stack[{COUNT}] <= 0",
+    f"""
         stack[{COUNT}] -= 1
-        copy_bytes(args[2], stack[{ROWS}] + stack[{COUNT}] * args[3], args[3])
-"""
+        copy_bytes(args[2], stack[{ROWS}] + stack[{COUNT}] * args[3], args[3])""",
+)

@@ -51,7 +51,7 @@ _STOP_SECONDS = 0.5
 # A program's first run looks for signals every so many steps; one that takes no longer than this runs in one call then.
 _FIRST_STRIDE = 16
 _LONG_SECONDS = 0.2
-# Threads that sleep are not woken for a program that takes less alone: where all cores are in use that takes as long.
+# Threads that sleep are not woken for a program that takes less alone: if all cores are in use that takes as long.
 _WAKE_SECONDS = 200e-6
 _TIMED_RUNS = 4
 
@@ -124,7 +124,7 @@ class Machine:
     def pool(self, threads: int) -> ThreadPool | None:
         """The pool for this many threads, started at its first use.
 
-        None for one, or where there are no semaphores.
+        None for one, or if there are no semaphores.
         """
         if threads <= 1:
             return None

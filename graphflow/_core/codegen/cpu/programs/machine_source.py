@@ -7,7 +7,7 @@ more than most steps) and then sleeps on a semaphore.
 
 Programs that run at the same time, such as those of several devices, share the cores: each counts as a caller of its
 pool, and a step is given only as many workers as there are threads beyond the callers. With as many programs as
-threads each keeps to its own core; where one ends, the others have its core from their next step on.
+threads each keeps to its own core; when one ends, the others have its core from their next step on.
 """
 
 from __future__ import annotations

@@ -128,7 +128,7 @@ class RegionLayout:
     """How the work on given sizes is cut: `units` calls' worth of [begin, end), `grain` a piece, `scratch`
     bytes.
 
-    `block` is the length of a unit along the first axis where units are blocks; `finish` asks for a last call
+    `block` is the length of a unit along the first axis if units are blocks; `finish` asks for a last call
     with begin = -1.
     """
 

@@ -34,7 +34,7 @@ _INTEGER_DIVISIONS = {
 
 
 def variable(name: str) -> str:
-    """What a value is called in generated text, where it must not meet the generator's own names."""
+    """What a value is called in generated text, in which it must not meet the generator's own names."""
     return f"v_{name}"
 
 
@@ -127,7 +127,7 @@ class Printer:
         for branch, here in ((node.args[1], condition), (node.args[2], f"(not {condition})")):
             self.condition = here if outer is None else f"{outer} & {here}"
             branches.append(self.value(branch))
-            # a value first computed under a condition would miss its errors where it is used without
+            # a value first computed under a condition would miss its errors if it is used without
             self.done = dict(kept)
         self.condition = outer
         return self.choice(condition, branches[0], branches[1])

@@ -2,8 +2,8 @@
 
 An expression is Python text over named values: + - * / // % **, comparisons, `a if c else b`, and/or/not, bit operators
 and the functions below. Every value has a dtype and there is no promotion: operands must agree, a literal takes the
-dtype of the operand beside it (the statement's where there is none), so that float32 stays float32. Conditionals are
-selections: both sides are computed, and an integer division in one counts as an error only where it is chosen.
+dtype of the operand beside it (the statement's if there is none), so that float32 stays float32. Conditionals are
+selections: both sides are computed, and an integer division in one counts as an error only if it is chosen.
 """
 
 from __future__ import annotations

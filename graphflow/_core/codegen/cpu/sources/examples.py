@@ -24,7 +24,7 @@ def _indented(lines: list[str], depth: int) -> str:
 
 
 def _number(target: str, limit: str) -> list[str]:
-    """Lines that read a number of at most 35 bits at `at`; `bad` where there is none before the limit."""
+    """Lines that read a number of at most 35 bits at `at`; `bad` if there is none before the limit."""
     return [
         f"{target} = 0",
         "shift = 0",
@@ -51,7 +51,7 @@ def scan_source() -> str:
 
     Words: data, int64 offsets of the examples in it (one more than there are), the keys one after the other, int64
     offsets of the keys, their number, the int64 table [examples, keys, COLUMNS], and for each example an int64 that is
-    not zero where it has to be read otherwise. All lie in memory that nothing else changes meanwhile.
+    not zero if it has to be read otherwise. All lie in memory that nothing else changes meanwhile.
     """
     return f"""
 @kernel_function

@@ -49,19 +49,34 @@ def kernel(args, begin, end):
 """
 
 
-def triangular_source(dtype: str) -> str:
-    """Source of the solutions of triangular systems by substitution; unit: a matrix and some columns of its right side.
-
-    Arguments: status, matrices, right sides, solutions, rows, columns of a right side, the steps from one row and one
-    column of what is solved to the next, whether the first row comes first (1) or the last (0).
-    """
+def _system(dtype: str) -> str:
+    """How kernels of solutions begin: status, matrices, right sides, solutions."""
     return f"""
 @kernel_function
 def kernel(args, begin, end):
     status = pointer_int64(args[0])
     a = pointer_{dtype}(args[1])
     b = pointer_{dtype}(args[2])
-    x = pointer_{dtype}(args[3])
+    x = pointer_{dtype}(args[3])"""
+
+
+def _less(indent: int, array: str, row: str, other: str, places: str, scope: int) -> str:
+    """A row of an array becomes itself less `factor` times another row, at some places of both."""
+    lines = (
+        f"for j in range({places}):",
+        f"    old = load({array}, {row} + j, {scope})",
+        f"    store({array}, {row} + j, old - factor * load({array}, {other} + j, {scope}), {scope})",
+    )
+    return "".join(f"\n{' ' * indent}{line}" for line in lines)
+
+
+def triangular_source(dtype: str) -> str:
+    """Source of the solutions of triangular systems by substitution; unit: a matrix and some columns of its right side.
+
+    Arguments: status, matrices, right sides, solutions, rows, columns of a right side, the steps from one row and one
+    column of what is solved to the next, whether the first row comes first (1) or the last (0).
+    """
+    return f"""{_system(dtype)}
     n = args[4]
     columns = args[5]
     row_step = args[6]
@@ -121,13 +136,9 @@ def solve_source(dtype: str, inverse: bool) -> str:
     steps from one row and one column of what is solved to the next.
     """
     right = f"to_{dtype}(int64(i == j))" if inverse else "load(b, side + i * columns + j, 1)"
-    return f"""
-@kernel_function
-def kernel(args, begin, end):
-    status = pointer_int64(args[0])
-    a = pointer_{dtype}(args[1])
-    b = pointer_{dtype}(args[2])
-    x = pointer_{dtype}(args[3])
+    left = _less(16, "left", "base + i * n", "base + k * n", "k + 1, n", 3)
+    solution = _less(16, "x", "side + i * columns", "side + k * columns", "columns", 2)
+    return f"""{_system(dtype)}
     left = pointer_{dtype}(args[4])
     n = args[5]
     columns = args[6]
@@ -163,20 +174,11 @@ def kernel(args, begin, end):
                     store(x, side + chosen * columns + j, held, 2)
             pivot = load(left, base + k * n + k, 3)
             for i in range(k + 1, n):
-                factor = load(left, base + i * n + k, 3) / pivot
-                for j in range(k + 1, n):
-                    old = load(left, base + i * n + j, 3)
-                    store(left, base + i * n + j, old - factor * load(left, base + k * n + j, 3), 3)
-                for j in range(columns):
-                    old = load(x, side + i * columns + j, 2)
-                    store(x, side + i * columns + j, old - factor * load(x, side + k * columns + j, 2), 2)
+                factor = load(left, base + i * n + k, 3) / pivot{left}{solution}
         for turn in range(n):
             i = n - 1 - turn
             for k in range(i + 1, n):
-                factor = load(left, base + i * n + k, 3)
-                for j in range(columns):
-                    old = load(x, side + i * columns + j, 2)
-                    store(x, side + i * columns + j, old - factor * load(x, side + k * columns + j, 2), 2)
+                factor = load(left, base + i * n + k, 3){solution}
             pivot = load(left, base + i * n + i, 3)
             for j in range(columns):
                 store(x, side + i * columns + j, load(x, side + i * columns + j, 2) / pivot, 2)

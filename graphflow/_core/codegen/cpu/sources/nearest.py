@@ -16,8 +16,20 @@ _MOST_CHANNELS: Final = 16
 """Up to so many channels a kernel is made for their number: a loop of a few turns costs more than what it does."""
 
 
-def _channels(channels: int) -> str:
-    return str(channels) if channels <= _MOST_CHANNELS else "args[8]"
+def _head(dtype: str, given: str, rows: str, columns: str, channels: int) -> str:
+    """How both kernels begin; `given`, `rows` and `columns` are the names of what is read and of the two tables."""
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    {given} = pointer_{dtype}(args[0])
+    {rows} = pointer_int32(args[1])
+    {columns} = pointer_int32(args[2])
+    out = pointer_{dtype}(args[3])
+    height = args[4]
+    width = args[5]
+    rows = args[6]
+    columns = args[7]
+    channels = {channels if channels <= _MOST_CHANNELS else "args[8]"}"""
 
 
 def nearest_source(dtype: str, size: int, channels: int) -> str:
@@ -26,18 +38,7 @@ def nearest_source(dtype: str, size: int, channels: int) -> str:
     Arguments: x, the old row of each new one, the old column of each new one, the result, old rows, old columns, new
     rows, new columns, channels. A row that copies what the one before it copied is copied from that.
     """
-    return f"""
-@kernel_function
-def kernel(args, begin, end):
-    x = pointer_{dtype}(args[0])
-    row_pixels = pointer_int32(args[1])
-    column_pixels = pointer_int32(args[2])
-    out = pointer_{dtype}(args[3])
-    height = args[4]
-    width = args[5]
-    rows = args[6]
-    columns = args[7]
-    channels = {_channels(channels)}
+    return f"""{_head(dtype, "x", "row_pixels", "column_pixels", channels)}
     line = columns * channels
     bands = (rows + {_ROWS_TOGETHER - 1}) // {_ROWS_TOGETHER}
     for unit in range(begin, end):
@@ -63,18 +64,7 @@ def nearest_gradient_source(dtype: str, channels: int) -> str:
     Arguments: g, for each old row (and column) the first new one that copies it, one more at the end of each, the
     result, old rows, old columns, new rows, new columns, channels.
     """
-    return f"""
-@kernel_function
-def kernel(args, begin, end):
-    g = pointer_{dtype}(args[0])
-    row_starts = pointer_int32(args[1])
-    column_starts = pointer_int32(args[2])
-    out = pointer_{dtype}(args[3])
-    height = args[4]
-    width = args[5]
-    rows = args[6]
-    columns = args[7]
-    channels = {_channels(channels)}
+    return f"""{_head(dtype, "g", "row_starts", "column_starts", channels)}
     for unit in range(begin, end):
         image = unit // height
         old = unit % height
@@ -92,12 +82,15 @@ def kernel(args, begin, end):
 """
 
 
+def _steps(kernel: int, places: Sequence[int], sizes: Sequence[int], units: int, work: int) -> list[Step]:
+    return [Step(kernel, [*places, *sizes], 0, units, max(1, _GRAIN_ELEMENTS // max(1, work)))]
+
+
 def nearest_steps(kernel: int, places: Sequence[int], batch: int, sizes: Sequence[int]) -> list[Step]:
     """Steps of copying; `places` are four addresses, `sizes` old and new rows and columns, and the channels."""
     _, _, rows, columns, channels = sizes
     units = batch * -(-rows // _ROWS_TOGETHER)
-    work = max(1, _ROWS_TOGETHER * columns * channels)
-    return [Step(kernel, [*places, *sizes], 0, units, max(1, _GRAIN_ELEMENTS // work))]
+    return _steps(kernel, places, sizes, units, _ROWS_TOGETHER * columns * channels)
 
 
 def nearest_gradient_steps(
@@ -105,5 +98,4 @@ def nearest_gradient_steps(
 ) -> list[Step]:
     """Steps of the gradient, with the same arguments."""
     height, width, rows, columns, channels = sizes
-    work = max(1, (width + columns * rows // height) * channels)
-    return [Step(kernel, [*places, *sizes], 0, batch * height, max(1, _GRAIN_ELEMENTS // work))]
+    return _steps(kernel, places, sizes, batch * height, (width + columns * rows // height) * channels)
