@@ -79,6 +79,7 @@ class CompiledPlan:
         self._find_externals()
         written = {root for node in job.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
+        self._takers: dict[int, str] = {}
         self._handed = self._find_handed()
         self._lay_out(Arena() if arena is None else arena)
         self._seen: dict[str, Any] = {}
@@ -123,8 +124,8 @@ class CompiledPlan:
     @property
     def parts(self) -> Parts:
         """What a template needs to know of it."""
-        simple = not (self._handed or self._before or self._borrows) and self._watch is None
-        return Parts(self._plan, self._lowering, self._externals, self._staging, simple)
+        simple = not (self._before or self._borrows) and self._watch is None
+        return Parts(self._plan, self._lowering, self._externals, self._staging, self._takers, simple)
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
@@ -142,14 +143,18 @@ class CompiledPlan:
             self._externals[name] = EXTERNAL + len(self._externals) * RANGE
 
     def _find_handed(self) -> dict[str, Value]:
-        """The results for which each run takes new memory: large ones that other stages or tasks take."""
-        if not self._borrows or not self._store.memory.usable:
+        """The results for which each run takes new memory, so that nobody copies them: large ones.
+
+        Notes which fetch takes each of these blocks whole; another one of the same block is copied, or shares it if the
+        plan is a stage.
+        """
+        if self._borrows and not self._store.memory.usable:
             return {}
         lowering = self._lowering
         inside = {root for cluster in lowering.clusters.values() for root in cluster}
         inside |= {r for n in lowering.nodes if isinstance(n, PythonNode) for r in n.makes}
         found: dict[str, Value] = {}
-        for fetch in self._plan.fetches:
+        for position, fetch in enumerate(self._plan.fetches):
             value = lowering.values.get(fetch)
             if value is None or value.root in inside or value.root not in self._job.stored:
                 continue
@@ -157,6 +162,7 @@ class CompiledPlan:
             whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
             if whole and length >= _HANDED_FROM and value.root not in self._externals:
                 found[value.root] = value
+                self._takers[position] = value.root
                 self._externals[value.root] = EXTERNAL + len(self._externals) * RANGE
         return found
 
@@ -307,14 +313,20 @@ class CompiledPlan:
     def _fetchers(self) -> list[Callable[[dict[str, Any]], Any]]:
         made = {*producers(self._plan), *self._plan.feeds}
         # A branch that is not taken here leaves nothing for what goes back through it on another device.
-        return [self._fetcher(f) if f in made else lambda objects: None for f in self._plan.fetches]
+        return [
+            self._fetcher(f, self._takers.get(position)) if f in made else lambda objects: None
+            for position, f in enumerate(self._plan.fetches)
+        ]
 
-    def _fetcher(self, name: str) -> Callable[[dict[str, Any]], Any]:
+    def _fetcher(self, name: str, taken: str | None) -> Callable[[dict[str, Any]], Any]:
+        """What gives a fetched value; taken: the block that is handed out as this value."""
         value = self._lowering.values.get(name)
         read = self._reader(name)
         memory = self._store.memory
         if value is None:
             return lambda objects: own(read(objects))
+        if taken is not None and not self._borrows:
+            return lambda objects: objects[taken]
         if not self._borrows or not value.shape:
             return lambda objects: copied(read(objects))
         if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
@@ -407,8 +419,9 @@ class CompiledPlan:
                 )
             else:
                 objects[name] = operand(value)
+        empty = self._store.memory.empty if self._borrows else np.empty
         for root, value in self._handed.items():
-            objects[root] = self._store.memory.empty(value.shape, value.dtype)
+            objects[root] = empty(value.shape, value.dtype)
         bound = self._bound
         for name, patches in self._patches.items():
             array = objects[name]

@@ -35,12 +35,14 @@ class PythonSegment:
 class Parts:
     """What a compiled plan was made of: the plan for known shapes, and where its values lie.
 
-    externals: what stands for the address of each feed and variable until a run says it. staging: where fed scalars are
-    put. simple: whether runs do nothing but hand the programs what is fed, and copy what is fetched.
+    externals: what stands for the address of each feed, variable and block that is handed out, until a run says it.
+    staging: where fed scalars are put. takers: the blocks that are handed out, each by the position of the fetch that
+    takes it. simple: whether runs do nothing but hand the programs what is fed, and out what is fetched.
     """
 
     plan: Plan
     lowering: Lowering
     externals: Mapping[str, int]
     staging: Mapping[str, Any]
+    takers: Mapping[int, str]
     simple: bool

@@ -109,7 +109,15 @@ class Template:
         feeds = model.parts.plan.feeds
         self._axes = [(feeds.index(name), axis) for name, axis in traced.axes]
         fetched = [job.lowering.values.get(fetch) for fetch in model.parts.plan.fetches]
-        sizes, lives = to_lay_out(job, [value.root for value in fetched if value is not None])
+        handed = model.parts.takers
+        for position, root in handed.items():
+            value = fetched[position]
+            if value is None or value.offset != 0 or not value.contiguous:
+                raise NotTraced("It hands out something else.")
+            if value.size * np.dtype(value.dtype).itemsize != job.lowering.blocks[root]:
+                raise NotTraced("It hands out a part of something.")
+        roots = [value.root for value in fetched if value is not None]
+        sizes, lives = to_lay_out(job, roots, set(handed.values()))
         self._stack = Stack(
             lives, {root: model.offsets[root] for root in lives}, set(job.lowering.clusters.values())
         )
@@ -389,6 +397,8 @@ class FilledPlan(CompiledPlan):
             self._patches[name].append((words, position, _at(word, found) - first))
         self._bound = {}
         values = {name: _value_at(value, numbers) for name, value in template.fetched.items()}
+        fetches = self._plan.fetches
+        self._handed = {root: values[fetches[position]] for position, root in self._takers.items()}
         self._lowering = cast("Lowering", SimpleNamespace(values=values, constants=self._constants))
         self._fetch = self._fetchers()
 
