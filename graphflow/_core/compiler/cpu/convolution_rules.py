@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import numpy as np
-
 from graphflow._core.codegen.cpu.kernels import conv, pooling
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, host_vector_unit
 from graphflow._core.codegen.cpu.programs.machine import Step
@@ -65,7 +63,7 @@ def _forward(lowering: Lowering, i: Instruction) -> bool:
     described = _described(i, x.shape, w.shape, lowering.shape(i.outputs[0]), x.dtype)
     if described is None:
         return False
-    lowering.add(_convolution_node(i, described, x, w, lowering.result(i)))
+    lowering.add(convolution_node(i, described, x, w, lowering.result(i)))
     return True
 
 
@@ -84,16 +82,16 @@ class ConvolutionNode(KernelNode):
             return None
         x, w, *bias = self.reads
         if i.type == "Relu" and len(following.reads) == 1:
-            return _convolution_node(i, self.described, x, w, target, bias, relu=True)
+            return convolution_node(i, self.described, x, w, target, bias, relu=True)
         if i.type not in ("BiasAdd", "Add", "AddV2") or len(following.reads) != 2 or bias:
             return None
         added = following.reads[1 - position]
         if added.shape != (self.described.outputs,) or added.dtype != target.dtype or not added.contiguous:
             return None
-        return _convolution_node(i, self.described, x, w, target, [added])
+        return convolution_node(i, self.described, x, w, target, [added])
 
 
-def _convolution_node(
+def convolution_node(
     i: Instruction,
     described: conv.Convolution,
     x: Value,
@@ -155,10 +153,17 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
     described = _described(i, x.shape, shape, dy.shape, x.dtype)
     if described is None:
         return False
+    lowering.add(filter_gradient_node(lowering, i, described, x, dy, lowering.result(i)))
+    return True
+
+
+def filter_gradient_node(
+    lowering: Lowering, i: Instruction, described: conv.Convolution, x: Value, dy: Value, target: Value
+) -> KernelNode:
+    """The node of target = the gradient to the filter; all three lie side by side."""
     unit = host_vector_unit()
     kernel = conv.filter_gradient(described, unit)
     groups = conv.filter_groups(described, unit)
-    target = lowering.result(i)
     if groups == 1:
 
         def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
@@ -166,10 +171,9 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
                 _step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])
             ]
 
-        lowering.add(KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit))
-        return True
+        return KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit)
     total = conv.filter_group_sum(described, unit)
-    partial = lowering.temporary(i.name, x.dtype, (groups, int(np.prod(shape))))
+    partial = lowering.temporary(i.name, x.dtype, (groups, target.size))
 
     def emit_both(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return [
@@ -177,12 +181,9 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
             _step(total, kernels[1], [address(partial), address(target)], x.shape[0]),
         ]
 
-    lowering.add(
-        KernelNode(
-            i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both
-        )
+    return KernelNode(
+        i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both
     )
-    return True
 
 
 def _pool_of(
