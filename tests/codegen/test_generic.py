@@ -11,6 +11,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.codegen.cpu.compiler import Compilation, Compiler
 from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpreter_source
+from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.prepare import prepare_job
@@ -44,7 +45,13 @@ def run(fetches: Any, feeds: dict[Any, Any]) -> None:
 
 def wanted(jobs: list[CompileJob]) -> set[str]:
     """What jobs need to run: for regions what the array machine does, and the kernels of all else."""
-    return {source for job in jobs for source in job.needed}
+    found: set[str] = set()
+    for job in jobs:
+        stood_in_for = {region_source(job.regions[number].region) for number in job.codes}
+        assert stood_in_for <= job.sources
+        found |= job.sources - stood_in_for
+        found.update(source for code in job.codes.values() for source in code.sources)
+    return found
 
 
 def test_a_classifier_needs_nothing_else(jobs: list[CompileJob]) -> None:

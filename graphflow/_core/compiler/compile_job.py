@@ -161,22 +161,14 @@ class CompileJob:
                     found[number] = array_code(region.region)
         return found
 
-    @property
-    def needed(self) -> list[str]:
-        """What it needs to run: of regions the array machine's blocks if that stands in, of all else the kernels."""
-        blocks = (source for code in self.codes.values() for source in code.sources)
-        return list(dict.fromkeys([*self._without_stand_in(), *blocks]))
-
-    def _without_stand_in(self) -> list[str]:
-        return [s for number in self._sources if number not in self.codes for s in self._sources[number]]
-
     def _in_order(self, compiler: Compiler) -> list[str]:
         """All sources: first what cannot be done without, then what makes the plan ready soonest."""
+        at_once = [s for number in self._sources if number not in self.codes for s in self._sources[number]]
         own = dict.fromkeys(self._sources[number][0] for number in self.codes)
         blocks = dict.fromkeys(source for code in self.codes.values() for source in code.sources)
         lacking = sum(not compiler.holds(source) for source in blocks)
         ways = (own, blocks) if len(own) < _COST_OF_A_FAMILY * lacking else (blocks, own)
-        return list(dict.fromkeys([*self._without_stand_in(), *ways[0], *ways[1]]))
+        return list(dict.fromkeys([*at_once, *ways[0], *ways[1]]))
 
     def are_there(self, sources: Iterable[str]) -> bool:
         return all(self._handles[s].done() and not self._handles[s].failed() for s in sources)
