@@ -14,7 +14,7 @@ import pytest
 import graphflow as gf
 from tests.cluster.serving import serve, spec_of
 
-WITHIN = 20.0
+WITHIN = 60.0
 
 
 @pytest.fixture

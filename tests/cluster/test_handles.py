@@ -20,7 +20,7 @@ def session() -> Iterator[Any]:
     """A session with the worker; the graph is built later, and is its graph."""
     with ExitStack() as stack, gf.Graph().as_default():
         target = serve_all(stack, spec_of(stack, ps=1, worker=1))[-1].target
-        yield stack.enter_context(gf.Session(target, config=gf.ConfigProto(operation_timeout_in_ms=20_000)))
+        yield stack.enter_context(gf.Session(target, config=gf.ConfigProto(operation_timeout_in_ms=60_000)))
 
 
 def _summed(read: Callable[[Any], Any], zero: Any) -> Any:

@@ -19,7 +19,7 @@ from graphflow._core.common.request_ids import RequestId
 from graphflow._core.transport.shared import SharedMemory
 from tests.common.clock import Clock
 
-WITHIN = 20.0
+WITHIN = 60.0
 DAY_MS = 86_400_000
 
 

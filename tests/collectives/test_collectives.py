@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import graphflow as gf
 from graphflow._core.runtime.context import RunContext
+from tests.overdue import overdue
 
 GROUP = 5
 DTYPES = ("float16", "float32", "float64", "int8", "int32", "int64", "uint8")
@@ -154,7 +155,7 @@ def test_devices_may_come_to_their_operations_in_different_orders() -> None:
         with gf.device(f"/cpu:{device}"):
             for key in order:
                 sums[device, key] = gf.distribute.all_reduce(gf.constant(10.0 * key + device), 3, GROUP, key)
-    with session(3, operation_timeout_in_ms=20_000) as s:
+    with session(3, operation_timeout_in_ms=60_000) as s:
         found = s.run(sums)
     assert found == {(device, key): 30.0 * key + 3 for device, key in sums}
 
@@ -251,8 +252,7 @@ def test_a_deadline_names_the_operation_and_who_is_missing() -> None:
         alone = gf.distribute.all_reduce(1.0, 2, GROUP, 1, name="loss_sum")
         short = gf.distribute.all_reduce(1.0, 2, GROUP, 2, timeout=0.1, name="short")
     with session(2) as s:
-        with pytest.raises(gf.errors.DeadlineExceededError, match=r"'loss_sum'.*waits for 1 of 2 members"):
-            s.run(alone, options=gf.RunOptions(timeout_in_ms=200))
+        overdue(lambda options: s.run(alone, options=options), "'loss_sum'.*waits for 1 of 2 members")
         with pytest.raises(gf.errors.DeadlineExceededError, match=r"After 0.1 s 'short'.*longer timeout"):
             s.run(short)
 
@@ -319,11 +319,11 @@ def test_a_member_that_gives_up_ends_the_wait_of_the_others_with_its_reason() ->
     with session(3) as s:
         assert s.run(sums, {fed: 1.0}) == [6.0] * 3
         thread, caught = waiting(s, lambda: s.run(sums[1], {fed: 1.0}))
-        with pytest.raises(
-            gf.errors.DeadlineExceededError, match=r"step 2 of the instance 1: .*CPU:2 \(last heard"
-        ):
-            s.run(sums[0], {fed: 1.0}, options=gf.RunOptions(timeout_in_ms=100))
-        thread.join(5)
+        overdue(
+            lambda options: s.run(sums[0], {fed: 1.0}, options=options),
+            r"step 2 of the instance 1: .*CPU:2 \(last heard",
+        )
+        thread.join(60)
         assert isinstance(caught[0], gf.errors.AbortedError) and "'sum0'" in str(caught[0])
         assert s.run(sums, {fed: 2.0}) == [9.0] * 3
 
@@ -334,7 +334,7 @@ def test_closing_the_session_ends_who_waits() -> None:
     s = session(2)
     thread, caught = waiting(s, lambda: s.run(alone))
     s.close()
-    thread.join(5)
+    thread.join(60)
     assert isinstance(caught[0], gf.errors.CancelledError)
 
 

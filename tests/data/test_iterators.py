@@ -14,6 +14,7 @@ import pytest
 
 import graphflow as gf
 from tests.data.pipelines import D, drain
+from tests.overdue import overdue
 
 
 def prefetching() -> int:
@@ -21,7 +22,7 @@ def prefetching() -> int:
 
 
 def no_prefetching() -> bool:
-    for _ in range(200):
+    for _ in range(6000):
         gc.collect()
         if not prefetching():
             return True
@@ -230,7 +231,7 @@ def test_prefetch_overlaps_with_the_step_and_does_not_run_ahead_too_far() -> Non
     following = data.make_one_shot_iterator().get_next()
     with gf.Session() as session:
         assert session.run(following) == 0
-        assert lock.wait(10), "the thread makes three more while nothing is asked for"
+        assert lock.wait(60), "the thread makes three more while nothing is asked for"
         time.sleep(0.05)
         assert made == [0, 1, 2, 3]
 
@@ -287,7 +288,7 @@ def test_closing_the_session_ends_a_wait() -> None:
 
     def slow(n: Any) -> Any:
         begun.set()
-        go_on.wait(20)
+        go_on.wait(100)
         return n
 
     data = D.range(5).map(lambda n: gf.py_func(slow, [n], gf.int64)).prefetch(1)
@@ -303,9 +304,9 @@ def test_closing_the_session_ends_a_wait() -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    assert begun.wait(10)
+    assert begun.wait(60)
     session.close()
-    thread.join(10)
+    thread.join(60)
     assert not thread.is_alive()
     go_on.set()
     assert isinstance(raised[0], gf.errors.CancelledError)
@@ -315,14 +316,13 @@ def test_a_deadline_ends_a_wait() -> None:
     go_on = threading.Event()
 
     def slow(n: Any) -> Any:
-        go_on.wait(20)
+        go_on.wait(100)
         return n
 
     data = D.range(5).map(lambda n: gf.py_func(slow, [n], gf.int64)).prefetch(1)
     following = data.make_one_shot_iterator().get_next()
     with gf.Session() as session:
-        with pytest.raises(gf.errors.DeadlineExceededError, match="PrefetchDataset"):
-            session.run(following, options=gf.RunOptions(timeout_in_ms=2000))
+        overdue(lambda options: session.run(following, options=options), "PrefetchDataset")
         go_on.set()
         assert drain(session, following) == [0, 1, 2, 3, 4]
 
@@ -452,7 +452,7 @@ def test_runs_that_end_in_time_leave_the_sides_of_a_zip_together() -> None:
     limit = time.monotonic() + 60
     with gf.Session() as session:
         while time.monotonic() < limit:
-            options = gf.RunOptions(timeout_in_ms=1 + ended % 3)
+            options = gf.RunOptions(timeout_in_ms=1 + ended % 3 + ended // 50)
             try:
                 found += [side.tolist() for side in session.run(following, options=options)]
             except gf.errors.DeadlineExceededError:

@@ -24,7 +24,7 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from tests.common.clock import Clock
 
-WITHIN = 20.0
+WITHIN = 60.0
 
 
 def test_who_waits_looks_though_nobody_notifies_it() -> None:

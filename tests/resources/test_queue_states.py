@@ -16,7 +16,7 @@ from graphflow._core.resources.queue_kinds import KINDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 
-LIMIT = 20.0
+LIMIT = 60.0
 TIMEOUT = gf.RunOptions(timeout_in_ms=int(LIMIT * 1000))
 
 

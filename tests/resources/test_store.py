@@ -49,7 +49,7 @@ def test_a_run_waits_until_a_change_in_place_is_done() -> None:
 
     def change(array: Any) -> None:
         inside.set()
-        go_on.wait(20)
+        go_on.wait(60)
         array[:] = 2.0
 
     def read() -> None:
@@ -60,7 +60,7 @@ def test_a_run_waits_until_a_change_in_place_is_done() -> None:
     store.enter()
     writer = threading.Thread(target=lambda: cell.modify(change))
     writer.start()
-    inside.wait(20)
+    inside.wait(60)
     reader = threading.Thread(target=read)
     reader.start()
     reader.join(0.05)
@@ -87,7 +87,7 @@ def test_variables_change_together_from_many_threads_without_a_deadlock() -> Non
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(20)
+        thread.join(60)
     assert a.get().tolist() == b.get().tolist() == [600.0]
 
 
@@ -126,14 +126,14 @@ def test_threads_are_reused_and_never_run_out() -> None:
 
     def block() -> None:
         done.release()
-        gate.wait(20)
+        gate.wait(60)
 
     for _ in range(30):  # all of them wait at the same time
         pool.submit(block)
     for _ in range(30):
-        assert done.acquire(timeout=20)
+        assert done.acquire(timeout=60)
     pool.submit(work)
-    assert done.acquire(timeout=20)
+    assert done.acquire(timeout=60)
     gate.set()
     pool.close()
     assert seen and all(t.daemon for t in threading.enumerate() if t.name == "graphflow")

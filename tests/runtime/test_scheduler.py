@@ -23,7 +23,7 @@ from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 from tests.common.clock import Clock
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 class Stage(Executable):
@@ -123,7 +123,7 @@ def test_the_caller_goes_on_with_what_another_thread_makes_ready(pool: CountingP
     def second() -> list[int]:
         """Ends when the calling thread is through with the other and waits."""
         begun.set()
-        for _ in range(5000):
+        for _ in range(50_000):
             if made[0]._idle:
                 break
             threading.Event().wait(0.001)
@@ -257,7 +257,7 @@ def test_an_interrupted_caller_leaves_helpers_to_themselves_and_they_leave_the_s
     assert not store.begin_in_place()
     go.set()
     limit = threading.Event()
-    for _ in range(2000):
+    for _ in range(6000):
         if store.begin_in_place():
             break
         limit.wait(0.01)

@@ -10,6 +10,8 @@ import pytest
 
 from graphflow._core.runtime import threads
 
+LIMIT = 60.0
+
 
 @pytest.fixture
 def pool() -> Iterator[threads.ThreadPool]:
@@ -24,11 +26,11 @@ def names_of(pool: threads.ThreadPool, count: int) -> set[int]:
 
     def task() -> None:
         found.add(threading.get_ident())
-        together.wait(10)
+        together.wait(LIMIT)
 
     for _ in range(count):
         pool.submit(task)
-    together.wait(10)
+    together.wait(LIMIT)
     return found
 
 
@@ -45,7 +47,7 @@ def one_by_one(pool: threads.ThreadPool) -> int:
         done.set()
 
     pool.submit(task)
-    assert done.wait(10)
+    assert done.wait(LIMIT)
     return found[0]
 
 
@@ -58,7 +60,7 @@ def test_those_of_a_burst_end_though_there_is_always_work(
 ) -> None:
     monkeypatch.setattr(threads, "IDLE_THREAD_SECONDS", 0.5)
     burst = names_of(pool, 16)
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + LIMIT
     while alive(burst) > 2 and time.monotonic() < deadline:
         one_by_one(pool)
         time.sleep(0.005)
@@ -77,7 +79,7 @@ def test_what_comes_as_a_thread_ends_is_done(
 def test_a_closed_pool_keeps_no_thread(pool: threads.ThreadPool) -> None:
     burst = names_of(pool, 4)
     pool.close()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + LIMIT
     while alive(burst) and time.monotonic() < deadline:
         time.sleep(0.01)
     assert not alive(burst)

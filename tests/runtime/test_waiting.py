@@ -15,7 +15,7 @@ from graphflow import errors
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 
-LIMIT = 10.0
+LIMIT = 60.0
 
 
 class Waiter:

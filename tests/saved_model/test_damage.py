@@ -45,7 +45,10 @@ def save(folder: Path) -> None:
 
 
 def answer(folder: Path) -> Any:
-    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(operation_timeout_in_ms=5000)) as session:
+    with (
+        gf.Graph().as_default(),
+        gf.Session(config=gf.ConfigProto(operation_timeout_in_ms=60_000)) as session,
+    ):
         signature = sm.load(session, ["serve"], folder).signature_def["serving_default"]
         x = sm.get_tensor_from_tensor_info(signature.inputs["x"])
         y = sm.get_tensor_from_tensor_info(signature.outputs["y"])

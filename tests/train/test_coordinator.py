@@ -14,7 +14,7 @@ import pytest
 
 import graphflow as gf
 
-LIMIT = 20.0
+LIMIT = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -14,7 +14,7 @@ import pytest
 
 import graphflow as gf
 
-CONFIG = gf.ConfigProto(operation_timeout_in_ms=20_000)
+CONFIG = gf.ConfigProto(operation_timeout_in_ms=60_000)
 
 
 @pytest.fixture(autouse=True)

@@ -23,7 +23,7 @@ from graphflow._core.transport.keys import Access
 from graphflow._core.transport.sockets import Sockets
 from tests.common.clock import Clock
 
-WITHIN = 20.0
+WITHIN = 60.0
 ACCESS = Access("secret", None)
 NOBODY = "127.0.0.1:9"
 

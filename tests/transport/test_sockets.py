@@ -19,7 +19,7 @@ from graphflow._core.transport.keys import Access
 from graphflow._core.transport.local_channels import Listener, NoFiles, connect, packed
 from graphflow._core.transport.sockets import Sockets
 
-WITHIN = 20.0
+WITHIN = 60.0
 ACCESS = Access("secret", None)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -379,6 +380,11 @@ def runs_natively(session: gf.Session) -> bool:
     return all(native for plan in compiled_plans(session) for native in plan.job.array_loops.values())
 
 
+def seconds_computed(thread: threading.Thread) -> float:
+    """The processor time that a running thread has had."""
+    return time.clock_gettime(time.pthread_getcpuclockid(thread.ident or 0))
+
+
 def endless() -> Any:
     """A loop over arrays that ends when its fed step is not 0; and what to feed."""
     x, step = gf.placeholder(gf.float32, [4, 4]), gf.placeholder(gf.int32, [])
@@ -406,8 +412,9 @@ def test_a_session_that_is_closed_ends_an_endless_loop() -> None:
 
     thread = threading.Thread(target=run_it)
     thread.start()
-    thread.join(0.5)
-    assert thread.is_alive()
+    while seconds_computed(thread) < 0.5:  # Then it is in the loop.
+        thread.join(0.01)
+        assert thread.is_alive()
     session.close()
     thread.join(60)
     assert ended and not thread.is_alive()

@@ -40,18 +40,35 @@ def test_a_run_waits_for_late_kernels_and_says_so(
     late: threading.Event, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, "graphflow")
+
+    def waits() -> list[str]:
+        texts = [record.getMessage() for record in caplog.records]
+        return [text for text in texts if "waits for" in text]
+
     with gf.Graph().as_default():
         y, x = _model()
         with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
             feed = {x: np.ones(3, "f")}
             session.run(y, feed)
-            threading.Timer(0.5, late.set).start()
-            begun = time.monotonic()
+            events: list[str] = []
+
+            def come() -> None:
+                """A moment after the run has said that it waits."""
+                while not waits() and not events:
+                    time.sleep(0.01)
+                time.sleep(0.3)
+                events.append("the kernels are there")
+                late.set()
+
+            comes = threading.Thread(target=come)
+            comes.start()
             session.run(y, feed)
-            assert time.monotonic() - begun > 0.3
+            events.append("the run returns")
+            comes.join()
+            assert events == ["the kernels are there", "the run returns"]
             (state,) = [s for e in executables(session) for s in e._states.values()]
             assert state.compiled is not None
-    lines = [r.getMessage() for r in caplog.records if "waits for" in r.getMessage()]
+    lines = waits()
     assert len(lines) == 1 and "kernels" in lines[0]
 
 

@@ -18,6 +18,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.plan.partition import partition
 from graphflow._core.plan.passes.read_order import BEFORE_READS
+from tests.overdue import overdue
 
 
 @pytest.fixture(autouse=True)
@@ -131,7 +132,7 @@ def test_a_run_is_dropped_for_good_where_backup_replicas_were_quicker() -> None:
 
     def linger(value: Any) -> Any:
         begun.set()
-        quicker.wait(20)
+        quicker.wait(60)
         return np.float32(1000)
 
     late = gf.py_func(linger, [model.dense], gf.float32)
@@ -144,10 +145,10 @@ def test_a_run_is_dropped_for_good_where_backup_replicas_were_quicker() -> None:
         results: list[Any] = []
         thread = threading.Thread(target=lambda: results.append(session.run([slow_op, slow.counted])))
         thread.start()
-        assert begun.wait(20)
+        assert begun.wait(60)
         assert session.run([train_op, counted], {factor: 8.0})[1]
         quicker.set()
-        thread.join(10)
+        thread.join(60)
         assert results == [[None, False]]
         np.testing.assert_array_equal(session.run(model.dense), [-0.5, -2.0, 1.0])
         assert session.run(model.step) == 1
@@ -193,8 +194,7 @@ def test_promise_6_minimize_and_a_session_suffice_and_the_deadline_tells_who_is_
         train_op = sync(OPTIMIZERS["sgd"], 2).minimize(gf.reduce_sum(model.dense), model.step)
     with gf.Session(config=devices()) as session:
         session.run(gf.global_variables_initializer())
-        with pytest.raises(gf.errors.DeadlineExceededError, match="1 of 2 gradients have arrived"):
-            session.run(train_op, options=gf.RunOptions(timeout_in_ms=100))
+        overdue(lambda options: session.run(train_op, options=options), "1 of 2 gradients have arrived")
         together([lambda: session.run(train_op)] * 2)
         assert session.run(model.step) == 1
 

@@ -17,7 +17,7 @@ import pytest
 
 import graphflow as gf
 
-TIMEOUT = gf.RunOptions(timeout_in_ms=20_000)
+TIMEOUT = gf.RunOptions(timeout_in_ms=60_000)
 Source = Callable[[Any], Any]
 """Builds what reads one value a run; its argument tells one program's input from another's."""
 
