@@ -33,6 +33,7 @@ same of some, by name (`MatMul`), by a part of it (`matmul`, `reduce_sum`) or by
 * **GPU**: whether a GPU runs it; [what its kernels are](gpu.md#kernels), and
   [why others have none](#no-kernel-on-a-gpu).
 * **TensorFlow**: whether TensorFlow 1.15 has an op type of that name. The others are graphflow's own.
+* **since**: the version of graphflow that has had it first.
 * **gf.**: the public functions and classes that add such an operation themselves. Gradients, operators and other
   functions add some, too.
 
@@ -53,7 +54,7 @@ Under soft placement these run on the CPU, wherever they are asked for. `*` stan
 | why | ops |
 |--|--|
 """
-_HEAD: Final = ("op", "gradient", "NumPy", "compiled", "GPU", "TensorFlow", "gf.")
+_HEAD: Final = ("op", "gradient", "NumPy", "compiled", "GPU", "TensorFlow", "since", "gf.")
 _ALIASES: Final = frozenset({"compat", "contrib", "extend", "protos", "test", "testing"})
 """Packages that hold what others define, or what is for tests."""
 _SHOWN: Final = 4
@@ -64,7 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What the command takes."""
     parser.description = (
         "Lists the op types, and what there is for each: a gradient, a NumPy kernel, compiled code, "
-        "a kernel on a GPU, TensorFlow's op of the same name, and the functions of graphflow that add one."
+        "a kernel on a GPU, TensorFlow's op of the same name, the version of graphflow that has had it first, and "
+        "the functions of graphflow that add one."
     )
     parser.add_argument(
         "names",
@@ -204,7 +206,7 @@ def _asked_for(row: Support, functions: dict[str, list[str]], names: Sequence[st
 def _cells(row: Support, functions: dict[str, list[str]]) -> tuple[str, ...]:
     names = functions.get(row.name, [])
     shown = ", ".join(names[:_SHOWN]) + (", ..." if len(names) > _SHOWN else "")
-    marks = ("yes" if row.gpu else "", "yes" if row.tensorflow else "")
+    marks = ("yes" if row.gpu else "", "yes" if row.tensorflow else "", row.since)
     return (row.name, row.gradient, row.numpy, row.compiled, *marks, _of(row) if row.extension else shown)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import pytest
 
@@ -13,6 +15,8 @@ from graphflow.cli.main import main
 from graphflow.cli.ops import functions_of_ops, page
 
 PAGE = Path(__file__).parents[2] / "docs" / "ops.md"
+OPS_OF_RELEASES: Final[dict[str, int]] = {}
+"""How many ops each version has added; what is not released yet is not counted."""
 EXPECTED = [
     Support("MatMul", "yes", "kernel", "rule", True, "", True),
     Support("Tanh", "yes", "kernel", "scalar", True, "", True),
@@ -56,6 +60,15 @@ def test_an_op_that_refuses_its_gradient_is_told_from_one_without() -> None:
     assert support("ArgMax").gradient == "none"
 
 
+def test_an_op_says_since_which_version_it_is_there() -> None:
+    """Until it has its version's count below, an op that forgets to say `since` would be taken for one of the first."""
+    found = Counter(support(name).since for name in op_types() if not is_extension(name))
+    released = {version: count for version, count in found.items() if version != gf.__version__}
+    assert released == OPS_OF_RELEASES, (
+        f"After a release, OPS_OF_RELEASES has the number of its ops; an op that is new says since={gf.__version__!r}."
+    )
+
+
 def test_functions_are_found_by_the_ops_that_they_add() -> None:
     found = functions_of_ops()
     assert found["MatMul"] == ["matmul"]
@@ -70,7 +83,7 @@ def test_functions_are_found_by_the_ops_that_they_add() -> None:
 
 def test_a_table_of_all_has_a_line_for_each(capsys: pytest.CaptureFixture[str]) -> None:
     head, *lines = printed(capsys)
-    assert head.split() == ["OP", "GRADIENT", "NUMPY", "COMPILED", "GPU", "TENSORFLOW", "gf."]
+    assert head.split() == ["OP", "GRADIENT", "NUMPY", "COMPILED", "GPU", "TENSORFLOW", "SINCE", "gf."]
     assert [line.split()[0] for line in lines] == op_types()
 
 

@@ -12,7 +12,14 @@ from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.rules import has_kernel
 from graphflow._core.compiler.gpu.without_kernel import reason_without_kernel
 from graphflow._core.compiler.specialise import OF_SHAPES
-from graphflow._core.graph.op_def import NotDifferentiable, defined_in, is_extension, lookup, registry
+from graphflow._core.graph.op_def import (
+    FIRST_VERSION,
+    NotDifferentiable,
+    defined_in,
+    is_extension,
+    lookup,
+    registry,
+)
 from graphflow._core.interop.op_table import tensorflow_op
 from graphflow._core.kernels import registry as kernels
 from graphflow._core.ops import load_all
@@ -33,6 +40,7 @@ class Support:
     gpu: whether a GPU runs it. gpu_reason: why not, "" if it does.
     tensorflow: whether TensorFlow 1.15 has an op of this name.
     extension: the package that defines it, "" if that is graphflow itself.
+    since: the version of graphflow that has had it first, "" of an extension's.
     """
 
     name: str
@@ -43,6 +51,7 @@ class Support:
     gpu_reason: str
     tensorflow: bool
     extension: str = ""
+    since: str = FIRST_VERSION
 
 
 def support(op_type: str) -> Support:
@@ -68,6 +77,7 @@ def support(op_type: str) -> Support:
         "" if gpu else reason,
         tensorflow_op(op_type) is not None,
         extension,
+        "" if extension else definition.since,
     )
 
 

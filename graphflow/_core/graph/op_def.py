@@ -134,6 +134,10 @@ class InputSpec:
         )  # fmt: skip
 
 
+FIRST_VERSION: Final = "0.1.0"
+"""The version of graphflow that ops are of which say no other. An op that a later version adds says which."""
+
+
 @dataclass(frozen=True, eq=False)
 class OpDef:
     """The definition of one type of operation.
@@ -155,6 +159,7 @@ class OpDef:
     is_variable: its result is a variable itself, which is read where it is used.
     is_constant: its result is the attribute "value".
     forwards: its results are its input, or one of its list of inputs, under another name: a variable stays one.
+    since: the version of graphflow that has had it first.
     """
 
     name: str
@@ -170,6 +175,7 @@ class OpDef:
     is_variable: bool = False
     is_constant: bool = False
     forwards: bool = False
+    since: str = FIRST_VERSION
 
     @cached_property
     def gradient(self) -> GradientRule | NotDifferentiable:
@@ -270,6 +276,7 @@ def op_def(
     is_variable: bool = False,
     is_constant: bool = False,
     forwards: bool = False,
+    since: str = FIRST_VERSION,
     module: dict[str, Any] | None = None,
 ) -> OpDef:
     """Defines and registers an op type; ValueError if the name is taken.
@@ -280,7 +287,7 @@ def op_def(
     specs = tuple(InputSpec.parse(text) for text in inputs)
     definition = OpDef(
         name, specs, infer, gradient, scalar, partial_value, stateful, dynamic_shape, outputs, blocks,
-        is_variable, is_constant, forwards,
+        is_variable, is_constant, forwards, since,
     )  # fmt: skip
     _REGISTRY[name] = definition
     return definition
