@@ -101,7 +101,7 @@ class Beta(ScalarDistribution):
         mode = (self._concentration1 - 1.0) / (self._total - 2.0)
         defined = (self._concentration1 > 1.0) & (self._concentration0 > 1.0)
         return self._defined(
-            defined, mode, "A beta distribution has a mode where both concentrations are above 1."
+            defined, mode, "A beta distribution has a mode if both concentrations are above 1."
         )
 
 

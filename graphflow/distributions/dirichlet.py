@@ -93,7 +93,7 @@ class Dirichlet(VectorDistribution):
         mode = (self._concentration - 1.0) / expand_dims(self._total - self._count(), -1)
         defined = reduce_all(self._concentration > 1.0, -1, keepdims=True)
         return self._defined(
-            defined, mode, "A Dirichlet distribution has a mode where the concentration is above 1."
+            defined, mode, "A Dirichlet distribution has a mode if the concentration is above 1."
         )
 
 

@@ -83,7 +83,7 @@ class Gamma(ScalarDistribution):
         mode = (self._concentration - 1.0) / self._rate
         defined = self._concentration * ones_like(self._rate) > 1.0
         return self._defined(
-            defined, mode, "A gamma distribution has a mode where its concentration is above 1."
+            defined, mode, "A gamma distribution has a mode if its concentration is above 1."
         )
 
 

@@ -100,7 +100,7 @@ class StudentT(ScalarDistribution):
         )
 
     def _mean(self) -> Tensor:
-        message = "Student's t-distribution has a mean where df is above 1."
+        message = "Student's t-distribution has a mean if df is above 1."
         return self._defined(self._df * self._ones() > 1.0, self._loc * self._ones(), message)
 
     def _variance(self) -> Tensor:
@@ -109,7 +109,7 @@ class StudentT(ScalarDistribution):
         squared: Tensor = square(self._scale)
         variance = where_v2(df > 2.0, squared * df / finite, math.inf)
         return self._defined(
-            df > 1.0, variance, "Student's t-distribution has a variance where df is above 1."
+            df > 1.0, variance, "Student's t-distribution has a variance if df is above 1."
         )
 
     def _mode(self) -> Tensor:

@@ -20,7 +20,7 @@ from graphflow._core.ops.core import apply
 _NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_.]*")
 _OPERAND: Final = re.compile(r"\{(@?\w+)\}")
 _ATTRIBUTES: Final = ("1", "1.0", "float32")
-"""What may stand for an attribute whose value is not known yet, where a scalar text is tried."""
+"""What may stand for an attribute whose value is not known yet, when a scalar text is tried."""
 
 
 def define_op(

@@ -2,7 +2,7 @@
 
 What is computed from some sizes, such as a plan laid out in memory, is computed once with a `Size` for each that may
 be another the next time. It has a number, and code goes the way that it goes for this number. The trace notes the
-arithmetic, and each comparison with how it ended. For other numbers the arithmetic is done again; where a comparison
+arithmetic, and each comparison with how it ended. For other numbers the arithmetic is done again; if a comparison
 ends otherwise, the code would go another way, and the trace does not hold.
 
 A Size is no int on purpose: whatever needs one asks for it, by `__index__`, and that is noted as a comparison with the
@@ -86,7 +86,7 @@ class Trace:
         return len(self._guards)
 
     def apply(self, op: str, left: Any, right: Any) -> Any:
-        """The result of an operation on sizes and numbers; simpler where that is the same for all sizes."""
+        """The result of an operation on sizes and numbers; simpler if that is the same for all sizes."""
         if type(left) is Size and type(right) is Size and left.node == right.node and op == "-":
             return 0
         if type(right) is not Size:
@@ -114,7 +114,7 @@ class Trace:
         return self._node((op, a, b), _ARITHMETIC[op](self._found[a], self._found[b]))
 
     def _simpler(self, op: str, left: Size, right: int) -> Any:
-        """(n * a) * b, (n * a) // b and (n * a) % b where b divides a, and (n + a) + b."""
+        """(n * a) * b, (n * a) // b and (n * a) % b if b divides a, and (n + a) + b."""
         node = self._nodes[left.node]
         if len(node) != 3 or node[0] not in "*+" or self._nodes[node[2]][0] != "number":
             return None
@@ -313,7 +313,7 @@ def trace_of(values: Sequence[Any]) -> Trace | None:
 
 
 def called(function: Callable[..., Sequence[int]], count: int, *arguments: Any) -> Sequence[Any]:
-    """The `count` results of a function of numbers, by `Trace.call` where sizes of a trace are among them."""
+    """The `count` results of a function of numbers, by `Trace.call` if sizes of a trace are among them."""
     trace = trace_of(arguments)
     return function(*arguments) if trace is None else trace.call(function, count, *arguments)
 

@@ -268,7 +268,7 @@ class Collectives:
 
 _ADVICE: Final = (
     "See whether these tasks run, and whether they run the same operations (`graphflow status`); give the operation a "
-    "longer timeout where they are only slower"
+    "longer timeout if they are only slower"
 )
 
 

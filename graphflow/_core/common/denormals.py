@@ -6,7 +6,7 @@ plan flushes them, inputs and results alike (MXCSR's bits DAZ and FTZ), and has 
 error; Python functions in the graph run in Python's mode. Both tiers do this, so both give the same numbers.
 
 The two instructions that Python has no name for are a few bytes of machine code, on x86-64. On other processors, and
-where a system forbids memory that is executed, nothing is flushed.
+if a system forbids memory that is executed, nothing is flushed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What several nodes do together better than each alone: sums of products, convolutions with relu, and the like.
 
 A weight that is used many times (a recurrent cell, unrolled) gets the sum of as many products as its gradient. Their
-operands are laid side by side in memory, so that the sum is a single product; where that cannot be, each product is
-added to the block of the one before. Results that one node makes and one other takes become one kernel where there is
+operands are laid side by side in memory, so that the sum is a single product; if that cannot be, each product is
+added to the block of the one before. Results that one node makes and one other takes become one kernel if there is
 one that does both. Done on nodes, before they are fused into regions, because only there is known who else reads.
 """
 

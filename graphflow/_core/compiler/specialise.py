@@ -25,7 +25,7 @@ _DATA: Final = frozenset({
     "targets", "tensor", "updates", "value", "values", "var", "x", "y",
 })
 # fmt: on
-"""Names of inputs on whose values no shape depends, also where they are integers."""
+"""Names of inputs on whose values no shape depends, also if they are integers."""
 
 Known = dict[str, tuple[tuple[int, ...], str]]
 """Shape and NumPy dtype name of every value, as a run had them."""

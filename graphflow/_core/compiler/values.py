@@ -96,7 +96,7 @@ def view_of(
 ) -> list[Value] | None:
     """The values that a kernel returns as views of `value`, its input at a position; None if it is no view."""
     item = np.dtype(value.dtype).itemsize
-    # Its first element is not its last one in memory where it is walked backwards: nothing of it lies before the block.
+    # Its first element is not its last one in memory if it is walked backwards: nothing of it lies before the block.
     extent = (
         value.offset + sum((n - 1) * max(s, 0) for n, s in zip(value.shape, value.strides, strict=True)) + 1
     )

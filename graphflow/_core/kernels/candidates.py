@@ -1,7 +1,7 @@
 """Classes drawn for losses over very many of them, one after the other as TensorFlow's samplers draw them.
 
 Their numbers are TensorFlow's for the same seeds. What a draw costs follows from how many classes are drawn, not from
-how many there are; distinct ones are found in a stretch of draws made at once, which is lengthened where they are too
+how many there are; distinct ones are found in a stretch of draws made at once, which is lengthened if they are too
 few.
 """
 
@@ -20,7 +20,7 @@ RESERVED_PER_CANDIDATE: Final = 512
 """Blocks that TensorFlow sets aside for each class drawn."""
 Classes = npt.NDArray[np.int64]
 Draw = Callable[[UInt64Array, UInt64Array], Classes]
-"""Of the first and the second word of each draw, the classes; fewer where some words give none."""
+"""Of the first and the second word of each draw, the classes; fewer if some words give none."""
 _WORD64: Final = (1 << 64) - 1
 
 

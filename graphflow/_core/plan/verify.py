@@ -321,7 +321,7 @@ class _Check:
         try:
             signature = inference.inferred(op, op.inputs)
         except Exception:
-            # A rule may raise anything where an input or attribute that it reads is not there. And what a pass computed
+            # A rule may raise anything if an input or attribute that it reads is not there. And what a pass computed
             # may show that the program is wrong, which is for its run to say: the graph took the instruction with what
             # was known of its inputs at first.
             first = [self._first.get(n, t.dims) for t, n in zip(op.inputs, i.inputs, strict=True)]

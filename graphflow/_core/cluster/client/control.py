@@ -48,7 +48,7 @@ def no_answer(address: str, what: str, seconds: float, trouble: str) -> str:
 @contextmanager
 def _asking(target: Any, seconds: float, cluster_keys: str) -> Iterator[Connection]:
     """A connection to one task that does not count as a session of its."""
-    from graphflow._core.transport.client import (  # ZeroMQ is imported where there is a cluster.
+    from graphflow._core.transport.client import (  # ZeroMQ is imported if there is a cluster.
         Connection,
         Overdue,
         Refused,

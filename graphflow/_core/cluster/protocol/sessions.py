@@ -217,7 +217,7 @@ class Sessions(Machine):
         self.users = 0
         """How many sessions there are beside those of observers."""
         self.last_use = now
-        """When a client, here or on another task, was heard of last, where there is none here now."""
+        """When a client, here or on another task, was heard of last, if there is none here now."""
         self.announced = now
         """When the other tasks were told last that this one is in use."""
         self.handlers = {

@@ -80,7 +80,7 @@ class Server:
         start: bool = True,
     ) -> None:
         from graphflow._core.cluster.server.service import (
-            Service,  # ZeroMQ is imported where there is a cluster.
+            Service,  # ZeroMQ is imported if there is a cluster.
         )
 
         if protocol not in (None, "zmq", "grpc"):

@@ -1,8 +1,8 @@
 """Elements that steps have taken on a task, from queues, readers and iterators, until their clients have them.
 
 A client that gives a run up, or dies, has not got what was taken for it: the element goes back to its place. It does
-not where the step has changed something else: then it has been used, and would be used twice. Whether a client has its
-results only the client can say, so it does, where they hold elements.
+not if the step has changed something else: then it has been used, and would be used twice. Whether a client has its
+results only the client can say, so it does, if they hold elements.
 """
 
 from __future__ import annotations

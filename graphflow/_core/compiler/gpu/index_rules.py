@@ -133,7 +133,7 @@ def _in_top_k(lowering: Lowering, i: Instruction) -> bool:
     beside = Value(chosen.root, chosen.dtype, x.shape, (1, 0))
     above, odd = (lowering.temporary(i.name, "int32", (rows,)) for _ in range(2))
     reduced(lowering, i, "sum", "1 if {0} > {1} else 0", [x, beside], (1,), above)
-    # The difference is no number where the prediction is none, or infinite.
+    # The difference is no number if the prediction is none, or infinite.
     reduced(lowering, i, "max", "1 if {0} - {0} != 0 else 0", [x], (1,), odd)
     text = f"{known} and {{2}} == 0 and {{1}} < cast({{3}}, int32)"
     lowering.elementwise(i, text, [targets, above, odd, count], lowering.result(i))

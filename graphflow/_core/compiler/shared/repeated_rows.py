@@ -1,4 +1,4 @@
-"""Sparse updates of rows that may repeat, where how many different ones there are is not known beforehand.
+"""Sparse updates of rows that may repeat, if it is not known beforehand how many different ones there are.
 
 Optimizers sum the gradients of equal rows: `unique`, then a segment for each different row. How many there are would
 decide the shapes of all that follows. Here there is a segment for each index instead, that of the first index equal to
@@ -19,7 +19,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.plan.ir import Instruction, Plan
 
 FIRSTS: Final = "FirstOfEqualRows"
-"""Gives for each index its row, marked where an index before is equal, and the place of the first equal one."""
+"""Gives for each index its row, marked if an index before is equal, and the place of the first equal one."""
 _SCATTERS: Final = frozenset({"ScatterAdd", "ScatterSub"})
 _FLOATS: Final = ("float32", "float64")
 

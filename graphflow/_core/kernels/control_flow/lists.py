@@ -1,7 +1,7 @@
 """ArrayList: the list behind a TensorArray, made in each run anew.
 
-A list whose elements have one shape may hold them as rows of one block of memory (rows.py): where it was made of the
-rows of an array, and where a compiled loop asks for it.
+A list whose elements have one shape may hold them as rows of one block of memory (rows.py): if it was made of the
+rows of an array, and if a compiled loop asks for it.
 """
 
 from __future__ import annotations

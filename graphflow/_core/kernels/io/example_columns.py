@@ -45,7 +45,7 @@ def use_code(find: Callable[[], ExampleCode | None]) -> None:
 @dataclass(frozen=True)
 class Column:
     """A feature that is asked for: dims None for any length, dims[0] None for a sequence of rows; its default value,
-    which is empty where there is none.
+    which is empty if there is none.
     """
 
     key: str
@@ -57,7 +57,7 @@ class Column:
 def read_columns(messages: Sequence[bytes], columns: Sequence[Column]) -> list[Any] | None:
     """What each column holds in all messages; None if they have to be read one by one.
 
-    That is an array [messages, *dims] for dense ones, padded to the longest where dims[0] is None, and for the others
+    That is an array [messages, *dims] for dense ones, padded to the longest if dims[0] is None, and for the others
     indices, values and shape of a sparse tensor.
     """
     code = _Code.find() if len(messages) >= LEAST else None

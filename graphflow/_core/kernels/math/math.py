@@ -35,7 +35,7 @@ def _bools(function: Callable[..., Any]) -> Kernel:
 
 
 def _divided_as_integers(function: Callable[..., Any], otherwise: Callable[..., Any]) -> Kernel:
-    """Integers by `function`, where a zero divisor is an error, floats by `otherwise`."""
+    """Integers by `function`, of which a zero divisor is an error, floats by `otherwise`."""
 
     def compute(x: Array, y: Array) -> Array:
         if x.dtype.kind not in "iu":

@@ -141,7 +141,7 @@ def _conv(node: Node) -> Kernel:
 
 
 def _turned(windows: _Windows, w: Any, g: Any) -> Any:
-    """The gradient of volumes where windows are a step apart: a convolution of g with the filter from end to start."""
+    """The gradient of volumes if windows are a step apart: a convolution of g with the filter from end to start."""
     result = windows.empty(w.shape[3], g.dtype)
     reach = [(axis.size - 1) * axis.dilation for axis in windows.axes]
     room = np.zeros(

@@ -1,7 +1,7 @@
 """NativeLoop: a loop that runs turn after turn without Python, and its lists and stacks.
 
 Python comes in before the first turn and after the last one, some ten times a second to see whether the run is to end,
-and where a list asks for it: to grow, to give zeros for what was never written, or to say what is wrong. Loops whose
+and if a list asks for it: to grow, to give zeros for what was never written, or to say what is wrong. Loops whose
 values have other shapes than those that it is made for run on NumPy.
 """
 

@@ -1,4 +1,4 @@
-"""What a planner asks where there are GPUs: which ops have kernels, where variables lie, and what runs a part there.
+"""What a planner asks if there are GPUs: which ops have kernels, where variables lie, and what runs a part there.
 
 It is loaded then alone, and with it the rules, the texts of kernels and what launches them: fifty modules.
 """
