@@ -108,9 +108,7 @@ class StudentT(ScalarDistribution):
         finite = where_v2(df > 2.0, df - 2.0, self._ones())
         squared: Tensor = square(self._scale)
         variance = where_v2(df > 2.0, squared * df / finite, math.inf)
-        return self._defined(
-            df > 1.0, variance, "Student's t-distribution has a variance if df is above 1."
-        )
+        return self._defined(df > 1.0, variance, "Student's t-distribution has a variance if df is above 1.")
 
     def _mode(self) -> Tensor:
         return identity(self._loc)
