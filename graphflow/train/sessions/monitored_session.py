@@ -29,7 +29,6 @@ from graphflow.train.hooks.session_run_hook import (
     SessionRunContext,
     SessionRunHook,
     SessionRunValues,
-    StepReader,
     joined_feeds,
     joined_options,
     overrides,
@@ -40,7 +39,7 @@ from graphflow.train.sessions.scaffold import Scaffold
 from graphflow.train.sessions.session_creators import ChiefSessionCreator, SessionCreator
 from graphflow.train.sessions.session_keeper import LOST_PEER, Live, SessionKeeper
 from graphflow.train.sessions.step_functions import Attempts, Calling, Calls, StepContext, check_step_fn
-from graphflow.train.steps import find_global_step
+from graphflow.train.sessions.steps_seen import Steps
 
 _log = logging.getLogger(__name__)
 
@@ -75,9 +74,9 @@ class _Monitored:
             hook.begin()
         self._before = [hook for hook in self._hooks if overrides(hook, "before_run")]
         self._after = [hook for hook in self._hooks if overrides(hook, "after_run")]
-        step = find_global_step(self._graph)
-        self._step = None if step is None else StepReader(step)
-        shared = self._share_reading()
+        self._steps = Steps(self._graph, self._hooks)
+        self._step = self._steps.own
+        shared = self._steps.share()
         self._follows_step = progress or shared
         self._calls = Calls()
         self._calling = Calling()
@@ -140,17 +139,6 @@ class _Monitored:
             return False
         return bool(live.coordinator.should_stop()) and not live.lost
 
-    def _share_reading(self) -> bool:
-        """Lets the hooks know the step by one reading; whether there are any who want to."""
-        if self._step is None:
-            return False
-        readers = [
-            r for r in self._step_readers() if r is not self._step and r.tensor.op is self._step.tensor.op
-        ]
-        for reader in readers:
-            reader.reading = self._step.reading
-        return bool(readers)
-
     # ---- making and losing a session ------------------------------------------------------------------------------
 
     def _make(self, made: Callable[[Any], Coordinator]) -> None:
@@ -176,15 +164,12 @@ class _Monitored:
         self._keeper.renew(
             live,
             error,
-            lambda: before.append(self._last_seen(live)),
+            lambda: before.append(self._steps.last_seen(live.session)),
             lambda: self._recovered(error, before[0]),
         )
 
     def _recovered(self, error: Exception, before: int | None) -> None:
-        after = self._read_step(self._session)
-        for reader in self._step_readers():
-            reader.reading.last = reader.reading.expected = after
-            reader.reading.seen += 1
+        after = self._steps.begin_anew(self._session)
         self._recoveries.append(Recovery(error, before, after, time.time()))
         moved = self._recoveries[-1].moved()
         _log.warning(
@@ -193,26 +178,6 @@ class _Monitored:
         )  # fmt: skip
         if self._progress is not None and after is not None:
             self._progress.begin(after)
-
-    def _step_readers(self) -> list[StepReader]:
-        """The readers of the global step that the hooks have, and the session's own."""
-        found = [v for hook in self._hooks for v in getattr(hook, "__dict__", {}).values()]
-        found = [v for v in found if isinstance(v, StepReader)]
-        return found if self._step is None else [*found, self._step]
-
-    def _last_seen(self, live: Live) -> int | None:
-        """The highest global step that this process has seen since it has had this session; read now if it can be."""
-        seen = [reader.last for reader in self._step_readers() if reader.last is not None]
-        now = self._read_step(live.session)
-        return max(seen if now is None else [*seen, now], default=None)
-
-    def _read_step(self, session: Any) -> int | None:
-        if self._step is None or session is None:
-            return None
-        try:
-            return self._step.read(session)
-        except (errors.OpError, RuntimeError):  # the session may be what failed
-            return None
 
     # ---- running --------------------------------------------------------------------------------------------------
 
