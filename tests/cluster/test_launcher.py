@@ -61,8 +61,8 @@ class Launch:
                     continue
         return found
 
-    def wait_for(self, file: str, count: int = 1) -> None:
-        deadline = time.monotonic() + 60
+    def wait_for(self, file: str, count: int = 1, seconds: float = 60.0) -> None:
+        deadline = time.monotonic() + seconds
         while len(list(self._program.parent.glob(file))) < count:
             assert time.monotonic() < deadline and self.process.poll() is None, self.process.communicate()
             time.sleep(0.01)
@@ -262,6 +262,60 @@ def test_an_interrupted_launcher_leaves_nothing(launch: type[Launch], number: si
     assert status == 128 + number
     assert number.name in err
     assert started.left() == []
+
+
+@LINUX
+def test_the_chief_saves_before_the_others_end(launch: type[Launch], tmp_path: Path) -> None:
+    """It may need what is on a ps for that; the other workers are told after it, too."""
+    program = """
+def told(number, frame):
+    if name == "worker 0":
+        others = [task for task in ("ps 0", "worker 1") if os.path.exists("told " + task)]
+        open("told first", "w").write(repr(others))
+    open("told " + name, "w").close()
+    os._exit(0)
+signal.signal(signal.SIGTERM, told)
+open("ready " + name, "w").close()
+time.sleep(100)
+"""
+    started = launch(program, "--ps", "1", "--ps-program", "same")
+    started.wait_for("ready*", 3)
+    started.process.send_signal(signal.SIGTERM)
+    status, _, err = started.finish(seconds=40.0)
+    assert status == 128 + signal.SIGTERM
+    assert "SIGTERM: ending all tasks, worker 0 first" in err
+    assert (tmp_path / "told first").read_text() == "[]"
+    assert len(list(tmp_path.glob("told *"))) == 4
+    assert started.left() == []
+
+
+SAVED = """
+import graphflow as gf
+server, job, index = gf.train.Server.from_environment(), os.environ["JOB_NAME"], int(os.environ["TASK_INDEX"])
+if job == "ps":
+    server.join()
+with gf.device(gf.train.replica_device_setter(cluster=server.server_def.cluster)):
+    step = gf.train.get_or_create_global_step()
+    count = step.assign_add(1)
+with gf.train.MonitoredTrainingSession(
+    server.target, index == 0, "model", save_checkpoint_secs=100_000, save_summaries_steps=None,
+    log_step_count_steps=None,
+) as session:
+    while not session.should_stop():
+        if session.run(count) > 20:
+            open("ready " + name, "w").close()
+"""
+
+
+@pytest.mark.timeout(400)  # A cluster that imports and trains, beside whatever else this machine does.
+def test_a_job_that_is_interrupted_has_saved(launch: type[Launch], tmp_path: Path) -> None:
+    started = launch(SAVED, "--workers", "1")
+    started.wait_for("ready*", seconds=200.0)
+    started.process.send_signal(signal.SIGINT)
+    status, _, err = started.finish(seconds=150.0)
+    assert status == 128 + signal.SIGINT, err
+    steps = {int(path.stem.rpartition("-")[2]) for path in (tmp_path / "model").glob("model.ckpt-*.meta")}
+    assert min(steps) == 0 and max(steps) > 20, err
 
 
 @LINUX

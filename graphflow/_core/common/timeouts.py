@@ -277,6 +277,11 @@ LAUNCHER_BREAK_SECONDS: Final = 3.0
 
 Guard: tests/cluster/test_launcher.py::test_a_task_has_some_seconds_to_end_by_itself_if_the_job_is_broken_off
 """
+LAUNCHER_CHIEF_SECONDS: Final = 30.0
+"""From the first signal that the launcher gets to the end of the other tasks: until then the chief may save.
+
+Guard: tests/cluster/test_launcher.py::test_the_chief_saves_before_the_others_end
+"""
 LAUNCHER_RESTART_SECONDS: Final = 1.0
 """How long after its end a task is started again: one that fails at once must not keep a core busy.
 
@@ -397,6 +402,17 @@ SESSION_ABANDON_SECONDS: Final = 5.0
 """How long the end by an error waits for a thread that makes a session, having told it not to.
 
 Guard: tests/train/test_how_often.py::test_an_end_by_an_error_waits_some_seconds_for_who_makes_a_session
+"""
+INTERRUPTED_RUN_SECONDS: Final = 10.0
+"""How long a run may go on after Ctrl-C or SIGTERM before it is interrupted: with the time to save it is the half
+minute that Kubernetes leaves a process.
+
+Guard: tests/train/sessions/test_interruptions.py::test_a_run_that_does_not_end_is_interrupted_after_a_while
+"""
+INTERRUPTED_SAVE_SECONDS: Final = 20.0
+"""How long hooks may save after Ctrl-C or SIGTERM.
+
+Guard: tests/train/sessions/test_interruptions.py::test_hooks_that_save_for_too_long_are_interrupted
 """
 SESSION_POLL_SECONDS: Final = 0.5
 """How often a worker looks at most whether the chief has initialized the model.

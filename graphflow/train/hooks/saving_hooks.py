@@ -142,6 +142,13 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
+    def on_interrupt(self, session: Any) -> None:
+        """Saves the step that was reached, if it is not saved yet."""
+        step = self._step.read(session)
+        if step != self._timer.last_step:
+            self._timer.note(step)
+            self._save(session, step)
+
     def on_exception(self, exception: BaseException) -> None:
         """Writes out the events; no checkpoint, since the state may be what caused the error."""
         if self._writer is not None:

@@ -1,8 +1,9 @@
 """SessionRunHook: what a program hangs onto every run of a monitored session, and what it is told there.
 
 The three small classes around it are what TensorFlow passes to a hook, so that a hook written for TensorFlow 1 works
-as it is. Two things are added: `on_exception`, since `end` is for a program that ended well, and StepReader, since
-reading a counter from where it is stored costs a tenth of a run that fetches it.
+as it is. Three things are added: `on_exception`, since `end` is for a program that ended well; `on_interrupt`, since
+one that is asked to end may save before; and StepReader, since reading a counter from where it is stored costs a tenth
+of a run that fetches it.
 """
 
 from __future__ import annotations
@@ -74,6 +75,9 @@ class SessionRunHook:
 
     def end(self, session: Any) -> None:
         """Called at the end of a `with` block that was not left by an error; OutOfRangeError counts as an end."""
+
+    def on_interrupt(self, session: Any) -> None:
+        """Called before `on_exception` if Ctrl-C or SIGTERM ends the training between two steps: the place to save."""
 
     def on_exception(self, exception: BaseException) -> None:
         """Called instead of `end` if the block is left by an error: the place to flush what is buffered."""

@@ -119,3 +119,12 @@ class Calling(threading.local):
 
     active = False
     attempts: Attempts | None = None
+    recovering = False
+    """Whether the session is made anew in it: then there is no step whose end one could wait for."""
+    ending = False
+    """Whether the thread ends the session."""
+
+    @property
+    def busy(self) -> bool:
+        """Whether this thread is in the midst of a step, or of the end."""
+        return (self.active and not self.recovering) or self.ending

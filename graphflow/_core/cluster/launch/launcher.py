@@ -28,6 +28,7 @@ from graphflow._core.cluster.launch.children import Child, Ending
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 from graphflow._core.common.timeouts import (
     LAUNCHER_BREAK_SECONDS,
+    LAUNCHER_CHIEF_SECONDS,
     LAUNCHER_DRAIN_SECONDS,
     LAUNCHER_POLL_SECONDS,
     LAUNCHER_RESTART_SECONDS,
@@ -153,6 +154,8 @@ class Launcher:
         """The signals that what is left then will get, and when."""
         self._signals: list[int] = []
         self._interrupts = 0
+        self._saving: tuple[float, int] | None = None
+        """Until when the chief may save, and the signal that the others get then."""
 
     def run(self) -> int:
         """Runs them all; returns the exit status of the job, 128 + n if signal n ended it."""
@@ -216,6 +219,8 @@ class Launcher:
         # Of those that end together the chief comes last: its end is the more likely to be a consequence.
         for task in sorted(ended, key=lambda task: task.role.name == self._chief):
             self._ended(task)
+        if self._saving is not None and (now >= self._saving[0] or self._chief_is_gone()):
+            self._break_off(128 + self._saving[1], self._saving[1])
         if self._stop_at is not None:
             busy = any(t.child is not None and not t.role.serves for t in self._tasks)
             if now >= self._stop_at or not busy:
@@ -282,15 +287,30 @@ class Launcher:
                 threading.Thread(target=_stop_task, args=(self._address(task),), daemon=True).start()
 
     def _interrupted(self, number: int) -> None:
+        """The first signal is the chief's, which may save as long as the others are there; the second kills all."""
         again = self._interrupts > 0
         self._interrupts += 1
         name = signal.Signals(number).name
-        self._tell(f"{name}: {'killing' if again else 'ending'} all tasks")
-        self._break_off(128 + number, signal.SIGKILL if again else number)
+        if again or self._chief_is_gone():
+            self._tell(f"{name}: {'killing' if again else 'ending'} all tasks")
+            self._break_off(128 + number, signal.SIGKILL if again else number)
+            return
+        self._tell(f"{name}: ending all tasks, {self._chief} first")
+        self._status = 128 + number
+        self._stop_at = None
+        self._due = []
+        self._saving = time.monotonic() + LAUNCHER_CHIEF_SECONDS, number
+        for task in self._tasks:
+            task.again_at = None
+            if task.role.name == self._chief and task.child is not None:
+                task.child.send(number)
+
+    def _chief_is_gone(self) -> bool:
+        return not any(t.child is not None and t.role.name == self._chief for t in self._tasks)
 
     def _break_off(self, status: int, number: int) -> None:
         self._status = status
-        self._stop_at = None
+        self._stop_at = self._saving = None
         for task in self._tasks:
             task.again_at = None
         self._send(number)
