@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array, indexing, layout
@@ -52,6 +53,21 @@ def _swapped(x: Tensor) -> Tensor:
     return array.transpose(x, [1, 0, *range(2, len(x.dims))])
 
 
+def _state_dtype(dtype: Any, state: Any) -> Any:
+    """The dtype of the outputs: the given one, otherwise that of all parts of the state. ValueError if these differ."""
+    if dtype is not None:
+        return as_dtype(dtype)
+    found = [part.dtype for part in nest.flatten(state)]
+    if not found:
+        raise ValueError("The state is empty: dtype, the dtype of the outputs, must be given.")
+    if any(other != found[0] for other in found):
+        raise ValueError(
+            f"The parts of the state have different dtypes, {', '.join(sorted({x.name for x in found}))}: dtype, the"
+            " dtype of the outputs, must be given."
+        )
+    return found[0]
+
+
 def _lengths(sequence_length: Any) -> Tensor | None:
     if sequence_length is None:
         return None
@@ -90,8 +106,9 @@ def dynamic_rnn(
     """A cell run over [batch, time, ...] inputs in a loop: (outputs, last state) (tf.nn.dynamic_rnn).
 
     Outputs are [batch, time, ...]. With `time_major` inputs and outputs are [time, batch, ...]. Rows past their
-    `sequence_length` give zeros and keep their state. ValueError without an initial state and a dtype, TypeError for
-    what is no cell.
+    `sequence_length` give zeros and keep their state. `dtype` is that of the outputs, and of the initial state if none
+    is given. ValueError without an initial state and a dtype, or for a state of several dtypes without a dtype;
+    TypeError for what is no cell.
     """
     _check_cell(cell)
     with variable_scope(scope or "rnn"):
@@ -100,9 +117,17 @@ def dynamic_rnn(
             steps = [_swapped(x) for x in steps]
         lengths = _lengths(sequence_length)
         batch_size = _batch_size(steps, 1)
-        state = _initial_state(cell, initial_state, batch_size, dtype)
+        state = nest.map_structure(convert_to_tensor, _initial_state(cell, initial_state, batch_size, dtype))
         outputs, final = _loop(
-            cell, inputs, steps, state, lengths, batch_size, parallel_iterations or 32, swap_memory
+            cell,
+            inputs,
+            steps,
+            state,
+            _state_dtype(dtype, state),
+            lengths,
+            batch_size,
+            parallel_iterations or 32,
+            swap_memory,
         )
         if not time_major:
             outputs = nest.map_structure(_swapped, outputs)
@@ -114,22 +139,23 @@ def _loop(
     structure: Any,
     steps: list[Tensor],
     state: Any,
+    output_dtype: Any,
     lengths: Tensor | None,
     batch_size: Any,
     parallel_iterations: int,
     swap_memory: bool,
 ) -> tuple[Any, Any]:
-    state = nest.map_structure(convert_to_tensor, state)
     static_time = next((x.dims[0] for x in steps if x.dims is not None and x.dims[0] is not None), None)
     count = array.shape(steps[0])[0]
     sources = [
         TensorArray(x.dtype, size=count, tensor_array_name=f"input_{i}").unstack(x)
         for i, x in enumerate(steps)
     ]
-    state_dtype = nest.flatten(state)[0].dtype
     sizes = nest.flatten(cell.output_size)
-    sinks = [TensorArray(state_dtype, size=count, tensor_array_name=f"output_{i}") for i in range(len(sizes))]
-    silent = None if lengths is None else zero_state_of(cell.output_size, batch_size, state_dtype)
+    sinks = [
+        TensorArray(output_dtype, size=count, tensor_array_name=f"output_{i}") for i in range(len(sizes))
+    ]
+    silent = None if lengths is None else zero_state_of(cell.output_size, batch_size, output_dtype)
 
     def step(time: Any, written: tuple[Any, ...], current: Any) -> tuple[Any, ...]:
         flat = []

@@ -77,6 +77,41 @@ def layers_of_both_directions(tf, t):
     return outputs, forward, backward, [v.name for v in tf.global_variables()], errors
 
 
+class _Counter:
+    """A cell whose output has another dtype than its state, as those of tf.contrib.crf."""
+
+    state_size = output_size = 3
+    trainable_variables = variables = ()
+
+    def __init__(self, tf):
+        self._tf = tf
+
+    def zero_state(self, batch_size, dtype):
+        return self._tf.zeros([batch_size, 3], dtype)
+
+    def __call__(self, inputs, state, scope=None):
+        following = state + self._tf.cast(inputs, state.dtype)
+        return self._tf.cast(following, self._tf.int32), following
+
+
+@FAMILY.case(names="none")
+def dtype_of_outputs(tf, t):
+    """dtype is that of the outputs, also beside an initial state of another dtype."""
+    x, lengths, state = t.ph(t.n(5, 2, 3, 3), [None, 3, 3]), t.ph(np.array([3, 1])), t.ph(t.f(2, 3))
+    cell = _Counter(tf)
+    given = tf.nn.dynamic_rnn(cell, x, initial_state=state, dtype=tf.int32)
+    ended = tf.nn.dynamic_rnn(cell, x, lengths, initial_state=state, dtype=tf.int32)
+    alone = tf.nn.dynamic_rnn(cell, x, lengths, dtype=tf.int32)
+    several = t.error(
+        lambda: tf.nn.dynamic_rnn(
+            tf.nn.rnn_cell.MultiRNNCell([tf.nn.rnn_cell.GRUCell(3)] * 2),
+            tf.cast(x, tf.float32),
+            initial_state=(state, tf.cast(state, tf.float64)),
+        )
+    )
+    return given, ended, alone, several
+
+
 def _lazily(rate, rows):
     def build(tf, t):
         table = tf.get_variable("table", initializer=t.f(5, 2))

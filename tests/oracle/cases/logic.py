@@ -55,6 +55,8 @@ FAMILY.expressions(
     tf.where(ph([True, False]), ph(f(2, 3)), ph(f(2, 3)))
     tf.where(ph(True), ph(f(2)), ph(f(2)))
     tf.where(ph(b(3), [None]), ph(f(3)), ph(f(3), None))
+    tf.where(ph(b(3, 2)), ph(f(3, 2), [None, None]), ph(f(3, 2), [None, 2]))
+    tf.where(ph(b(3, 2), [None, 2]), ph(f(3, 2), [None, None]), ph(f(3, 2), None))
     tf.where(ph([True, False]), [1, 2], [3, 4])
     tf.where(condition=[True, False], x=["a", "b"], y=["c", "d"], name="chosen")
     tf.where(ph([True, False, True]))

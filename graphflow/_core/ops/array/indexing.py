@@ -257,7 +257,10 @@ def _select_infer(op: Operation) -> Signature:
         dims = shapes.merge(x.dims, y.dims)
         given = condition.dims
         if dims is not None and given:
-            shapes.merge(dims[:1] if len(given) == 1 else dims, given)
+            if len(given) == 1:
+                shapes.merge(dims[:1], given)
+            else:
+                dims = shapes.merge(dims, given)
         elif dims is None and given and len(given) > 1:
             dims = given
     except ValueError:
