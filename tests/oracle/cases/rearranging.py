@@ -91,6 +91,10 @@ FAMILY.expressions(
     tf.gather(ph(f(2, 3, 4)), [[0, 2], [1, 1]], axis=2, batch_dims=1)
     tf.sparse_placeholder(tf.float32, [2, None]).dense_shape.shape
     tf.sparse_placeholder(tf.float32, [2, 3]).shape
+    tf.sparse_placeholder(tf.float32, tf.constant([2, 3], tf.int64)).dense_shape
+    tf.sparse_placeholder(tf.float32, tf.constant([2, 3], tf.int64)).indices.shape
+    tf.sparse_placeholder(tf.float32, shape=tf.shape(ph(f(2, 3)), out_type=tf.int64), name="fed").dense_shape
+    str(tf.sparse_placeholder(tf.float32, ph(np.array([2, 3]), [None], dtype=tf.int64)).indices.shape)
     tf.SparseTensor([[0, 1]], [1.0], [2, 3])
     tf.SparseTensor([[0, 1]], [1.0], [2, 3]).shape
     tf.SparseTensor(indices=[[1, 0]], values=["a"], dense_shape=[2, 1])

@@ -52,17 +52,28 @@ def as_sparse(value: Any) -> SparseTensor:
     return SparseTensor.from_value(value)
 
 
-def sparse_placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = None) -> SparseTensor:
-    """A SparseTensor whose parts are fed (tf.sparse_placeholder): feed a SparseTensorValue for it."""
-    dims = shapes.as_dims(shape)
+def sparse_placeholder(
+    dtype: DTypeLike, shape: ShapeLike | TensorLike = None, name: str | None = None
+) -> SparseTensor:
+    """A SparseTensor whose parts are fed (tf.sparse_placeholder): feed a SparseTensorValue for it.
+
+    shape: its dense shape; None, or with sizes that are None, it is fed too. A 1-D integer tensor is the dense
+    shape that it has when it runs.
+    """
     inner = None if name is None else f"{name}/"
     labels = [None if inner is None else inner + part for part in ("shape", "values", "indices")]
-    if dims is not None and None not in dims:
-        dense: Tensor = constant(TensorShape(dims).as_list(), dtypes.int64, name=labels[0] or "Const")
+    if isinstance(shape, Tensor):
+        dense = convert_to_tensor(shape, dtype=dtypes.int64)
+        axes = None if dense.dims is None else dense.dims[0]
     else:
-        dense = placeholder(dtypes.int64, [None if dims is None else len(dims)], labels[0])
+        dims = shapes.as_dims(shape)
+        axes = None if dims is None else len(dims)
+        if dims is not None and None not in dims:
+            dense = constant(TensorShape(dims).as_list(), dtypes.int64, name=labels[0] or "Const")
+        else:
+            dense = placeholder(dtypes.int64, [axes], labels[0])
     values = placeholder(dtype, [None], labels[1])
-    indices = placeholder(dtypes.int64, [None, None if dims is None else len(dims)], labels[2])
+    indices = placeholder(dtypes.int64, [None, axes], labels[2])
     return SparseTensor(indices, values, dense)
 
 
