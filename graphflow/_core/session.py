@@ -11,11 +11,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import Any, NoReturn
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor

@@ -18,11 +18,11 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any, Final
 
 from graphflow._core.checkpoint.regions import MOST_AXES, Region, parse_region, whole
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.dtypes import BY_NAME, DType
 
 FORMAT: Final = "graphflow.checkpoint"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from math import prod
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 
 MOST_AXES = 32
 _AXIS = re.compile(r"-|(\d{1,18}),(\d{1,18})")

@@ -9,10 +9,11 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from graphflow._core.checkpoint.atomic import os_error, write_atomically
+from graphflow._core.common.records import dataclass
 
 _MOST_BYTES: Final = 16 << 20
 _TOKEN: Final = re.compile(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ from graphflow._core.checkpoint.layout import (
 from graphflow._core.checkpoint.parallel import run_all
 from graphflow._core.checkpoint.regions import overlapping, parse_region
 from graphflow._core.checkpoint.strings import encode_strings
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.dtypes import DType, as_dtype
 
 _UNIT = 4 << 20

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.transport.addresses import MOST_PORT, port_of
 
 

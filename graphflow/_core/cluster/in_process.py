@@ -10,13 +10,13 @@ from __future__ import annotations
 import os
 import weakref
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import WAS_RESET
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import task_of
 from graphflow._core.plan.ir import Plan, walk

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from graphflow import errors
 from graphflow._core.collectives.rounds import Communicator, Contribution, Handle, Round
 from graphflow._core.common.machine import step_event
+from graphflow._core.common.records import dataclass
 
 Key = tuple[int, int]
 """Which round it is: the key of the instance, and a count."""

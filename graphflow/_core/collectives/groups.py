@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import graphflow.errors as errors
@@ -43,6 +43,7 @@ from graphflow._core.collectives.group_events import (
 )
 from graphflow._core.collectives.rounds import Communicator, Contribution, Counts, Handle, Round
 from graphflow._core.common.machine import Machine, hold
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.devices import DeviceSpec, task_of
 
 MOST_EARLY: Final = 4096

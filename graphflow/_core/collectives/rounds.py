@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 
 LARGE: Final = 64 << 10
 """Bytes from which a value is reduced in shares; the same for all members, since it decides what they send."""

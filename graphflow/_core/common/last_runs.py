@@ -12,10 +12,11 @@ line.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import blake2b
 from typing import Final, Generic, TypeVar
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId
 from graphflow.errors import AbortedError, DataLossError
 

@@ -7,8 +7,9 @@ the class of the event, so that a message is followed from its entry to its mean
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar, dataclass_transform
+
+from graphflow._core.common.records import dataclass
 
 _Kind = TypeVar("_Kind")
 

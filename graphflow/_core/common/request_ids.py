@@ -7,8 +7,10 @@ number of the call in its line, and which of the call's runs it is. All attempts
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
+
+from graphflow._core.common.records import dataclass
 
 MOST_RUNS: Final = 1 << 16
 """Runs that one call may have: its client refuses to begin more."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, TypeAlias
 
@@ -22,6 +21,7 @@ from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpret
 from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 from graphflow._core.common.compile_timeouts import KERNEL_LOOK_SECONDS
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.codegen.cpu.programs.array_machine import ArrayCode, array_steps
 from graphflow._core.codegen.cpu.programs.scalar_machine import Register, ScalarProgram
 from graphflow._core.codegen.cpu.regions import region as regions
 from graphflow._core.codegen.cpu.regions.region_source import region_steps
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.nodes import Address, Statements
 from graphflow._core.compiler.values import Value

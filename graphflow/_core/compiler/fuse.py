@@ -8,8 +8,9 @@ of luck, and free of cycles.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.nodes import Node, PythonNode, Statements
 from graphflow._core.compiler.values import Value, boxes_apart
 from graphflow._core.plan.ir import Instruction

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, parse
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.nodes import Binding, Node, PythonNode, Statements
 from graphflow._core.compiler.scalar_texts import expressible, scalar_text, with_roots
 from graphflow._core.compiler.specialise import Known, has_fixed_shape

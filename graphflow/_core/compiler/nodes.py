@@ -5,9 +5,10 @@ of the NumPy tier.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol, runtime_checkable
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction

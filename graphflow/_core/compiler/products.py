@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu import blas
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value

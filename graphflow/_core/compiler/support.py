@@ -5,8 +5,7 @@ Nothing is listed here: everything is asked of where it is registered. `graphflo
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.rules import has_kernel

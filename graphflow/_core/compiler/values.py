@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ the one that makes a one-shot iterator's dataset, is captured by value: the oper
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph

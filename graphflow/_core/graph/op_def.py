@@ -15,11 +15,11 @@ reference on as it passes a value on. A value that was computed or read is no re
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.claims import Claims, calling_module
 from graphflow._core.graph.dtypes import DType

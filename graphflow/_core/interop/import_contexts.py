@@ -9,9 +9,10 @@ it belongs to the same cond, which then may need its own results: such a cond is
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.interop.import_nodes import BACK_EDGES, MERGES, Node, Refused
 
 SWITCHES: Final = frozenset({"Switch", "RefSwitch"})

@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import Allowance, attr_from_proto
 from graphflow._core.graph.shapes import TensorShape

@@ -7,9 +7,9 @@ has returned, give it again, or look at it.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels import registry
 from graphflow._core.plan.ir import Instruction
 

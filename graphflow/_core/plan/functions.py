@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from graphflow._core.common.records import dataclass
 from graphflow._core.plan.ir import Plan
 
 

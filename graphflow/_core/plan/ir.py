@@ -8,11 +8,12 @@ instructions use the values around them by name.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims

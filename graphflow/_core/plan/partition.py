@@ -9,8 +9,9 @@ is left out: a run ends when all its parts have ended.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import build, kinds

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.plan.ir import Instruction, Plan
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final, TypeAlias
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import Pass, PassContext
 from graphflow._core.plan.passes.collectives import split_collectives

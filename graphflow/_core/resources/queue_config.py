@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, TypeAlias
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims

@@ -13,13 +13,14 @@ No thread waits here and no clock is read: `SyncRounds` (sync_rounds.py) does th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId
 from graphflow._core.common.timeouts import ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
 from graphflow._core.graph.devices import DeviceSpec

@@ -7,8 +7,10 @@ none of these. It is an attribute of the store with a type of its own, so no nam
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
+
+from graphflow._core.common.records import dataclass
 
 
 @dataclass

@@ -20,12 +20,13 @@ import threading
 import time
 import weakref
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
 from graphflow.errors import AbortedError
 

@@ -15,12 +15,13 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.common.machine import Instruction, StepEvent
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS
 from graphflow._core.resources.round_machine import (

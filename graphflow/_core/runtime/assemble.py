@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk

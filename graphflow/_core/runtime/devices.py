@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from graphflow._core.codegen.gpu.discovery import found
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow.config import ConfigProto
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import QUICK_STAGE_SECONDS
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.progress import Parts, Progress

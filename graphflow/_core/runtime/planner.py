@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakSet
 
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel

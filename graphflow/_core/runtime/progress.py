@@ -12,11 +12,12 @@ another slot. A stage knows the slots that it reads, those that it writes, and t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
+
+from graphflow._core.common.records import dataclass
 
 _LARGEST_EDGE: Final = 2**31 - 1
 _ABSENT: Final = object()

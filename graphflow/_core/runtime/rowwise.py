@@ -10,11 +10,12 @@ one row after the other. A function with an operation that allows neither runs e
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.io.parsing import rows_parser
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds

@@ -17,10 +17,10 @@ import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand

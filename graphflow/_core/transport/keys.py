@@ -13,10 +13,10 @@ import hmac
 import os
 import secrets
 import stat
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.transport import token
 
 FILE: Final = "cluster.key"

@@ -14,9 +14,10 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import FRESH_NAME_SECONDS, LOOK_UP_SECONDS, PROBE_SECONDS
 from graphflow._core.transport.addresses import is_loopback, is_number
 

@@ -26,12 +26,12 @@ import socket
 import struct
 import time
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any, Final
 
 import zmq
 import zmq.utils.z85
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import OLD_STRANGER_SECONDS, STRANGER_SECONDS
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import PLAIN_USER, Access

@@ -14,9 +14,10 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from graphflow._core.common.records import dataclass
 
 _PR_SET_PDEATHSIG: Final = 1
 _KERNEL_COUNTERS: Final = Path("/proc/vmstat")

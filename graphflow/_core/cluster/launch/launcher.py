@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from types import FrameType
 from typing import IO
 
@@ -26,6 +25,7 @@ from graphflow._core.cluster.client.control import stop_task
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import (
     LAUNCHER_BREAK_SECONDS,
     LAUNCHER_CHIEF_SECONDS,

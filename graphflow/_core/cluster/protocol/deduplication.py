@@ -15,12 +15,13 @@ machine.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, TypeAlias
 
 from graphflow import errors
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RequestId
 
 Version: TypeAlias = Any

@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import itemgetter
 from typing import Any, Final
 
@@ -23,6 +23,7 @@ from graphflow._core.cluster.protocol import (
     welcomes,
 )
 from graphflow._core.common.machine import Event, Instruction, Shared, Tick
+from graphflow._core.common.records import dataclass
 
 MOST_ENTRIES: Final = 256
 """Entries of each kind that are kept."""

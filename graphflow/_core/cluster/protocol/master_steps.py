@@ -11,13 +11,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import details_of
 from graphflow._core.cluster.protocol.step_outcomes import MOST_ERROR, StepOutcomes
 from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.records import dataclass
 
 MOST_STEPS: Final = 4096
 """Steps of one session that may be on their way."""

@@ -9,13 +9,13 @@ message of an earlier connection, or of an earlier life, is taken for one of the
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import Sessions
 from graphflow._core.common.machine import Event, Instruction, Machine, Shared, hold, task_event
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import GREET_GONE_SECONDS
 
 DIFFER: Final = "The ClusterSpecs of the two differ: give all tasks the same."

@@ -9,10 +9,10 @@ anything depend on which questions there are: one is the name of a kind of messa
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
+from graphflow._core.common.records import dataclass
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 

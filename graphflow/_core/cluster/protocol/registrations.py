@@ -8,12 +8,12 @@ itself is kept by the server, by its number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.sessions import WAS_RESET, SessionsReset
 from graphflow._core.common.machine import Event, Instruction, Machine, hold, task_event
+from graphflow._core.common.records import dataclass
 
 # ---- events ---------------------------------------------------------------------------------------------------------
 

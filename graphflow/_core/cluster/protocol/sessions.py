@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.protocol.requests import RequestNumbers
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import IN_USE_SECONDS, LEASE_SECONDS
 
 MOST_SOCKETS: Final = 16_384

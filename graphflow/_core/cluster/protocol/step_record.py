@@ -8,11 +8,12 @@ else of them, so a value is stood for by its size.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol.task_steps import StageDone, StageFailed, size_of
 from graphflow._core.common.machine import StepEvent
+from graphflow._core.common.records import dataclass
 
 _OF_VALUES: Final = frozenset({"feeds", "values", "results"})
 

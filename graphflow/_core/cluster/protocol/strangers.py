@@ -8,11 +8,11 @@ out at once wait, up to a number.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Final
 
 import graphflow.errors as errors
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
+from graphflow._core.common.records import dataclass
 
 ANSWERS_A_SECOND: Final = 50
 """Answers to strangers, and how many go out at once."""

@@ -12,11 +12,11 @@ subgraph is in task_steps.py; which plans of its own clients a master waits for 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.cluster.protocol.task_steps import StepKey
 from graphflow._core.common.machine import Event, Instruction, Machine, hold, task_event
+from graphflow._core.common.records import dataclass
 
 Owner = tuple[int, str]
 """The incarnation of a master, and a session of it."""

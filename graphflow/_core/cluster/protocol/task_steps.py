@@ -12,11 +12,11 @@ that number, which its master has given up. What waits for its step is limited, 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import graphflow.errors as errors
 from graphflow._core.common.machine import Machine, StepEvent, hold, step_event
+from graphflow._core.common.records import dataclass
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""

@@ -7,7 +7,6 @@ if the client says which tasks it cannot do without, and that one is none of the
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 import graphflow.errors as errors
@@ -21,6 +20,7 @@ from graphflow._core.cluster.protocol.membership import (
 from graphflow._core.cluster.protocol.registrations import RegistrantGone
 from graphflow._core.cluster.protocol.sessions import AcceptSocket, RefuseHello
 from graphflow._core.common.machine import Event, Instruction, Machine, Tick, hold, task_event
+from graphflow._core.common.records import dataclass
 
 MOST_WAITING: Final = 4096
 """Clients that may wait for their welcome at once."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.cluster.server.step_output import StepContext
+from graphflow._core.common.records import dataclass
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.compiled.cores import one_core

@@ -9,7 +9,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.cluster.failures import details_of, from_details
@@ -24,6 +23,7 @@ from graphflow._core.cluster.protocol.deduplication import (
     RunRecord,
 )
 from graphflow._core.common.last_runs import LastRuns
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RequestId
 from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
 from graphflow._core.plan.passes.repeated import changes, without

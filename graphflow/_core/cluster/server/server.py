@@ -7,7 +7,6 @@ import os
 import secrets
 import threading
 import time
-from dataclasses import dataclass
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 
 import graphflow.errors as errors
@@ -15,6 +14,7 @@ from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.in_process import InProcessTask
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names

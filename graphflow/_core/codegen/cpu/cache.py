@@ -9,7 +9,6 @@ import hashlib
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
@@ -17,6 +16,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.signed_files import CacheHome, SignedFolder, cache_home
 
 

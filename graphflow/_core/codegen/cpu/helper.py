@@ -14,7 +14,6 @@ import select
 import subprocess
 import tempfile
 import time
-from dataclasses import dataclass
 from typing import Final
 
 from graphflow._core.codegen.cpu import isolated
@@ -24,6 +23,7 @@ from graphflow._core.common.compile_timeouts import (
     COMPILER_PAUSE_SECONDS,
     LONGEST_COMPILER_PAUSE_SECONDS,
 )
+from graphflow._core.common.records import dataclass
 
 _RESTARTS: Final = 3
 """Deaths of the helper in a row after which it is left alone for a while."""

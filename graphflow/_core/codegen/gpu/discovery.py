@@ -9,9 +9,10 @@ import ctypes
 import importlib.util
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
+
+from graphflow._core.common.records import dataclass
 
 _DRIVER: Final = "libcuda.so.1"
 _MAJOR, _MINOR = 75, 76

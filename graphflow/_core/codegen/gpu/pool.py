@@ -8,8 +8,9 @@ stream, so that nothing has to be waited for, unless others than that stream rea
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass
 from typing import Any
+
+from graphflow._core.common.records import dataclass
 
 
 @dataclass(eq=False, slots=True)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu.regions.region import Region, RegionInput, RegionOutput, axis_name
@@ -16,6 +15,7 @@ from graphflow._core.codegen.cpu.regions.scalar_source import variable
 from graphflow._core.codegen.gpu.scalar_source import translate
 from graphflow._core.codegen.gpu.status import DIVISION, report
 from graphflow._core.codegen.gpu.vectors import WIDTH, lies_well
+from graphflow._core.common.records import dataclass
 
 _MOST_WIDE: Final = 12
 _MOST_STATEMENTS: Final = 24

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -24,6 +24,7 @@ from graphflow._core.codegen.gpu.kernels.transposed import transposed_launch
 from graphflow._core.codegen.gpu.region_text import PlacedRegion, Writer, marks
 from graphflow._core.codegen.gpu.toolkit import Launch, elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
+from graphflow._core.common.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,6 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import import_module
 from pathlib import Path
@@ -32,6 +31,7 @@ from graphflow._core.codegen.gpu.division import with_divisions
 from graphflow._core.codegen.gpu.kept import KeptKernels
 from graphflow._core.codegen.gpu.pool import Pool
 from graphflow._core.codegen.gpu.warps import SHUFFLE, SIMULATED_SHUFFLE
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph.devices import DeviceSpec
 
 SIMULATED: Final = simulated()

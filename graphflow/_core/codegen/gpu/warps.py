@@ -8,8 +8,9 @@ ends with the result. Numba's simulator has no shuffles: there `exchanged` takes
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
+
+from graphflow._core.common.records import dataclass
 
 SHUFFLE: Final = "cuda.shfl_xor_sync"
 """What a text with shuffles contains."""

@@ -14,11 +14,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+
+from graphflow._core.common.records import dataclass
 
 UInt64Array = npt.NDArray[np.uint64]
 Float32Array = npt.NDArray[np.float32]

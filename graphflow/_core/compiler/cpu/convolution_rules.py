@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu.kernels import conv, pooling
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, host_vector_unit
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value

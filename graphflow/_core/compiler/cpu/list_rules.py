@@ -7,7 +7,6 @@ plan.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu.programs.control_source import (
@@ -18,6 +17,7 @@ from graphflow._core.codegen.cpu.programs.control_source import (
     adding,
 )
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Step
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, Binding, KernelNode
 from graphflow._core.compiler.values import Value, whole

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.op_def import lookup

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from graphflow._core.codegen.gpu.toolkit import Work
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.nodes import KernelNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.kernels.cublas_lt import library, product_call
 from graphflow._core.codegen.gpu.kernels.matmul import Matrix, PlacedProduct, product_launches, product_layout
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.gpu.nodes import Buffers, DeviceNode
 from graphflow._core.compiler.lower import DisagreementError, Lowering
 from graphflow._core.compiler.nodes import Statements

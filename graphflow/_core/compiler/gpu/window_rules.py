@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
@@ -11,6 +10,7 @@ from graphflow._core.codegen.gpu.kernels import windows
 from graphflow._core.codegen.gpu.kernels.windows import pool_places_source, size_arguments
 from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.gpu.products import add_product, turned
 from graphflow._core.compiler.lower import Lowering, Rule

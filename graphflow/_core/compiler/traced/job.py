@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.codegen import shared
 from graphflow._core.codegen.traced_sizes import Size, Trace
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.cpu.rules import RULES

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.image.resizing import SINGLE, new_size
 from graphflow._core.kernels.registry import Kernel, Node, kernel

@@ -9,12 +9,12 @@ one: what is in between then stays in the cache.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 

@@ -7,11 +7,11 @@ is asked for, nothing is returned, and the caller reads one message after the ot
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 

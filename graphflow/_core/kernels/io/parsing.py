@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
 
 import graphflow.protos as protos
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.kernels.io.example_columns import Column, read_columns

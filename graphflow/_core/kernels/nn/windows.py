@@ -6,7 +6,7 @@ dilation have one meaning. Padding is TensorFlow's: SAME puts the odd element be
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from graphflow._core.common.records import dataclass
 
 Taps = tuple[tuple[tuple[int, int], ...], ...]
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, NamedTuple
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType

@@ -8,9 +8,9 @@ the rule.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def

@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType

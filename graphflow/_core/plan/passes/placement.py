@@ -19,9 +19,10 @@ from __future__ import annotations
 import difflib
 import functools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.graph import devices, dtypes
 from graphflow._core.plan.ir import LOCAL, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext

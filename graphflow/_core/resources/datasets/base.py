@@ -13,12 +13,12 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import ITERATOR_HOLD_SECONDS
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states

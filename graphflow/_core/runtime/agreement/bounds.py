@@ -9,11 +9,11 @@ of its terms. A variable that is written is judged by its change, since a wrong 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.plan.ir import Plan, walk
 

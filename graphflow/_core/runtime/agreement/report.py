@@ -12,13 +12,14 @@ import os
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.common import numpy_files
 from graphflow._core.common.philox.generator import Philox
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.ops import load_all
 from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter

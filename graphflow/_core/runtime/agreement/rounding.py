@@ -10,13 +10,14 @@ are exact in both tiers.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore

@@ -7,9 +7,9 @@ nothing changes them in place while a run is active.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels import random
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore

@@ -9,11 +9,12 @@ again: those that depend on their inputs alone, change variables, or have state 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.plan.passes.repeated import KEEP_ACCOUNT

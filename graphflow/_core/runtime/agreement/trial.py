@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.reasons import Declines, Disagrees, StaysOnNumpy
 from graphflow._core.runtime.agreement.report import report
 from graphflow._core.runtime.agreement.verification import Subject, Verdict, verified_run

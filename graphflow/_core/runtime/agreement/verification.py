@@ -11,7 +11,6 @@ from __future__ import annotations
 import enum
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
 
@@ -19,6 +18,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.reasons import NotVerified, tell_unverified
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import threading
 import weakref
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+
+from graphflow._core.common.records import dataclass
 
 _OWN_BYTES: Final = 16 << 20
 """The bytes of the blocks, all together, that belong to one plan each."""

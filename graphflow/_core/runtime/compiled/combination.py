@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 import time
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import COMPILE_AGAIN_SECONDS, LONGEST_COMPILE_AGAIN_SECONDS
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.compiler.specialise import Known

@@ -8,8 +8,10 @@ which has agreed with NumPy, it needs no comparison either, but for a sample tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Final
+
+from graphflow._core.common.records import dataclass
 
 if TYPE_CHECKING:
     from graphflow._core.compiler.compile_job import CompileJob, Structure

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, Protocol
 
@@ -18,6 +17,7 @@ import graphflow.errors as errors
 from graphflow._core.codegen.cpu.programs import control_source as words
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Machine, Program, Step
 from graphflow._core.codegen.cpu.programs.machine_source import CONTROL_NEXT, CONTROL_STATUS, STATUS_AGAIN
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.memory import assign_clusters

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.plan.ir import Plan

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import cached_property
 from types import SimpleNamespace
 from typing import Any, Final, cast
@@ -24,6 +23,7 @@ from graphflow._core.codegen.cpu.programs.machine_source import CONTROL_WORDS
 from graphflow._core.codegen.cpu.programs.scalar_machine import CODE, REGISTERS
 from graphflow._core.codegen.traced_sizes import Size, is_traced, number
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.fuse import Group

@@ -26,7 +26,6 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -34,6 +33,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
+from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import (
     COMPILE_LOOK_SECONDS,
 )

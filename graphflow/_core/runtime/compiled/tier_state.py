@@ -12,11 +12,11 @@ import json
 import threading
 import weakref
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.resources.store import ResourceStore
 

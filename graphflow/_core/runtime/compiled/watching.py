@@ -8,9 +8,10 @@ after each instruction that has written it, since the next may write over it.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Instruction

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import numpy as np
@@ -22,6 +22,7 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen.gpu.toolkit import device_named
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.gpu.fed_sizes import FedSizes, Sizes
 from graphflow._core.compiler.gpu.repeated_rules import REPEATED_RULES

@@ -7,11 +7,12 @@ cut behind it. The value is copied to the host, and the host goes on to the next
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.status import may_report
 from graphflow._core.codegen.gpu.toolkit import Device, Launch, Work
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.runtime.gpu.cells import DeviceCell
 

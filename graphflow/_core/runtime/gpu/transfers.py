@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.codegen.gpu.status import BYTES, WORDS
 from graphflow._core.codegen.gpu.toolkit import Device, part
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.gpu.nodes import DeviceNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.runtime.context import RunContext

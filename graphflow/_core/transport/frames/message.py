@@ -12,12 +12,13 @@ from __future__ import annotations
 import json
 import struct
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Flag, IntEnum, auto, unique
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.records import dataclass
 from graphflow._core.transport.frames import tensors
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer, Share
 from graphflow._core.transport.shared import PartnerMemory

@@ -7,8 +7,10 @@ stand behind the five hundred of another; then what was asked for first.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Final
+
+from graphflow._core.common.records import dataclass
 
 MOST_BYTES: Final = 256 << 20
 """Of all sources together."""

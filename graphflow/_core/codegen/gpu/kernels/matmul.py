@@ -9,13 +9,13 @@ from the sizes, so that no device changes a bit. If NVIDIA's cuBLASLt is there, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
 from graphflow._core.codegen.gpu.division import with_divisions
 from graphflow._core.codegen.gpu.toolkit import SIMULATED, Launch, elementwise_launch
 from graphflow._core.codegen.gpu.vectors import WIDTH, lies_well
+from graphflow._core.common.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from typing import Any, Final
 
@@ -22,6 +22,7 @@ from graphflow._core.codegen.gpu.region_text import Operand, PlacedRegion, Write
 from graphflow._core.codegen.gpu.toolkit import BLOCK, Launch, memory_type
 from graphflow._core.codegen.gpu.vectors import WIDTH
 from graphflow._core.codegen.gpu.warps import Found, combined
+from graphflow._core.common.records import dataclass
 
 _SHARED: Final = 256
 """Elements of the shared arrays: the most threads that a block has."""

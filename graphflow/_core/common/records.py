@@ -1,0 +1,95 @@
+"""Dataclasses whose methods are made when they are first called: a program pays for those alone that it uses.
+
+The standard library writes and compiles the text of every method of a dataclass when the class is made: half a
+millisecond for a frozen one. Some 170 stand on the way to the first compiled step, and a program makes objects of a
+third of them, and compares or prints hardly any. That was a quarter of the engine's imports. Here `dataclasses` makes
+the fields, the slots and the arguments to match, and each method begins as a short one, which at its first call puts
+the one of the standard library in its place. `fields`, `replace`, `asdict`, pickling and subclasses are as ever.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(kind: type | None = None, /, **options: Any) -> Any:
+        """As `dataclasses.dataclass`, with these of its arguments: eq, frozen, repr, slots, weakref_slot."""
+        return _with_methods(kind, **options) if kind else lambda given: _with_methods(given, **options)
+
+
+def _with_methods(
+    given: type, *, eq: bool = True, frozen: bool = False, repr: bool = True, **slots: bool
+) -> type:
+    own = dict(given.__dict__)
+    made: type = dataclasses.dataclass(init=False, repr=False, eq=False, **slots)(given)
+    hashed = eq and ("__hash__" not in own or (own["__hash__"] is None and "__eq__" in own))
+    wanted = {"__init__": True, "__repr__": repr, "__eq__": eq, "__hash__": hashed and frozen}
+    for name, is_wanted in wanted.items():
+        if is_wanted and own.get(name) is None:
+            setattr(made, name, _first_call(made, name, frozen))
+    others: dict[str, Any] = {"__hash__": None} if hashed and not frozen else {}
+    if frozen:
+        others["__setattr__"] = _refusing(made, object.__setattr__, "assign to")
+        others["__delattr__"] = _refusing(made, object.__delattr__, "delete")
+    if frozen and slots.get("slots"):
+        others |= {"__getstate__": _state, "__setstate__": _put_state}
+    for name, other in others.items():
+        setattr(made, name, other)
+    return made
+
+
+def _first_call(kind: type, name: str, frozen: bool) -> Callable[..., Any]:
+    """A method that puts the standard library's in its own place."""
+
+    def method(self: Any, /, *arguments: Any, **named: Any) -> Any:
+        made = _standard(kind, name, frozen)
+        setattr(kind, name, made)
+        return made(self, *arguments, **named)
+
+    method.__name__, method.__qualname__ = name, f"{kind.__qualname__}.{name}"
+    return method
+
+
+def _standard(kind: Any, name: str, frozen: bool) -> Callable[..., Any]:
+    """A method as the standard library makes it for a class with the same fields."""
+    fields = [(field.name, field.type, field) for field in dataclasses.fields(kind)]
+    after = {"__post_init__": kind.__post_init__} if hasattr(kind, "__post_init__") else {}
+    twin = dataclasses.make_dataclass(
+        kind.__name__,
+        fields,
+        namespace=after,
+        init=name == "__init__",
+        repr=name == "__repr__",
+        eq=name in ("__eq__", "__hash__"),
+        frozen=frozen and name in ("__init__", "__hash__"),
+    )
+    made: Callable[..., Any] = twin.__dict__[name]
+    made.__qualname__ = f"{kind.__qualname__}.{name}"
+    return made
+
+
+def _refusing(kind: type, allowed: Callable[..., None], doing: str) -> Callable[..., None]:
+    """What keeps the fields of a frozen class; a subclass that is not frozen may have attributes of its own."""
+    fields = frozenset(kind.__dataclass_fields__)  # type: ignore[attr-defined]
+
+    def method(self: Any, name: str, *value: Any) -> None:
+        if type(self) is kind or name in fields:
+            raise dataclasses.FrozenInstanceError(f"cannot {doing} field {name!r}")
+        allowed(self, name, *value)
+
+    return method
+
+
+def _state(self: Any) -> list[Any]:
+    """What is pickled of a frozen object with slots."""
+    return [getattr(self, field.name) for field in dataclasses.fields(self)]
+
+
+def _put_state(self: Any, state: list[Any]) -> None:
+    for field, value in zip(dataclasses.fields(self), state, strict=True):
+        object.__setattr__(self, field.name, value)
