@@ -36,6 +36,16 @@ LAST_REQUESTS_SECONDS: Final = 2.0
 
 Guard: tests/codegen/cpu/service/test_server.py::test_a_program_that_ends_does_not_wait_long_for_a_server
 """
+AHEAD_PAUSE_SECONDS: Final = 0.001
+"""How long the thread that imports the compiler pauses after each module, so that all others have their turns.
+
+Guard: tests/runtime/compiled/test_ahead.py::test_the_hot_plan_finds_all_modules_imported
+"""
+AHEAD_WAIT_SECONDS: Final = 5.0
+"""How long a fork and the end of a program wait for the module that is being imported, which takes milliseconds.
+
+Guard: tests/runtime/compiled/test_ahead.py::test_a_fork_does_not_wait_for_ever
+"""
 KERNEL_LOOK_SECONDS: Final = 0.002
 """How often a run that waits for kernels looks whether they are there: a run is not held up longer than it has to be.
 

@@ -54,6 +54,7 @@ from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
+from graphflow._core.runtime.compiled.ahead import AHEAD
 from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.combination import Combination
 from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
@@ -244,6 +245,7 @@ class TieredExecutable(Executable):
 
     def _begin(self, key: tuple[Any, ...]) -> Combination:
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
+        AHEAD.plan_begins()
         decisions = self._decisions(key)
         if self._tier_state is None:
             return Combination(key, decisions)
