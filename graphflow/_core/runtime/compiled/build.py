@@ -31,7 +31,7 @@ from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.laying import ALIGNMENT, NativeSteps, array_of, laid_out, scratch_name
 from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 from graphflow._core.runtime.compiled.native_loop import NativeLoop
-from graphflow._core.runtime.compiled.segments import NativeSegment, Parts, PythonSegment
+from graphflow._core.runtime.compiled.segments import HandedOut, NativeSegment, Parts, PythonSegment
 from graphflow._core.runtime.compiled.watching import Watch, left_by
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
@@ -79,7 +79,6 @@ class CompiledPlan:
         self._find_externals()
         written = {root for node in job.lowering.nodes for root in node.variables}
         self._written = [cell for name, cell, _ in self._cells if name in written]
-        self._takers: dict[int, str] = {}
         self._handed = self._find_handed()
         self._lay_out(Arena() if arena is None else arena)
         self._seen: dict[str, Any] = {}
@@ -125,7 +124,7 @@ class CompiledPlan:
     def parts(self) -> Parts:
         """What a template needs to know of it."""
         simple = not (self._before or self._borrows) and self._watch is None
-        return Parts(self._plan, self._lowering, self._externals, self._staging, self._takers, simple)
+        return Parts(self._plan, self._lowering, self._externals, self._staging, self._handed.takers, simple)
 
     # ---- memory ---------------------------------------------------------------------------------------------------
 
@@ -142,18 +141,14 @@ class CompiledPlan:
             self._cells.append((name, self._store.cell(i), known[name][0]))
             self._externals[name] = EXTERNAL + len(self._externals) * RANGE
 
-    def _find_handed(self) -> dict[str, Value]:
-        """The results for which each run takes new memory, so that nobody copies them: large ones.
-
-        Notes which fetch takes each of these blocks whole; another one of the same block is copied, or shares it if the
-        plan is a stage.
-        """
+    def _find_handed(self) -> HandedOut:
+        """The large results."""
+        handed = HandedOut()
         if self._borrows and not self._store.memory.usable:
-            return {}
+            return handed
         lowering = self._lowering
         inside = {root for cluster in lowering.clusters.values() for root in cluster}
         inside |= {r for n in lowering.nodes if isinstance(n, PythonNode) for r in n.makes}
-        found: dict[str, Value] = {}
         for position, fetch in enumerate(self._plan.fetches):
             value = lowering.values.get(fetch)
             if value is None or value.root in inside or value.root not in self._job.stored:
@@ -161,14 +156,14 @@ class CompiledPlan:
             length = value.size * np.dtype(value.dtype).itemsize
             whole = value.offset == 0 and value.contiguous and lowering.blocks.get(value.root) == length
             if whole and length >= _HANDED_FROM and value.root not in self._externals:
-                found[value.root] = value
-                self._takers[position] = value.root
+                handed.values[value.root] = value
+                handed.takers[position] = value.root
                 self._externals[value.root] = EXTERNAL + len(self._externals) * RANGE
-        return found
+        return handed
 
     def _lay_out(self, arena: Arena) -> None:
         fetched = [self._lowering.values.get(fetch) for fetch in self._plan.fetches]
-        offsets, total = laid_out(self._job, [v.root for v in fetched if v is not None], self._handed)
+        offsets, total = laid_out(self._job, [v.root for v in fetched if v is not None], self._handed.values)
         self._block = arena.block(total + ALIGNMENT)
         shift = -self._block.address % ALIGNMENT
         self._offsets = {root: offset + shift for root, offset in offsets.items()}
@@ -314,7 +309,7 @@ class CompiledPlan:
         made = {*producers(self._plan), *self._plan.feeds}
         # A branch that is not taken here leaves nothing for what goes back through it on another device.
         return [
-            self._fetcher(f, self._takers.get(position)) if f in made else lambda objects: None
+            self._fetcher(f, self._handed.takers.get(position)) if f in made else lambda objects: None
             for position, f in enumerate(self._plan.fetches)
         ]
 
@@ -329,9 +324,10 @@ class CompiledPlan:
             return lambda objects: objects[taken]
         if not self._borrows or not value.shape:
             return lambda objects: copied(read(objects))
-        if value.root in self._handed and value.dtype == self._handed[value.root].dtype:
+        handed = self._handed.values
+        if value.root in handed and value.dtype == handed[value.root].dtype:
             root, shape = value.root, value.shape
-            if value.contiguous and value.size == self._handed[root].size:
+            if value.contiguous and value.size == handed[root].size:
                 return lambda objects: objects[root].reshape(shape)
         for name, cell, shape in self._cells:
             whole = value.root == name and (value.shape, value.offset) == (shape, 0) and value.contiguous
@@ -420,7 +416,7 @@ class CompiledPlan:
             else:
                 objects[name] = operand(value)
         empty = self._store.memory.empty if self._borrows else np.empty
-        for root, value in self._handed.items():
+        for root, value in self._handed.values.items():
             objects[root] = empty(value.shape, value.dtype)
         bound = self._bound
         for name, patches in self._patches.items():

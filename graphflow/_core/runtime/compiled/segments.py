@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.lower import Lowering
+from graphflow._core.compiler.values import Value
 from graphflow._core.plan.ir import Plan
 from graphflow._core.runtime.compiled.laying import NativeSteps
 
@@ -29,6 +31,18 @@ class PythonSegment:
     part: Any
     inputs: list[Callable[[dict[str, Any]], Any]]
     outputs: list[tuple[str, Any]]
+
+
+@dataclass(frozen=True)
+class HandedOut:
+    """The results for which each run takes new memory, so that nobody copies them.
+
+    values: the value that each of these blocks is taken as. takers: the blocks by the positions of the fetches that
+    take them whole; another fetch of such a block is copied, or shares it if the plan is a stage.
+    """
+
+    values: dict[str, Value] = field(default_factory=dict)
+    takers: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,7 @@ from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.build import EXTERNAL, RANGE, CompiledPlan
 from graphflow._core.runtime.compiled.laying import ALIGNMENT, scratch_name, to_lay_out
-from graphflow._core.runtime.compiled.segments import NativeSegment
+from graphflow._core.runtime.compiled.segments import HandedOut, NativeSegment
 from graphflow.errors import OpError
 
 _LEAST_ADDRESS: Final = 1 << 32
@@ -398,7 +398,8 @@ class FilledPlan(CompiledPlan):
         self._bound = {}
         values = {name: _value_at(value, numbers) for name, value in template.fetched.items()}
         fetches = self._plan.fetches
-        self._handed = {root: values[fetches[position]] for position, root in self._takers.items()}
+        takers = self._handed.takers
+        self._handed = HandedOut({r: values[fetches[position]] for position, r in takers.items()}, takers)
         self._lowering = cast("Lowering", SimpleNamespace(values=values, constants=self._constants))
         self._fetch = self._fetchers()
 
