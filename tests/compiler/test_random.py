@@ -70,6 +70,34 @@ def orders() -> Any:
     return [gf.random_shuffle(x + 1), *few, turned, gf.random_shuffle(gf.constant([7]))], {x: fed}
 
 
+@pytest.mark.parametrize("samples", [1, 2, 5, 8])
+@pytest.mark.parametrize("rows, classes", [(1, 1), (7, 3), (300, 33), (2, 4000)])
+def test_classes_are_numpys(rows: int, classes: int, samples: int) -> None:
+    """Also those of rows with logits that are not finite, or with no other."""
+
+    def build() -> Any:
+        gf.set_random_seed(3)
+        wide = np.random.RandomState(rows).randn(rows, classes) * 9
+        wide[-1, classes // 2] = np.nan
+        wide[0, 0], wide[0, -1] = np.inf, -np.inf
+        found = []
+        for kind in (gf.float32, gf.float64):
+            x = gf.placeholder_with_default(wide.astype(kind.as_numpy_dtype), [None, classes])
+            found += [
+                gf.multinomial(x * 1, samples, seed=4),
+                gf.multinomial(x + 1, samples, 5, None, gf.int32),
+            ]
+        return [*found, gf.random_uniform([3], seed=4)], {}
+
+    expected, _ = run(build, "never")
+    found, _ = run(build, "always")
+    alone, _ = run(build, "always", threads=1)
+    for one, other, single in zip(found, expected, alone, strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(one, single)
+    assert left_to_numpy(build) == []
+
+
 @pytest.mark.parametrize("count, classes", [(1, 1), (6, 20), (16, 16), (64, 5000), (300, 301), (9, 2**40)])
 def test_candidates_are_numpys(count: int, classes: int) -> None:
     def build() -> Any:

@@ -98,6 +98,17 @@ TAKEN: dict[str, tuple[tuple[int, ...], Build]] = {
         (4, 2),
         lambda x: gf.dynamic_stitch([[0, 5], [[2], [0]]], [x[:2], gf.reshape(x[2:], [2, 1, 2])]),
     ),
+    "stitched whole": (
+        (5, 3),
+        lambda x: gf.dynamic_stitch([[4, 0], [[2], [1], [3]]], [x[:2], gf.reshape(x[2:], [3, 1, 3])]),
+    ),
+    "stitched elements": ((4,), lambda x: gf.dynamic_stitch([[2, 2], [0, 6]], [x[:2], x[2:]])),
+    "stitched over all": ((4,), lambda x: gf.dynamic_stitch([[0, 1], [1, 0]], [x[:2], x[2:]])),
+    "sums of long runs": (
+        (14, 3),
+        lambda x: gf.reshape(gf.segment_sum(x, [0] * 5 + [2] * 8 + [3]), [4, 3]),
+    ),
+    "sums of elements": ((7,), lambda x: gf.reshape(gf.segment_sum(x, [0, 0, 0, 2, 2, 2, 2]), [3])),
     "scattered": ((4, 2), lambda x: gf.scatter_nd([[1], [3], [1], [0]], x, [5, 2])),
     "scattered elements": ((3,), lambda x: gf.scatter_nd([[1, 0], [0, 2], [1, 0]], x, [2, 3])),
     "added": ((3, 2), lambda x: gf.tensor_scatter_add(x, [[1], [1]], x[:2] * 3)),
@@ -249,3 +260,35 @@ def test_numbers_that_fall_are_the_same_error(ids: list[int]) -> None:
             return str(raised.value)
 
     assert message("always") == message("never")
+
+
+def test_stitches_of_what_is_no_number() -> None:
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, [4, 2])
+        parts = [gf.cast(x > k, kind) for k, kind in ((0, gf.bool), (1, gf.uint8))]
+        return [gf.dynamic_stitch([[3, 1], [2, 5]], [p[:2], p[2:]]) for p in parts], {
+            x: np.arange(8).reshape(4, 2) - 3
+        }
+
+    check(model)
+    assert left_to_numpy(model) == []
+
+
+@pytest.mark.parametrize("kind", [gf.int32, gf.int64])
+def test_targets_among_the_largest(kind: Any) -> None:
+    """Equal ones count as within; what is not finite, or names nothing, is not."""
+
+    def model() -> Any:
+        values = np.random.RandomState(1).randint(0, 9, (40, 19)).astype("f")
+        for row, odd in enumerate((np.nan, np.inf, -np.inf)):
+            values[row, row] = odd
+        targets = np.arange(40) % 21 - 1
+        x, ids = gf.placeholder(gf.float32, [40, 19]), gf.placeholder(kind, [40])
+        k = gf.placeholder(kind, [])
+        found = [gf.nn.in_top_k(x * 1, ids + 0, n) for n in (np.asarray(4, kind.as_numpy_dtype), k * 2)]
+        one = gf.nn.in_top_k(x[:, :1] * 1, ids * 0, np.asarray(1, kind.as_numpy_dtype))
+        turned = gf.nn.in_top_k(gf.transpose(x * 2), ids[:19], np.asarray(7, kind.as_numpy_dtype))
+        return [*found, one, turned], {x: values, ids: targets, k: 5}
+
+    check(model)
+    assert left_to_numpy(model) == []

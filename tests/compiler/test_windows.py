@@ -16,6 +16,12 @@ CASES: dict[str, tuple[tuple[int, ...], tuple[int, ...], int, str, int]] = {
     "several filters": ((2, 4, 4, 2), (3, 2, 2, 3), 1, "SAME", 1),
     "strided, several": ((1, 7, 6, 1), (3, 3, 1, 2), 3, "SAME", 1),
     "dilated": ((1, 8, 9, 5), (3, 2, 5, 1), 1, "VALID", 2),
+    "wide": ((2, 9, 11, 33), (5, 5, 33, 1), 1, "SAME", 1),
+    "even, strided": ((2, 9, 12, 16), (4, 2, 16, 1), 2, "SAME", 1),
+    "wide, strided, valid": ((1, 11, 13, 3), (3, 5, 3, 1), 3, "VALID", 1),
+    "dilated to the edge": ((1, 7, 9, 5), (3, 3, 5, 1), 1, "SAME", 3),
+    "many elements": ((1, 8, 9, 4), (4, 7, 4, 1), 1, "SAME", 1),
+    "one row": ((1, 1, 30, 7), (1, 3, 7, 1), 1, "SAME", 1),
     "one pixel": ((3, 1, 1, 17), (3, 3, 17, 1), 1, "SAME", 1),
 }
 

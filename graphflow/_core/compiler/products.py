@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu import blas
+from graphflow._core.codegen.cpu.kernels.kernel_source import host_vector_unit
+from graphflow._core.codegen.cpu.sources import products as small
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import Address, KernelNode
@@ -125,5 +127,27 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
     depth = a.shape[-2] if flip_a else a.shape[-1]
     target = lowering.result(i)
     product = Product(a, b, target, (flip_a, flip_b), depth, batch, (strides[0], strides[1]))
-    lowering.add(product_node(i, product))
+    lowering.add(_small_products_node(i, product) if _is_small(product) else product_node(i, product))
     return True
+
+
+def _is_small(product: Product) -> bool:
+    """Whether it is several products of matrices that are not worth a call of BLAS each."""
+    sizes = product.rows, product.columns, product.depth
+    return product.batch > 1 and max(sizes) <= small.MOST_SIDE and math.prod(sizes) <= small.MOST_PRODUCTS
+
+
+def _small_products_node(i: Instruction, product: Product) -> KernelNode:
+    layouts = matrix_layout(product.first), matrix_layout(product.second)
+    assert layouts[0] is not None and layouts[1] is not None
+    steps = [layout[0] for layout in layouts if layout is not None]
+    turned = product.flips[0] != layouts[0][1], product.flips[1] != layouts[1][1]
+    first, second, target = product.first, product.second, product.target
+    sizes = int(product.rows), int(product.columns), int(product.depth)
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        words = [address(first), address(second), address(target), *steps, *product.strides]
+        return small.small_products_steps(kernels[0], words, product.batch, math.prod(sizes))
+
+    source = small.small_products_source(target.dtype, sizes, turned, host_vector_unit().fused)
+    return KernelNode(i, [first, second], [target.root], sources=[source], emit=emit)

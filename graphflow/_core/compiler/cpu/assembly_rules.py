@@ -64,11 +64,17 @@ def _pack(lowering: Lowering, i: Instruction) -> bool:
     return assembled(lowering, i, parts)
 
 
+def constant(lowering: Lowering, i: Instruction, array: Any) -> Value:
+    """An array that is the same in each run, as a value."""
+    value = whole(lowering.fresh(i.name), array.dtype.name, array.shape)
+    lowering.constants[value.root] = array
+    return value
+
+
 def filled(lowering: Lowering, i: Instruction, target: Value, number: Any = 0) -> Value:
     """The target, after a statement that fills it with a number."""
-    constant = whole(lowering.fresh(i.name), target.dtype, ())
-    lowering.constants[constant.root] = np.array(number, target.dtype)
-    lowering.elementwise(i, "{0}", [constant], target, forced=True)
+    filler = constant(lowering, i, np.array(number, target.dtype))
+    lowering.elementwise(i, "{0}", [filler], target, forced=True)
     return target
 
 

@@ -1,4 +1,4 @@
-"""How depthwise convolutions and their gradients become kernels, which are the same for all sizes."""
+"""How depthwise convolutions and their gradients become kernels: for usual windows, or the same for all sizes."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Final
 from graphflow._core.codegen.cpu.kernels import depthwise
 from graphflow._core.codegen.cpu.kernels.depthwise import Depthwise
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.codegen.cpu.sources import depthwise as single
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value
@@ -44,14 +45,22 @@ def _values(lowering: Lowering, i: Instruction, *positions: int) -> list[Value]:
     return [lowering.compact(i, v) for v in values] if len(values) == len(found) else []
 
 
+def _usual(d: Depthwise) -> bool:
+    """Whether there are kernels for its window."""
+    return d.multiplier == 1 and d.rows.size * d.columns.size <= single.MOST_TAPS
+
+
 def _forward(lowering: Lowering, i: Instruction) -> bool:
     values = _values(lowering, i, 0, 1)
     d = _described(i, values[0].shape, values[1].shape, lowering.shape(i.outputs[0])) if values else None
     if d is None:
         return False
-    _add(
-        lowering, i, d, depthwise.forward_source(values[0].dtype), values, values[0].shape[0] * d.rows.outputs
-    )
+    dtype = values[0].dtype
+    if _usual(d):
+        source = single.forward_source(dtype, d.rows.size, d.columns.size)
+    else:
+        source = depthwise.forward_source(dtype)
+    _add(lowering, i, d, source, values, values[0].shape[0] * d.rows.outputs)
     return True
 
 
@@ -60,7 +69,11 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
     d = _described(i, lowering.shape(i.outputs[0]), values[1].shape, values[0].shape) if values else None
     if d is None:
         return False
-    source = depthwise.input_gradient_source(values[0].dtype)
+    dtype = values[0].dtype
+    if _usual(d):
+        source = single.input_gradient_source(dtype, d.rows.size, d.columns.size)
+    else:
+        source = depthwise.input_gradient_source(dtype)
     _add(lowering, i, d, source, values, values[0].shape[0] * d.rows.inputs)
     return True
 
@@ -90,7 +103,8 @@ def _filter_gradient(lowering: Lowering, i: Instruction) -> bool:
         words = [address(x), address(g), address(both), *d.words(), x.shape[0]]
         return [Step(kernels[0], words, 0, d.rows.size * d.columns.size, 1)]
 
-    source = depthwise.filter_gradient_source(x.dtype)
+    kind = single if d.multiplier == 1 else depthwise
+    source = kind.filter_gradient_source(x.dtype)
     lowering.add(KernelNode(i, [x, g], [both.root], sources=[source], emit=emit))
     return True
 

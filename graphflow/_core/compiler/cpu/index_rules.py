@@ -16,6 +16,7 @@ import numpy as np
 
 from graphflow._core.codegen.cpu.kernels import nnkernels, rows
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
+from graphflow._core.codegen.cpu.sources import ranks
 from graphflow._core.compiler.cpu.assembly_rules import filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
@@ -270,58 +271,6 @@ def _segments(operation: str, neutral: Callable[[Any], Any]) -> Rule:
     return rule
 
 
-def _sorted_segments(operation: str, neutral: Callable[[Any], Any], mean: bool = False) -> Rule:
-    """Segments whose numbers are constants, so that there are as many in each run."""
-
-    def rule(lowering: Lowering, i: Instruction) -> bool:
-        data, segments = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
-        numbers = lowering.constant(i.inputs[1])
-        if data is None or segments is None or numbers is None or not data.shape:
-            return False
-        if numbers.shape != data.shape[:1] or numbers[0] < 0 or (np.diff(numbers) < 0).any():
-            return False  # The NumPy kernel says what is wrong.
-        counts = np.bincount(numbers)
-        if (
-            not _takes("div" if mean else operation, data.dtype)
-            or lowering.shape(i.outputs[0])[0] != counts.size
-        ):
-            return False
-        if operation in ("max", "min") and not counts.all():
-            return False  # What has no rows is 0.
-        x, ids, result = lowering.compact(i, data), lowering.compact(i, segments), lowering.result(i)
-        target = lowering.temporary(i.name, result.dtype, result.shape) if mean else result
-        filled(lowering, i, target, neutral(np.dtype(data.dtype)))
-        check: Check = partial(check_range, limit=counts.size, what="segment_ids")
-        _change_rows(lowering, i, operation, as_rows(target, counts.size), ids, x, ids, check, False)
-        if mean:
-            shape = (counts.size, *(1,) * (len(result.shape) - 1))
-            sizes = whole(lowering.fresh(i.name), result.dtype, shape)
-            lowering.constants[sizes.root] = np.maximum(counts, 1).astype(result.dtype).reshape(shape)
-            lowering.elementwise(i, "{0} / {1}", [target, sizes], result)
-        return True
-
-    return rule
-
-
-def _stitch(lowering: Lowering, i: Instruction) -> bool:
-    """Rows put to places that are constants; what is named twice is what came last, what is not named is 0."""
-    half = len(i.inputs) // 2
-    pairs = list(zip(i.inputs[:half], i.inputs[half:], strict=True))
-    parts = [(lowering.value(place), lowering.value(data)) for place, data in pairs]
-    shape, dtype = lowering.known[i.outputs[0]]
-    if dtype not in _CHANGED or any(lowering.constant(place) is None for place, _ in pairs):
-        return False
-    if any(p is None or d is None or d.shape != p.shape + shape[1:] for p, d in parts):
-        return False
-    target = filled(lowering, i, lowering.result(i))
-    check: Check = partial(check_range, limit=shape[0], what="indices")
-    for place, data in parts:
-        assert place is not None and data is not None
-        ids, x = lowering.compact(i, place), lowering.compact(i, data)
-        _change_rows(lowering, i, "update", as_rows(target, shape[0]), ids, x, ids, check, False)
-    return True
-
-
 def _lowest(dtype: Any) -> Any:
     return np.finfo(dtype).min if dtype.kind == "f" else np.iinfo(dtype).min
 
@@ -437,6 +386,22 @@ def _scan(operation: str) -> Rule:
     return rule
 
 
+def _in_top_k(lowering: Lowering, i: Instruction) -> bool:
+    predictions, targets, most = (lowering.value(n) for n in i.inputs)
+    if predictions is None or targets is None or most is None or predictions.dtype not in _FLOATS:
+        return False
+    if len(predictions.shape) != 2 or targets.shape != predictions.shape[:1]:
+        return False
+    x, chosen, target = lowering.compact(i, predictions), lowering.compact(i, targets), lowering.result(i)
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        return ranks.in_top_k_steps(kernels[0], *map(address, (x, chosen, most, target)), *x.shape)
+
+    source = ranks.in_top_k_source(x.dtype, chosen.dtype)
+    lowering.add(KernelNode(i, [x, chosen, most], [target.root], sources=[source], emit=emit))
+    return True
+
+
 INDEX_RULES: Final[dict[str, Rule]] = {
     "GatherV2": _gather,
     "GatherNd": _gather_nd,
@@ -448,18 +413,13 @@ INDEX_RULES: Final[dict[str, Rule]] = {
     **{f"ScatterNd{name}": _scatter_variable(name.lower()) for name in ("Add", "Sub", "Update")},
     **{f"TensorScatter{name}": _scatter_tensor(name.lower()) for name in ("Add", "Sub", "Update")},
     "ScatterNd": _scatter_new,
-    "DynamicStitch": _stitch,
-    "SegmentSum": _sorted_segments("add", lambda dtype: 0),
-    "SegmentMean": _sorted_segments("add", lambda dtype: 0, mean=True),
-    "SegmentProd": _sorted_segments("mul", lambda dtype: 1),
-    "SegmentMax": _sorted_segments("max", _lowest),
-    "SegmentMin": _sorted_segments("min", _highest),
     "UnsortedSegmentSum": _segments("add", lambda dtype: 0),
     "UnsortedSegmentProd": _segments("mul", lambda dtype: 1),
     "UnsortedSegmentMax": _segments("max", _lowest),
     "UnsortedSegmentMin": _segments("min", _highest),
     **{f"SparseApply{update.name}": _sparse_update(update) for update in UPDATES},
     "TopKV2": _top_k,
+    "InTopKV2": _in_top_k,
     "Cumsum": _scan("sum"),
     "Cumprod": _scan("prod"),
     FIRSTS: _firsts,

@@ -15,10 +15,10 @@ from graphflow._core.codegen.cpu.kernels import nnkernels, philox
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import random
 from graphflow._core.common.philox.bits import RESERVED_PER_OUTPUT, state_words
-from graphflow._core.compiler.cpu.assembly_rules import filled
+from graphflow._core.compiler.cpu.assembly_rules import constant, filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
-from graphflow._core.compiler.values import Value, whole
+from graphflow._core.compiler.values import Value
 from graphflow._core.kernels import candidates
 from graphflow._core.kernels.random import state_of
 from graphflow._core.plan.ir import Instruction
@@ -26,12 +26,6 @@ from graphflow._core.plan.ir import Instruction
 _FLOATS: Final = ("float32", "float64")
 Steps = Callable[..., Sequence[Any]]
 """Of a kernel, the address of its words, that of its result, and of each of the other values."""
-
-
-def _constant(lowering: Lowering, i: Instruction, array: Any) -> Value:
-    value = whole(lowering.fresh(i.name), array.dtype.name, array.shape)
-    lowering.constants[value.root] = array
-    return value
 
 
 def _draw(
@@ -49,7 +43,7 @@ def _draw(
     blocks: how many are set aside, by default as many as TensorFlow does for each element.
     """
     drawn = lowering.result(i) if target is None else target
-    words = _constant(lowering, i, np.zeros(philox.WORDS, np.int64))
+    words = constant(lowering, i, np.zeros(philox.WORDS, np.int64))
     apart = drawn.size * RESERVED_PER_OUTPUT if blocks is None else blocks
 
     def before(run: Any) -> Any:
@@ -86,7 +80,7 @@ def _normal(source: Callable[[], str]) -> Rule:
         def steps(kernel: int, words: int, target: int, tables: int) -> Sequence[Any]:
             return random.steps(kernel, words, target, size, random.NORMALS_PER_BLOCK, tables)
 
-        return _draw(lowering, i, source(), steps, [_constant(lowering, i, random.TABLES)])
+        return _draw(lowering, i, source(), steps, [constant(lowering, i, random.TABLES)])
 
     return rule
 
@@ -128,6 +122,25 @@ def _shuffle(lowering: Lowering, i: Instruction) -> bool:
     source = nnkernels.gather_source("int64")
     lowering.add(KernelNode(i, [x, order], [target.root], sources=[source], emit=emit))
     return True
+
+
+def _multinomial(lowering: Lowering, i: Instruction) -> bool:
+    logits, (_, dtype) = lowering.value(i.inputs[0]), lowering.known[i.outputs[0]]
+    if logits is None or lowering.constant(i.inputs[1]) is None or len(logits.shape) != 2:
+        return False
+    if logits.dtype not in _FLOATS or dtype not in random.INTEGERS_PER_BLOCK:
+        return False
+    samples = int(lowering.constant(i.inputs[1]))
+    x, (rows, classes) = lowering.compact(i, logits), logits.shape
+    weights = lowering.temporary(i.name, "float64", x.shape)
+
+    def steps(kernel: int, words: int, target: int, given: int, room: int) -> Sequence[Any]:
+        return random.classes_steps(kernel, words, target, room, given, rows, classes, samples)
+
+    blocks = rows * 2 * (-(-samples // 4) * 4) * RESERVED_PER_OUTPUT
+    return _draw(
+        lowering, i, random.classes_source(x.dtype, dtype), steps, [x], blocks=blocks, rooms=[weights]
+    )
 
 
 def _word(value: int) -> int:
@@ -177,6 +190,7 @@ def _candidates(logarithmic: bool) -> Rule:
 
 RANDOM_RULES: Final[dict[str, Rule]] = {
     "LogUniformCandidateSampler": _candidates(True),
+    "Multinomial": _multinomial,
     "RandomShuffle": _shuffle,
     "RandomStandardNormal": _normal(random.normal_source),
     "RandomUniform": _uniform,

@@ -21,6 +21,7 @@ from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.picked_rules import PICKED_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
+from graphflow._core.compiler.cpu.segment_rules import SEGMENT_RULES
 from graphflow._core.compiler.cpu.volume_rules import VOLUME_RULES
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
@@ -315,6 +316,7 @@ RULES: Final[dict[str, Rule]] = {
     **NEIGHBOUR_RULES,
     **NORMALIZATION_RULES,
     **RANDOM_RULES,
+    **SEGMENT_RULES,
     **STATEMENT_RULES,
     **PICKED_RULES,
     **VOLUME_RULES,

@@ -58,7 +58,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "random numbers by logarithms, powers and exponentials whose last bits are NumPy's; draws of unknown number",
         "one thread; 5 to 100 ns a number",
         (
-            "Multinomial",
             "RandomGamma",
             "RandomPoissonV2",
         ),
@@ -182,7 +181,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "Bitcast",
             "CumulativeLogsumexp",
             "HistogramFixedWidth",
-            "InTopKV2",
             "LowerBound",
             "PopulationCount",
             "UpperBound",

@@ -232,6 +232,58 @@ def candidates_steps(
     return [Step(kernel, [words, target, size, made, table, *numbers], 0, 1)]
 
 
+def classes_source(logits: str, dtype: str) -> str:
+    """Source of classes drawn by unnormalised log-probabilities (Philox.multinomial); unit: a row.
+
+    Weights are float64's exponentials, added in their order. A class whose logit is not finite has none. Arguments:
+    words, the classes, how many are drawn of a row, logits, room for their weights, classes of a row.
+    """
+    pairs = (("w0", "w1"), ("w2", "w3"))
+    uniform = [f"float64((({a} & 0xFFFFF) << 32) | {b}) * {2.0**-52!r}" for a, b in pairs]
+    lines = [
+        *_block("number // 2"),
+        f"wanted = select(number % 2 == 0, {uniform[0]}, {uniform[1]}) * total",
+        "low = int64(0)",
+        "high = classes",
+        "while low < high:",
+        "    middle = (low + high) // 2",
+        "    if load(weights, row + middle, 3) <= wanted:",
+        "        low = middle + 1",
+        "    else:",
+        "        high = middle",
+        f"store(y, number, to_{dtype}(low), 2)",
+    ]
+    largest = float(np.finfo(np.float64).max)
+    return f"""{_HEAD.format(dtype=dtype)}
+    logits = pointer_{logits}(args[3])
+    weights = pointer_float64(args[4])
+    classes = args[5]
+    for unit in range(begin, end):
+        row = unit * classes
+        most = {-largest!r}
+        for k in range(classes):
+            value = float64(load(logits, row + k, 1))
+            most = maximum(most, select(f_abs(value) <= {largest!r}, value, {-largest!r}))
+        for k in range(classes):
+            value = float64(load(logits, row + k, 1))
+            weight = f_exp(select(f_abs(value) <= {largest!r}, value - most, 0.0))
+            store(weights, row + k, select(f_abs(value) <= {largest!r}, weight, 0.0), 3)
+        total = 0.0
+        for k in range(classes):
+            total += load(weights, row + k, 3)
+            store(weights, row + k, total, 3)
+        for number in range(unit * size, unit * size + size):{_indented(lines, 3)}
+"""
+
+
+def classes_steps(
+    kernel: int, words: int, target: int, weights: int, logits: int, rows: int, classes: int, samples: int
+) -> list[Step]:
+    """Steps for so many rows."""
+    grain = max(1, _GRAIN_BLOCKS // (classes + samples))
+    return [Step(kernel, [words, target, samples, logits, weights, classes], 0, rows, grain)]
+
+
 def shuffle_source() -> str:
     """Source of an order: position after position is swapped with a random later one, or itself; one unit.
 
