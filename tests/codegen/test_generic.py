@@ -14,6 +14,7 @@ from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpret
 from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 from graphflow._core.compiler.compile_job import CompileJob
+from graphflow._core.compiler.nodes import StandIn
 from graphflow._core.compiler.prepare import prepare_job
 from graphflow._core.runtime.compiled import filling
 
@@ -65,6 +66,20 @@ def test_a_classifier_needs_nothing_else(jobs: list[CompileJob]) -> None:
     run([train, loss, right], {x: np.ones([16, 7], "f"), y: np.arange(16) % 5})
     assert len(jobs) == 1 and len(wanted(jobs)) > 5
     assert wanted(jobs) <= set(generic_sources(MOST_WANTED))
+
+
+def test_pictures_need_nothing_else(jobs: list[CompileJob]) -> None:
+    x, y = gf.placeholder(gf.float32, [2, 9, 9, 1]), gf.placeholder(gf.int64, [2])
+    hidden = gf.layers.max_pooling2d(gf.layers.conv2d(x, 6, 3, activation=gf.nn.relu), 2, 2)
+    hidden = gf.layers.conv2d(hidden, 4, 3, strides=2, padding="same", dilation_rate=1)
+    hidden = gf.layers.average_pooling2d(gf.sigmoid(hidden), 2, 1)
+    loss = gf.losses.sparse_softmax_cross_entropy(y, gf.layers.dense(gf.layers.flatten(hidden), 5))
+    train = gf.train.MomentumOptimizer(0.01, 0.9).minimize(loss)
+    run([train, loss], {x: np.ones([2, 9, 9, 1], "f"), y: np.arange(2)})
+    assert len(jobs) == 1 and wanted(jobs) <= set(generic_sources(MOST_WANTED))
+    convolutions, pools, their_gradients = 2, 2, 5
+    stand_ins = [code for code in jobs[0].codes.values() if isinstance(code, StandIn)]
+    assert len(stand_ins) == convolutions + pools + their_gradients
 
 
 def test_words_and_attention_need_nothing_else(jobs: list[CompileJob]) -> None:

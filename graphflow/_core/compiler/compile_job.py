@@ -1,7 +1,8 @@
 """CompileJob: a plan taken apart and fused, with the kernels that it waits for; LoopJob: a loop with such a body.
 
 A fused region whose own kernel is not there yet is run by the array machine, which needs nothing that is made for it
-and gives the same bits; so a plan is ready long before all its kernels are, and is whole when they have come.
+and gives the same bits, a convolution or pool by kernels of any sizes; so a plan is ready long before all its kernels
+are, and is whole when they have come.
 """
 
 from __future__ import annotations
@@ -26,7 +27,16 @@ from graphflow._core.compiler.combine import combine
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
-from graphflow._core.compiler.nodes import Address, KernelNode, NestedNode, Part, PythonNode, Statements
+from graphflow._core.compiler.nodes import (
+    Address,
+    KernelNode,
+    NestedNode,
+    Part,
+    PythonNode,
+    StandIn,
+    Statements,
+)
+from graphflow._core.compiler.cpu.stand_in_check import same_bits as same_bits_as_stand_in
 from graphflow._core.plan.ir import Instruction, Plan
 
 Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
@@ -34,6 +44,8 @@ Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
 
 _COST_OF_A_FAMILY: Final = 3
 """A family of the array machine's blocks takes the compiler as long as so many kernels of regions."""
+_COST_OF_ANY_SIZES: Final = 2
+"""A kernel of any sizes takes it as long as so many made for a shape."""
 
 
 def stored_roots(groups: Sequence[Group], plan: Plan, lowering: Lowering) -> set[str]:
@@ -108,7 +120,8 @@ class CompileJob:
         self._sources: dict[int, list[str]] = {
             number: self._sources_of(number, group) for number, group in enumerate(self.groups)
         }
-        self.codes = self._array_codes(compiler)
+        self.codes = self._stand_ins(compiler)
+        """What runs groups whose own kernels are still to be compiled."""
         self._own = [LOOP_SOURCE] if any(loop.native for loop in loops) else []
         sources = [*self._in_order(compiler), *self._own]
         self._handles: dict[str, Compilation] = dict(
@@ -152,23 +165,36 @@ class CompileJob:
         ]
         return sum([job.structure for job in self._inner], tuple(own))
 
-    def _array_codes(self, compiler: Compiler) -> dict[int, ArrayCode]:
-        """How the array machine runs the regions whose own kernels are still to be compiled."""
-        found: dict[int, ArrayCode] = {}
-        for number, region in self.regions.items():
-            if 0 not in region.sizes and not compiler.holds(self._sources[number][0]):
+    def _stand_ins(self, compiler: Compiler) -> dict[int, ArrayCode | StandIn]:
+        found: dict[int, ArrayCode | StandIn] = {}
+        for number, sources in self._sources.items():
+            node = self.groups[number].nodes[0]
+            region = self.regions.get(number)
+            makes = node.stand_in if isinstance(node, KernelNode) else None
+            if makes is None and (region is None or 0 in region.sizes):
+                continue
+            if all(compiler.holds(source) for source in sources):
+                continue
+            if makes is not None:
+                found[number] = makes()
+            elif region is not None:
                 with suppress(ScalarTextError):
                     found[number] = array_code(region.region)
         return found
 
     def _in_order(self, compiler: Compiler) -> list[str]:
         """All sources: first what cannot be done without, then what makes the plan ready soonest."""
-        at_once = [s for number in self._sources if number not in self.codes for s in self._sources[number]]
-        own = dict.fromkeys(self._sources[number][0] for number in self.codes)
-        blocks = dict.fromkeys(source for code in self.codes.values() for source in code.sources)
-        lacking = sum(not compiler.holds(source) for source in blocks)
-        ways = (own, blocks) if len(own) < _COST_OF_A_FAMILY * lacking else (blocks, own)
-        return list(dict.fromkeys([*at_once, *ways[0], *ways[1]]))
+        soonest = [s for number in self._sources if number not in self.codes for s in self._sources[number]]
+        later: list[str] = []
+        for kind, cost in ((StandIn, _COST_OF_ANY_SIZES), (ArrayCode, _COST_OF_A_FAMILY)):
+            codes = {number: code for number, code in self.codes.items() if isinstance(code, kind)}
+            own = dict.fromkeys(source for number in codes for source in self._sources[number])
+            blocks = dict.fromkeys(source for code in codes.values() for source in code.sources)
+            lacking = sum(not compiler.holds(source) for source in blocks)
+            ways = (own, blocks) if len(own) < cost * lacking else (blocks, own)
+            soonest += ways[0]
+            later += ways[1]
+        return list(dict.fromkeys([*soonest, *later]))
 
     def are_there(self, sources: Iterable[str]) -> bool:
         return all(self._handles[s].done() and not self._handles[s].failed() for s in sources)
@@ -232,14 +258,14 @@ class CompileJob:
         return [self._handles[source].result(0) for source in self._sources[number]]
 
     def interprets(self, number: int) -> bool:
-        """Whether a group is run by the array machine as things stand."""
+        """Whether a group is run by what stands in for its own kernels as things stand."""
         code = self.codes.get(number)
         if code is None or not self.are_there(code.sources):
             return False
         return not self._trusted.get(number, True) or not self.are_there(self._sources[number])
 
     def compare(self, machine: Machine) -> list[str]:
-        """Compares the kernels that are to take the array machine's place with it; those that differ never do.
+        """Compares kernels that are to take the place of what stands in for them with it; those that differ never do.
 
         Returns the names of the instructions that such kernels are for.
         """
@@ -248,8 +274,13 @@ class CompileJob:
             if number in self._trusted or not self.are_there([*self._sources[number], *code.sources]):
                 continue
             kernels = [self._handles[source].result(0) for source in code.sources]
-            own, sizes = self.kernels(number)[0], self.regions[number].sizes
-            self._trusted[number] = same_bits(machine, code, sizes, own, kernels)
+            own, node = self.kernels(number), self.groups[number].nodes[0]
+            if isinstance(code, ArrayCode):
+                right = same_bits(machine, code, self.regions[number].sizes, own[0], kernels)
+            else:
+                assert isinstance(node, KernelNode)
+                right = same_bits_as_stand_in(machine, node, code, own, kernels)
+            self._trusted[number] = right
             if not self._trusted[number]:
                 differing += [i.name for i in self.groups[number].instructions]
         return sum([job.compare(machine) for job in self._inner], differing)
@@ -265,8 +296,21 @@ class CompileJob:
             return region.steps(self.kernels(number)[0], address, scratch, status)
         interpreted.add(number)
         code = self.codes[number]
+        assert isinstance(code, ArrayCode)
         kernels = [self._handles[source].result(0) for source in code.sources]
         return region.array_steps(code, kernels, address, scratch, status)
+
+    def kernel_steps(self, number: int, interpreted: set[int], address: Address) -> Sequence[Any]:
+        """The program steps of a kernel that is no region, or of what stands in for it: then it is noted in
+        `interpreted`.
+        """
+        node = self.groups[number].nodes[0]
+        assert isinstance(node, KernelNode) and node.emit is not None
+        code = self.codes.get(number)
+        if not isinstance(code, StandIn) or not self.interprets(number):
+            return node.emit(self.kernels(number), address)
+        interpreted.add(number)
+        return code.emit([self._handles[source].result(0) for source in code.sources], address)
 
 
 @dataclass(frozen=True)

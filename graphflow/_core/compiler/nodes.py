@@ -52,12 +52,27 @@ class Statements(Node):
     """Instead of lines: adds code to a scalar program, from the registers of the reads to those of the targets."""
 
 
+@dataclass(frozen=True)
+class StandIn:
+    """Kernels of any sizes that do what a node's own do, made for its sizes, with the same bits, until these are there.
+
+    sources: their texts. emit, own: make the steps of these kernels, and of the node's own, from addresses; for the
+    first `images` of `most` that its values hold, if given as a third argument.
+    """
+
+    sources: Sequence[str]
+    emit: Callable[..., Sequence[Any]]
+    own: Callable[..., Sequence[Any]]
+    most: int
+
+
 @dataclass(eq=False)
 class KernelNode(Node):
     """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses.
 
     indices: those that it may find to be out of range; `check`, given their array, raises what is wrong with them.
     before: given the run (RunContext), what each run puts where the node's first read lies, a constant of its own.
+    stand_in: makes what runs until its own kernels are there.
     """
 
     sources: Sequence[str] = ()
@@ -66,6 +81,7 @@ class KernelNode(Node):
     check: Callable[[Any], None] | None = None
     blas: bool = False
     before: Callable[[Any], Any] | None = None
+    stand_in: Callable[[], StandIn] | None = None
 
 
 @runtime_checkable

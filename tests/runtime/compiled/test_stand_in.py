@@ -60,6 +60,20 @@ def recurrent() -> tuple[Any, Any, dict[Any, Any]]:
     return train, loss, {x: np.random.RandomState(0).randn(4, 6, 5).astype(np.float32)}
 
 
+def pictures() -> tuple[Any, Any, dict[Any, Any]]:
+    gf.set_random_seed(3)
+    x, labels = gf.placeholder(gf.float32, [None, 9, 11, 3]), gf.placeholder(gf.int64, [None])
+    hidden = gf.layers.conv2d(x, 18, 3, padding="same", activation=gf.nn.relu)
+    hidden = gf.layers.max_pooling2d(hidden, 3, 2, padding="same")
+    hidden = gf.layers.conv2d(hidden, 5, [2, 3], strides=2, use_bias=False)
+    hidden = gf.layers.conv2d_transpose(hidden, 4, 3, strides=2, padding="same")
+    hidden = gf.layers.average_pooling2d(gf.tanh(hidden), 2, 1)
+    logits = gf.layers.dense(gf.layers.flatten(hidden), 4)
+    loss = gf.losses.sparse_softmax_cross_entropy(labels, logits)
+    train = gf.train.AdamOptimizer(0.01).minimize(loss)
+    return train, loss, {x: np.random.RandomState(0).randn(6, 9, 11, 3).astype("f"), labels: np.arange(6) % 4}
+
+
 def trained(model: Callable[[], Any], release: Callable[[int], None]) -> tuple[list[bytes], list[int], str]:
     """After each step all weights, and how many groups the array machine runs; what explain says in the end."""
     weights, interpreted = [], []
@@ -78,7 +92,7 @@ def trained(model: Callable[[], Any], release: Callable[[int], None]) -> tuple[l
     return weights, interpreted, str(told)
 
 
-@pytest.mark.parametrize("model", [mlp, recurrent])
+@pytest.mark.parametrize("model", [mlp, recurrent, pictures])
 def test_the_machine_stands_in_until_kernels_come_and_no_bit_shows_it(
     model: Callable[[], Any], late: Late, monkeypatch: pytest.MonkeyPatch
 ) -> None:

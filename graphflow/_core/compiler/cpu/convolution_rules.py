@@ -1,4 +1,4 @@
-"""How convolutions and pools become kernels made for their shape."""
+"""How convolutions and pools become kernels made for their shape, or of any sizes until these are there."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Final
 from graphflow._core.codegen.cpu.kernels import conv, pooling
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, host_vector_unit
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.codegen.cpu.sources import windows
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.nodes import Address, KernelNode, Statements
+from graphflow._core.compiler.nodes import Address, KernelNode, StandIn, Statements
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.nn.windows import Axis
 from graphflow._core.plan.ir import Instruction
@@ -100,11 +101,21 @@ def convolution_node(
     bias: Sequence[Value] = (),
     relu: bool = False,
 ) -> ConvolutionNode:
-    kernel = conv.forward(described, host_vector_unit(), bool(bias), relu)
+    unit, most = host_vector_unit(), x.shape[0]
+    kernel = conv.forward(described, unit, bool(bias), relu)
     places = [x, w, target, *bias]
 
-    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return [_step(kernel, kernels[0], [address(v) for v in places], x.shape[0])]
+    def emit(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+        return [_step(kernel, kernels[0], [address(v) for v in places], images)]
+
+    def stand_in() -> StandIn:
+        call = windows.forward(described, unit, relu, kernel.grain)
+
+        def steps(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+            addresses = [address(v) for v in places]
+            return [call.step(kernels[0], addresses if bias else [*addresses, 0], images)]
+
+        return StandIn([call.source], steps, emit, most)
 
     reads = [x, w, *bias]
     return ConvolutionNode(
@@ -113,6 +124,7 @@ def convolution_node(
         [target.root],
         sources=[kernel.source],
         emit=emit,
+        stand_in=stand_in,
         described=described,
         target=target,
         relu=relu,
@@ -131,16 +143,28 @@ def _input_gradient(lowering: Lowering, i: Instruction) -> bool:
     unit = host_vector_unit()
     turn, kernel = conv.transposed_filter(described, unit), conv.input_gradient(described, unit)
     turned, target = lowering.temporary(i.name, w.dtype, w.shape), lowering.result(i)
+    most, sources = shape[0], [turn.source, kernel.source]
 
-    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+    def emit(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
         return [
             _step(turn, kernels[0], [address(w), address(turned)], 1),
-            _step(kernel, kernels[1], [address(dy), address(turned), address(target)], shape[0]),
+            _step(kernel, kernels[1], [address(dy), address(turned), address(target)], images),
         ]
 
-    lowering.add(
-        KernelNode(i, [w, dy], [turned.root, target.root], sources=[turn.source, kernel.source], emit=emit)
-    )
+    def stand_in() -> StandIn:
+        first = windows.turned_filter(described, unit, turn.grain)
+        second = windows.input_gradient(described, unit, kernel.grain)
+
+        def steps(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+            return [
+                first.step(kernels[0], [address(w), address(turned)], 1),
+                second.step(kernels[1], [address(dy), address(turned), address(target), 0], images),
+            ]
+
+        return StandIn([first.source, second.source], steps, emit, most)
+
+    makes = [turned.root, target.root]
+    lowering.add(KernelNode(i, [w, dy], makes, sources=sources, emit=emit, stand_in=stand_in))
     return True
 
 
@@ -164,26 +188,35 @@ def filter_gradient_node(
     unit = host_vector_unit()
     kernel = conv.filter_gradient(described, unit)
     groups = conv.filter_groups(described, unit)
-    if groups == 1:
+    most = x.shape[0]
+    total = None if groups == 1 else conv.filter_group_sum(described, unit)
+    partial = target
+    if total is not None:
+        partial = lowering.temporary(i.name, x.dtype, (groups, target.size))
 
-        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-            return [
-                _step(kernel, kernels[0], [address(x), address(dy), address(target), x.shape[0]], x.shape[0])
-            ]
+    def emit(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+        steps = [_step(kernel, kernels[0], [address(x), address(dy), address(partial), images], images)]
+        if total is not None:
+            steps.append(_step(total, kernels[1], [address(partial), address(target)], images))
+        return steps
 
-        return KernelNode(i, [x, dy], [target.root], sources=[kernel.source], emit=emit)
-    total = conv.filter_group_sum(described, unit)
-    partial = lowering.temporary(i.name, x.dtype, (groups, target.size))
+    def stand_in() -> StandIn:
+        grain = 1 if total is None else total.grain
+        sums = windows.group_sum(described, unit, groups, grain)
 
-    def emit_both(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return [
-            _step(kernel, kernels[0], [address(x), address(dy), address(partial), x.shape[0]], x.shape[0]),
-            _step(total, kernels[1], [address(partial), address(target)], x.shape[0]),
-        ]
+        def steps(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+            first = windows.filter_gradient(described, unit, images, groups)
+            found = [first.step(kernels[0], [address(x), address(dy), address(partial)], images)]
+            if total is not None:
+                found.append(sums.step(kernels[1], [address(partial), address(target)], images))
+            return found
 
-    return KernelNode(
-        i, [x, dy], [partial.root, target.root], sources=[kernel.source, total.source], emit=emit_both
-    )
+        sources = [windows.filter_gradient(described, unit, most, groups).source, sums.source]
+        return StandIn(sources[: len(own)], steps, emit, most)
+
+    own = [kernel.source] if total is None else [kernel.source, total.source]
+    makes = list(dict.fromkeys([partial.root, target.root]))
+    return KernelNode(i, [x, dy], makes, sources=own, emit=emit, stand_in=stand_in)
 
 
 def _pool_of(
@@ -210,13 +243,22 @@ def _pool(largest: bool) -> Rule:
         described = None if values is None else _pool_of(i, values[0].shape, shape, values[0].dtype)
         if values is None or described is None:
             return False
-        x, target = values[0], lowering.result(i)
-        kernel = (pooling.max_pool if largest else pooling.avg_pool)(described, host_vector_unit())
+        x, target, unit = values[0], lowering.result(i), host_vector_unit()
+        kernel, most = (pooling.max_pool if largest else pooling.avg_pool)(described, unit), x.shape[0]
 
-        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-            return [_step(kernel, kernels[0], [address(x), address(target)], x.shape[0])]
+        def emit(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+            return [_step(kernel, kernels[0], [address(x), address(target)], images)]
 
-        lowering.add(KernelNode(i, [x], [target.root], sources=[kernel.source], emit=emit))
+        def stand_in() -> StandIn:
+            call = windows.pooled(described, unit, largest, kernel.grain)
+
+            def steps(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+                return [call.step(kernels[0], [address(x), address(target)], images)]
+
+            return StandIn([call.source], steps, emit, most)
+
+        sources = [kernel.source]
+        lowering.add(KernelNode(i, [x], [target.root], sources=sources, emit=emit, stand_in=stand_in))
         return True
 
     return rule
@@ -269,8 +311,19 @@ def _pool_gradient_node(
         else pooling.avg_pool_gradient(described, unit)
     )
 
-    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return [_step(kernel, kernels[0], [*map(address, values), address(target)], target.shape[0])]
+    most = target.shape[0]
+
+    def emit(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+        return [_step(kernel, kernels[0], [*map(address, values), address(target)], images)]
+
+    def stand_in() -> StandIn:
+        call = windows.pool_gradient(described, unit, largest, relu, kernel.grain)
+
+        def steps(kernels: Sequence[int], address: Address, images: int = most) -> Sequence[Any]:
+            inputs = [*map(address, values)] if largest else [0, *map(address, values)]
+            return [call.step(kernels[0], [*inputs, address(target)], images)]
+
+        return StandIn([call.source], steps, emit, most)
 
     return PoolGradientNode(
         i,
@@ -278,6 +331,7 @@ def _pool_gradient_node(
         [target.root],
         sources=[kernel.source],
         emit=emit,
+        stand_in=stand_in,
         described=None if relu else described,
         largest=largest,
     )

@@ -111,7 +111,7 @@ class CompiledPlan:
 
     @property
     def interpreted(self) -> set[int]:
-        """The numbers of the groups that the array machine runs."""
+        """The numbers of the groups that the array machine, or a kernel of any sizes, runs."""
         segments = [segment for segment in self._segments if isinstance(segment, NativeSegment)]
         return {number for segment in segments for number in segment.made.interpreted}
 

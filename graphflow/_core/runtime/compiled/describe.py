@@ -28,7 +28,8 @@ def _lines(compiled: CompiledPlan) -> Iterator[str]:
         if written:
             line += f" writes {written}"
         if number in compiled.interpreted:
-            line += " (on the array machine until its own kernel is there)"
+            kind = "on the array machine" if number in compiled.job.regions else "by a kernel of any sizes"
+            line += f" ({kind} until its own kernel is there)"
         yield line
     yield f"arena of {compiled.arena_bytes} bytes"
 

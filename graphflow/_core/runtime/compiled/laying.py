@@ -124,8 +124,7 @@ class NativeSteps:
             self.controls[len(self.steps)] = control
             self.steps.append(control.step)
         elif isinstance(node, KernelNode):
-            assert node.emit is not None
-            self.steps += node.emit(job.kernels(number), memory.address)
+            self.steps += job.kernel_steps(number, self.interpreted, memory.address)
         elif number in job.regions:
             scratch = memory.scratch(number)
             self.steps += job.region_steps(number, self.interpreted, memory.address, scratch, PROGRAM_STATUS)
