@@ -14,7 +14,7 @@ from graphflow._core.codegen.cpu.programs.scalar_machine_source import interpret
 from graphflow._core.codegen.cpu.regions.region_source import region_source
 from graphflow._core.codegen.generic import MOST_WANTED, generic_sources
 from graphflow._core.compiler.compile_job import CompileJob
-from graphflow._core.compiler.nodes import StandIn
+from graphflow._core.compiler.nodes import KernelNode, StandIn
 from graphflow._core.compiler.prepare import prepare_job
 from graphflow._core.runtime.compiled import filling
 
@@ -45,10 +45,16 @@ def run(fetches: Any, feeds: dict[Any, Any]) -> None:
 
 
 def wanted(jobs: list[CompileJob]) -> set[str]:
-    """What jobs need to run: for regions what the array machine does, and the kernels of all else."""
+    """What jobs need to run: what stands in for kernels that are still to be made, and the kernels of all else."""
     found: set[str] = set()
     for job in jobs:
-        stood_in_for = {region_source(job.regions[number].region) for number in job.codes}
+        stood_in_for: set[str] = set()
+        for number in job.codes:
+            node = job.groups[number].nodes[0]
+            own = (
+                node.sources if isinstance(node, KernelNode) else [region_source(job.regions[number].region)]
+            )
+            stood_in_for.update(own)
         assert stood_in_for <= job.sources
         found |= job.sources - stood_in_for
         found.update(source for code in job.codes.values() for source in code.sources)
