@@ -24,6 +24,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 from graphflow._core.common.compile_timeouts import KERNEL_LOOK_SECONDS
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.combine import combine
+from graphflow._core.compiler.cpu.stand_in_check import same_bits as same_bits_as_stand_in
 from graphflow._core.compiler.emit import FusedRegion, fused_region, scalar_program
 from graphflow._core.compiler.fuse import Group, fuse
 from graphflow._core.compiler.lower import Lowering
@@ -36,7 +37,6 @@ from graphflow._core.compiler.nodes import (
     StandIn,
     Statements,
 )
-from graphflow._core.compiler.cpu.stand_in_check import same_bits as same_bits_as_stand_in
 from graphflow._core.plan.ir import Instruction, Plan
 
 Structure: TypeAlias = "tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]"
