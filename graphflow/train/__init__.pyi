@@ -3,6 +3,7 @@
 from graphflow.train.optimizers.standard import AdadeltaOptimizer as AdadeltaOptimizer
 from graphflow.train.optimizers.standard import AdagradOptimizer as AdagradOptimizer
 from graphflow.train.optimizers.standard import AdamOptimizer as AdamOptimizer
+from graphflow.train.hooks.validation_hooks import BestCheckpointHook as BestCheckpointHook
 from graphflow.train.optimizers.bounded_staleness import BoundedStalenessOptimizer as BoundedStalenessOptimizer
 from graphflow.train.balance import ByteBalancedStrategy as ByteBalancedStrategy
 from graphflow.train.hooks.saving_hooks import CheckpointSaverHook as CheckpointSaverHook
@@ -11,6 +12,7 @@ from graphflow.train.sessions.session_creators import ChiefSessionCreator as Chi
 from graphflow._core.cluster.cluster_spec import ClusterDef as ClusterDef
 from graphflow._core.cluster.cluster_spec import ClusterSpec as ClusterSpec
 from graphflow.train.coordinator import Coordinator as Coordinator
+from graphflow.train.hooks.validation_hooks import EarlyStoppingHook as EarlyStoppingHook
 from graphflow.train.moving_averages import ExponentialMovingAverage as ExponentialMovingAverage
 from graphflow.train.hooks.basic_hooks import FeedFnHook as FeedFnHook
 from graphflow.train.hooks.basic_hooks import FinalOpsHook as FinalOpsHook
@@ -55,6 +57,8 @@ from graphflow.train.hooks.saving_hooks import SummarySaverHook as SummarySaverH
 from graphflow.summary.writer import FileWriter as _SummaryWriter
 from graphflow.train.sessions.supervisor import Supervisor as Supervisor
 from graphflow.train.optimizers.sync_replicas import SyncReplicasOptimizer as SyncReplicasOptimizer
+from graphflow.train.hooks.validation_hooks import Validation as Validation
+from graphflow.train.hooks.validation_hooks import ValidationHook as ValidationHook
 from graphflow.train.sessions.session_creators import WorkerSessionCreator as WorkerSessionCreator
 from graphflow.train.queue_runner import add_queue_runner as add_queue_runner
 from graphflow.train.steps import assert_global_step as assert_global_step
