@@ -26,6 +26,9 @@ from graphflow._core.ops.state.get_variable import get_variable
 from graphflow.nn.cells import RNNCell
 from graphflow.nn.rnn import dynamic_rnn
 
+if TYPE_CHECKING:
+    from graphflow._core.ops.state.variable_scope import VariableScope
+
 
 def _has_one_step(x: Tensor) -> Any:
     """Whether [batch, time, tags] has one step: a bool if it is known while the graph is built."""
@@ -78,7 +81,9 @@ class CrfForwardRnnCell(_ChainCell):
     The state and the output are [batch, tags]: the logarithm of the sum over all sequences that end in a tag.
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(
+        self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
+    ) -> tuple[Any, Any]:
         summed = inputs + reductions.reduce_logsumexp(self._scores(state), [1])
         return summed, summed
 
@@ -90,7 +95,9 @@ class CrfDecodeForwardRnnCell(_ChainCell):
     one.
     """
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(
+        self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
+    ) -> tuple[Any, Any]:
         scores = self._scores(state)
         before = math.cast(scans.argmax(scores, 1), dtypes.int32)
         return before, inputs + reductions.reduce_max(scores, [1])
@@ -116,7 +123,9 @@ class CrfDecodeBackwardRnnCell(RNNCell):
         """One tag."""
         return 1
 
-    def __call__(self, inputs: Any, state: Any, scope: Any = None) -> tuple[Any, Any]:
+    def __call__(
+        self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
+    ) -> tuple[Any, Any]:
         rows = array.range_(array.shape(inputs)[0])
         places = array.stack([rows, array.squeeze(state, [1])], axis=1)
         tags = array.expand_dims(array.gather_nd(inputs, places), -1)
