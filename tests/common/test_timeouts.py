@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -16,6 +17,7 @@ PACKAGE = Path(graphflow.__file__).parent
 ELSEWHERE = ("_core/codegen/cpu/compiler_process.py", "_core/codegen/cpu/programs/")
 """These have their own times: they import nothing that they can do without."""
 NAMES = [Path(module.__file__ or "").name for module in MODULES]
+WAITS = {"sleep", "wait", "join", "poll", "acquire", "settimeout", "select", "wait_for"}
 UNIT = re.compile(r"(SECONDS|SECS|_MS|MILLISECONDS|TIMEOUT|PATIENCE|PAUSE|DELAY)\b")
 """How the name of a time ends. A limit of something else, such as bytes a second, ends otherwise."""
 
@@ -52,6 +54,32 @@ def test_there_are_no_times_elsewhere() -> None:
         if isinstance(target, ast.Name) and target.id.isupper() and UNIT.search(target.id)
     ]
     assert not found, "these belong into graphflow/_core/common/timeouts.py:\n" + "\n".join(found)
+
+
+def _waits_with_numbers(module: ast.Module) -> Iterator[ast.Call]:
+    """The calls that wait, with a number written into them; 0 is no wait."""
+    for node in ast.walk(module):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name | ast.Attribute):
+            name = node.func.id if isinstance(node.func, ast.Name) else node.func.attr
+            given = [k.value for k in node.keywords if re.search("timeout|seconds", k.arg or "")]
+            given += node.args if name in WAITS else []
+            if any(isinstance(a, ast.Constant) and type(a.value) in (int, float) and a.value for a in given):
+                yield node
+
+
+def test_waits_are_found() -> None:
+    text = "time.sleep(0.1); lock.acquire(timeout=5); event.wait(TICK); thread.join(0); f(3); ask(b, timeout=TICK)"
+    assert [node.lineno for node in _waits_with_numbers(ast.parse(text.replace("; ", "\n")))] == [1, 2]
+
+
+def test_no_wait_has_a_number_of_its_own() -> None:
+    found = [
+        f"{path.relative_to(PACKAGE.parent)}:{node.lineno}: {ast.unparse(node)}"
+        for path in sorted(PACKAGE.rglob("*.py"))
+        if not path.relative_to(PACKAGE).as_posix().startswith((*ELSEWHERE, "testing/"))
+        for node in _waits_with_numbers(ast.parse(path.read_text("utf-8")))
+    ]
+    assert not found, "give these a name in graphflow/_core/common/timeouts.py:\n" + "\n".join(found)
 
 
 def test_each_is_used() -> None:

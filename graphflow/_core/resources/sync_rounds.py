@@ -23,7 +23,7 @@ import numpy as np
 from graphflow._core.common.machine import Instruction, StepEvent
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
-from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS
+from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, WAIT_LOOK_SECONDS
 from graphflow._core.resources.round_machine import (
     Choice,
     ChoiceAwaited,
@@ -186,7 +186,7 @@ class RoundChange:
         """Whether the caller is to make the change of this choice: nobody has, nor one of a later choice."""
         with self._condition:
             while self._busy:
-                self._condition.wait(0.05)
+                self._condition.wait(WAIT_LOOK_SECONDS)
                 run.check()
             epoch, count = choice.number
             if not count or not self._enter(epoch) or count <= self._applied:

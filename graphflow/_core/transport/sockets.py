@@ -46,6 +46,8 @@ from graphflow._core.transport.socket_channels import SocketChannels
 from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
 from graphflow._core.transport.zeromq import options, receive_rest, send
 
+_BIND_TRIES: Final = 25
+"""How often a port that is in use is tried within PORT_RELEASE_SECONDS."""
 _MESSAGES_AT_ONCE: Final = 64
 
 
@@ -121,7 +123,7 @@ class Sockets:
             except zmq.ZMQError as error:
                 if error.errno != zmq.EADDRINUSE or time.monotonic() > deadline:
                     raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
-            time.sleep(0.02)
+            time.sleep(PORT_RELEASE_SECONDS / _BIND_TRIES)
         bound = str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
         self.gate.bound(bound)
         return bound

@@ -322,12 +322,13 @@ class Launcher:
                 task.child.send(number)
 
     def _kill_all(self) -> None:
-        for task in self._tasks:
-            if task.child is not None:
-                task.child.send(signal.SIGKILL)
-                while task.child.look() is None:
-                    time.sleep(0.01)
-                task.child.close()
+        children = [task.child for task in self._tasks if task.child is not None]
+        for child in children:
+            child.send(signal.SIGKILL)
+        for child in children:
+            while child.look() is None:
+                time.sleep(LAUNCHER_POLL_SECONDS)
+            child.close()
 
     # ---- what it says itself --------------------------------------------------------------------------------------
 

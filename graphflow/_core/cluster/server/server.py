@@ -15,7 +15,7 @@ from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, Cluste
 from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS
+from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
@@ -184,7 +184,7 @@ class Server:
         """
         limit = 60 * self._config.server_idle_minutes
         begun = time.monotonic()
-        while not self._stopped.wait(0.25):
+        while not self._stopped.wait(TICK_SECONDS):
             now = time.monotonic()
             if limit and min(self._service.protocol.sessions.idle_seconds(now), now - begun) > limit:
                 self.stop()
