@@ -48,6 +48,12 @@ def machine() -> Machine:
         return made
 
 
+def look_around() -> None:
+    """Does beforehand what takes the first compile job long and starts nothing."""
+    its_class, _, _ = _classes()
+    its_class.look_around()
+
+
 def _ask_for_the_next(its_compiler: Compiler) -> None:
     """Has the compile server make what the next program will want, after what this one had asked it for.
 

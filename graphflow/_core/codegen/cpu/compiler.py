@@ -24,7 +24,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
 
-from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, source_key
+from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, environment_name, source_key
 from graphflow._core.codegen.cpu.helper import Helper, HelperDied, Restarts
 from graphflow._core.codegen.cpu.service.link import Link, NoServer, ServerGone
 from graphflow._core.common.compile_timeouts import COMPILER_JOIN_SECONDS, LAST_REQUESTS_SECONDS
@@ -133,6 +133,12 @@ class Compiler:
         self._helper: Helper | None = None
         self._restarts = Restarts()
         self._closed = False
+
+    @staticmethod
+    def look_around() -> None:
+        """Finds out what names the kernels of this machine, which is asked for once: versions, files, processor."""
+        with _LLVM_LOCK:
+            environment_name()
 
     def compile_async(self, source: str) -> Compilation:
         """Start compiling (or loading) the kernel of a source text; the same text gives the same handle."""

@@ -16,10 +16,12 @@ import logging
 import os
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import import_module
 from typing import Final
 
+from graphflow._core.codegen import shared
 from graphflow._core.common.compile_timeouts import AHEAD_PAUSE_SECONDS, AHEAD_WAIT_SECONDS
 
 _LOG: Final = logging.getLogger("graphflow")
@@ -55,8 +57,10 @@ MODULES: Final = (
 class Ahead:
     """The imports of one process. Thread-safe."""
 
-    def __init__(self, modules: tuple[str, ...]) -> None:
+    def __init__(self, modules: tuple[str, ...], afterwards: Callable[[], None] = lambda: None) -> None:
+        """afterwards: called when all modules are there. It sees to forks itself."""
         self._modules = modules
+        self._afterwards = afterwards
         self._lock = threading.Lock()
         self._importing = threading.Lock()
         """Held while one module is imported, and by a fork."""
@@ -81,22 +85,22 @@ class Ahead:
                 self.thread = thread
 
     def _import_all(self) -> None:
-        for name in self._modules:
-            with self._importing:
-                if self._ended:
-                    return
-                try:
+        try:
+            for name in self._modules:
+                with self._importing:
+                    if self._ended:
+                        return
                     import_module(name)
-                except Exception as error:  # The hot plan finds it as well, and says what follows.
-                    _LOG.debug("%s is not imported ahead: %s: %s", name, type(error).__name__, error)
-                    return
-            time.sleep(AHEAD_PAUSE_SECONDS)
+                time.sleep(AHEAD_PAUSE_SECONDS)
+            self._afterwards()
+        except Exception as error:  # The hot plan finds it as well, and says what follows.
+            _LOG.debug("The compiler is not imported ahead: %s: %s", type(error).__name__, error)
 
     def end(self) -> None:
         """Imports nothing more; returns when the module that is being imported is there."""
         self._ended = True
-        if self._importing.acquire(timeout=AHEAD_WAIT_SECONDS):
-            self._importing.release()
+        if self.thread is not None:
+            self.thread.join(AHEAD_WAIT_SECONDS)
 
     def before_fork(self) -> None:
         """Waits until no module is being imported, and lets none begin.
@@ -117,6 +121,6 @@ class Ahead:
         self._lock = threading.Lock()
 
 
-AHEAD: Final = Ahead(MODULES)
+AHEAD: Final = Ahead(MODULES, shared.look_around)
 atexit.register(AHEAD.end)
 os.register_at_fork(before=AHEAD.before_fork, after_in_parent=AHEAD.after_fork, after_in_child=AHEAD.in_child)
