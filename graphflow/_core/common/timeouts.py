@@ -414,6 +414,11 @@ INTERRUPTED_SAVE_SECONDS: Final = 20.0
 
 Guard: tests/train/sessions/test_interruptions.py::test_hooks_that_save_for_too_long_are_interrupted
 """
+SIGNAL_LOOK_SECONDS: Final = 0.001
+"""How often it is looked whether a signal has come that this process has just sent itself.
+
+Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_in_order
+"""
 SESSION_POLL_SECONDS: Final = 0.5
 """How often a worker looks at most whether the chief has initialized the model.
 

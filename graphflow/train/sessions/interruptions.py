@@ -22,7 +22,11 @@ from collections.abc import Callable
 from types import FrameType
 from typing import Any, Final, NoReturn
 
-from graphflow._core.common.timeouts import INTERRUPTED_RUN_SECONDS, INTERRUPTED_SAVE_SECONDS
+from graphflow._core.common.timeouts import (
+    INTERRUPTED_RUN_SECONDS,
+    INTERRUPTED_SAVE_SECONDS,
+    SIGNAL_LOOK_SECONDS,
+)
 from graphflow.train.sessions.step_functions import Calling
 
 _log = logging.getLogger(__name__)
@@ -70,7 +74,7 @@ class _Watch:
         for _ in range(_LOOKS):
             if not self._sent:
                 return
-            time.sleep(0.001)
+            time.sleep(SIGNAL_LOOK_SECONDS)
 
     def received(self) -> None:
         """A signal has come, this one or another: it sends nothing any more."""
