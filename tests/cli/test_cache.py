@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -44,7 +43,7 @@ def command(home: Path, *arguments: str, status: int = 0) -> str:
         env=dict(os.environ, XDG_CACHE_HOME=str(home), PYTHONPATH=str(Path(graphflow.__file__).parents[1])),
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=200,
     )
     assert done.returncode == status, done.stdout + done.stderr
     return done.stdout + done.stderr
@@ -82,11 +81,17 @@ def test_warm_alone_makes_what_is_made_for_no_plan_and_waits_as_long_as_it_is_to
 
 def test_a_program_that_compiled_asks_for_what_the_next_will_want(home: Path) -> None:
     """While its own are missing; a program that found all on the machine asks for nothing when it ends."""
+    rest = """
+with gf.Session() as session:
+    while "compiled for" not in session.explain(y, [x]):
+        session.run(y, {x: [0.5] * 32})
+        time.sleep(0.05)
+"""
     subprocess.run(
-        [sys.executable, program(home, 4.25, "time.sleep(20)")],
+        [sys.executable, program(home, 4.25, rest)],
         env=dict(os.environ, XDG_CACHE_HOME=str(home), PYTHONPATH=str(Path(graphflow.__file__).parents[1])),
         check=True,
-        timeout=110,
+        timeout=200,
     )
     shown = command(home, "info")
     count = int(shown.split(" kernels to make")[0].split()[-1])
@@ -95,9 +100,7 @@ def test_a_program_that_compiled_asks_for_what_the_next_will_want(home: Path) ->
 
 def test_warm_ends_a_program_that_goes_on(home: Path) -> None:
     rest = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(1000)"
-    began = time.monotonic()
     assert "kernels made" in command(home, "warm", "--seconds", "8", program(home, 3.25, rest))
-    assert time.monotonic() - began < 90
 
 
 def test_a_programs_status_is_that_of_warm_and_mistakes_are_one_line(home: Path) -> None:

@@ -61,8 +61,8 @@ class Processes:
     def __exit__(self, *exc: object) -> None:
         assert self._zygote.stdin is not None and self._zygote.stdout is not None
         self._zygote.stdin.close()  # It kills what is left, and ends.
-        self._zygote.wait(10)
-        self._reader.join(10)
+        self._zygote.wait(60)
+        self._reader.join(60)
         self._zygote.stdout.close()
         self._ports.close()
 
@@ -77,7 +77,7 @@ class Processes:
         assert self._zygote.stdin is not None
         self._zygote.stdin.write(f"{json.dumps([name, role, order])}\n")
         self._zygote.stdin.flush()
-        self._await(lambda: name in self._pids, f"{name} to start", 60)
+        self._await(lambda: name in self._pids, f"{name} to start", 120)
         return name
 
     def signal(self, role: str, index: int, number: signal.Signals) -> None:
@@ -85,7 +85,7 @@ class Processes:
         name = self.latest(role, index)
         os.kill(self._pids[name], number)
         if number == signal.SIGKILL:
-            self._await(lambda: name in self._ends, f"the end of {name}", 10)
+            self._await(lambda: name in self._ends, f"the end of {name}", 60)
 
     def latest(self, role: str, index: int) -> str:
         """The name of the latest process of a role."""

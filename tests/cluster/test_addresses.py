@@ -63,7 +63,7 @@ def test_a_task_whose_port_nobody_knows_is_named_with_that_as_the_cause() -> Non
     server = gf.train.Server({"ps": ["localhost:0"], "worker": ["localhost:0"]}, "ps", 0)
     try:
         with pytest.raises(gf.errors.UnavailableError, match=r"worker.*at localhost:0 \(its port is 0"):
-            gf.Session(server.target, gf.Graph(), config=gf.ConfigProto(connect_timeout_in_ms=1500))
+            gf.Session(server.target, gf.Graph(), config=gf.ConfigProto(connect_timeout_in_ms=4000))
     finally:
         server.stop()
 

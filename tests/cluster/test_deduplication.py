@@ -166,13 +166,13 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     class Slow:
         def run(self, context: Any, values: Any) -> Any:
             begun.set()
-            go.wait(10)
+            go.wait(60)
             return whole.run(context, values)
 
     task.executable = Slow()
     first = threading.Thread(target=task.run, args=[1])
     first.start()
-    begun.wait(10)
+    begun.wait(60)
     again, other = RequestId("t", 1, 0, 0), RequestId("other", 2, 0, 0)
     for attempt in (again, other):
         task.runs.begin(attempt, (attempt.call, 0))
@@ -182,8 +182,8 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     second = threading.Thread(target=lambda: found.append(task.run(1, 1)))
     second.start()
     go.set()
-    first.join(10)
-    second.join(10)
+    first.join(60)
+    second.join(60)
     assert found == [1]
 
 
@@ -341,7 +341,7 @@ def test_a_run_that_waits_does_not_keep_others_from_changing_variables_in_place(
         session.run(more)
         assert cell.value is before
         session.run(put)
-        assert waits.result(10) == 1.0
+        assert waits.result(60) == 1.0
 
 
 def test_hooks_cost_no_message_in_a_step(cluster: Any) -> None:

@@ -51,12 +51,16 @@ WITH_KEYS = ("multipart", "handshake_frames", "half_curve", "token", "churn_gree
 class Task:
     """A task in a process of its own, and a client of it."""
 
-    def __init__(self, folder: Path, files: int = 0, tcp_only: bool = False, keys_folder: str = "") -> None:
+    def __init__(
+        self, folder: Path, files: int = 0, tcp_only: bool = False, keys_folder: str = "",
+        stranger_seconds: float = STRANGER_SECONDS,
+    ) -> None:  # fmt: skip
         self.log = folder / "task.log"
         self.config = gf.ConfigProto(tcp_only=tcp_only, cluster_keys=keys_folder)
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
-                [sys.executable, str(HERE / "flooded_task.py"), str(files), str(tcp_only), keys_folder],
+                [sys.executable, str(HERE / "flooded_task.py"), str(files), str(tcp_only), keys_folder,
+                 str(stranger_seconds)],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True,
             )  # fmt: skip
         assert self.process.stdout is not None
@@ -96,7 +100,7 @@ class Task:
         Path(f"/proc/{self.process.pid}/clear_refs").write_text("5")
 
     def strangers(self) -> dict[str, Any]:
-        found = gf.train.cluster_status(self.target, 5.0, self.config.cluster_keys)[0]["strangers"]
+        found = gf.train.cluster_status(self.target, 60.0, self.config.cluster_keys)[0]["strangers"]
         assert isinstance(found, dict)
         return found
 
@@ -106,7 +110,7 @@ class Task:
         assert self.process.stdin is not None and self.process.stdout is not None
         self.process.stdin.close()
         try:
-            self.process.wait(10)
+            self.process.wait(60)
         finally:
             self.process.kill()
             self.process.wait()
@@ -125,7 +129,7 @@ def flood(task: Task, kind: str, seconds: float, count: int = 400, data: bytes =
         assert process.stdout.readline() == "begun\n"
         yield
         done = json.loads(process.stdout.read())
-        assert process.wait(20) == 0 and done["connections"] >= 1, done
+        assert process.wait(60) == 0 and done["connections"] >= 1, done
     finally:
         process.kill()
         process.wait()
@@ -149,16 +153,16 @@ def _bears(task: Task, kind: str, seconds: float, share: float, **options: Any) 
             break
     assert min(shares[-1]) >= share, shares
     _await(lambda: task.files() <= files + 1, f"{task.files()} files are open, before it were {files}")
-    found = task.strangers()
-    assert found["connected"] <= 2
-    assert found["refused"] > refused and found["why"]
+    _await(lambda: task.strangers()["connected"] <= 2, "strangers are still connected")
+    _await(lambda: task.strangers()["refused"] > refused, "no stranger was refused")
+    assert task.strangers()["why"]
     assert task.new_session() == task.steps
     lines = [line for line in task.log.read_text().splitlines() if "were refused" in line]
     assert len(lines) <= 2 + (time.monotonic() - task.begun) / 10 and max(map(len, lines), default=0) < 600
 
 
 def _await(true: Any, text: str) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while not true():
         assert time.monotonic() < limit, text
         time.sleep(0.05)
@@ -230,33 +234,33 @@ def test_a_task_whose_files_are_few_has_room_for_its_clients(
 ) -> None:
     task = Task(tmp_path, files)
     used = []
+    limit = time.monotonic() + 100
     try:
-        with flood(task, "idle", 3.0, count=strangers):
-            end = time.monotonic() + 2.4
-            while time.monotonic() < end:
-                assert task.new_session() == task.steps
-                used.append(task.files())
-                task.rate(0.05)
-        assert task.strangers()["refused"] > strangers // 4
+        while task.strangers()["refused"] <= strangers // 4:  # A busy machine brings fewer at a time.
+            assert time.monotonic() < limit, "the strangers are not refused"
+            with flood(task, "idle", 3.0, count=strangers):
+                end = time.monotonic() + 2.4
+                while time.monotonic() < end:
+                    assert task.new_session() == task.steps
+                    used.append(task.files())
+                    task.rate(0.05)
         assert sorted(used)[len(used) // 2] < 0.9 * files  # ZeroMQ may take some more for a moment.
     finally:
         task.close()
 
 
 def test_strangers_that_take_all_files_at_once_lose_them_at_once(tmp_path: Path) -> None:
-    """No file is left to look at who they are, which must not be what keeps them."""
-    task = Task(tmp_path, 150)
+    """No file is left to look at who they are, which must not be what keeps them until ZeroMQ ends them by itself."""
+    task = Task(tmp_path, 150, stranger_seconds=200.0)
     try:
         with ExitStack() as stack:
             task.process.send_signal(signal.SIGSTOP)  # So that all of them wait for it.
             for _ in range(400):
-                stack.enter_context(socket.create_connection(("127.0.0.1", task.port), 5))
+                stack.enter_context(socket.create_connection(("127.0.0.1", task.port), 60))
             task.process.send_signal(signal.SIGCONT)
-            came = time.monotonic()
             _await(lambda: task.strangers()["refused"] > 250, "the strangers are still there")
             assert task.files() < 0.9 * 150
             assert task.new_session() == task.steps
-            assert time.monotonic() - came < 0.8 * STRANGER_SECONDS  # When ZeroMQ ends them by itself.
     finally:
         task.close()
 
@@ -285,16 +289,23 @@ def test_many_clients_come_at_once_in_the_middle_of_two_floods(
     assert found == [task.steps] * 60
 
 
-def test_strangers_are_closed_the_oldest_first(task: Task) -> None:
+def test_strangers_are_closed_the_oldest_first(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        held = []
+        task = Task(tmp_path, stranger_seconds=200.0)
+        stack.callback(task.close)
+        held: list[socket.socket] = []
+
+        def have_come() -> bool:
+            found = task.strangers()
+            return int(found["connected"]) + int(found["refused"]) >= len(held)
+
         for n in range(MOST_STRANGERS + 40):
             if n == MOST_STRANGERS:
+                _await(have_come, "some have not come")
                 time.sleep(1.5)  # All that are there have been there for long.
-            held.append(stack.enter_context(socket.create_connection(("127.0.0.1", task.port), 5)))
+            held.append(stack.enter_context(socket.create_connection(("127.0.0.1", task.port), 60)))
             held[-1].sendall(flooder.greeting(b"PLAIN"))
             time.sleep(0.002)
-        time.sleep(0.5)
 
         def is_open(stranger: socket.socket) -> bool:
             stranger.setblocking(False)
@@ -306,7 +317,13 @@ def test_strangers_are_closed_the_oldest_first(task: Task) -> None:
                     return True
             return False
 
-        there = [is_open(stranger) for stranger in held]
+        there: list[bool] = []
+
+        def are_few() -> bool:
+            there[:] = [is_open(stranger) for stranger in held]
+            return sum(there) <= MOST_STRANGERS
+
+        _await(are_few, "there are too many strangers")
         assert MOST_STRANGERS // 2 < sum(there) <= MOST_STRANGERS
         first = there.index(True)
         assert first >= 40 and all(there[first:]) and not any(there[:first])
@@ -341,7 +358,7 @@ def _recording(port: int) -> Iterator[tuple[int, list[bytes]]]:
         ended = threading.Event()
 
         def pass_on(client: socket.socket) -> None:
-            with client, socket.create_connection(("127.0.0.1", port), 5) as server:
+            with client, socket.create_connection(("127.0.0.1", port), 60) as server:
                 place = len(kept)
                 kept.append(b"")
                 while not ended.is_set():
@@ -368,9 +385,9 @@ def _recording(port: int) -> Iterator[tuple[int, list[bytes]]]:
         finally:
             ended.set()
             listener.shutdown(socket.SHUT_RDWR)
-            server.join(5)
+            server.join(60)
             for thread in threads:
-                thread.join(5)
+                thread.join(60)
 
 
 def test_with_keys_what_was_recorded_is_not_taken_again(keyed: Task) -> None:
@@ -400,9 +417,15 @@ def test_what_is_said_at_another_port_does_not_open_a_task(by_tcp: Task) -> None
 
         thread = threading.Thread(target=come)
         thread.start()
-        listener.settimeout(20)
+        listener.settimeout(0.5)
         while b"HELLO" not in kept or b"session" not in kept:
-            client = listener.accept()[0]
+            try:
+                client = listener.accept()[0]
+            except TimeoutError:
+                if not thread.is_alive():  # It has given up, as on a busy machine, and comes again.
+                    thread = threading.Thread(target=come)
+                    thread.start()
+                continue
             with client:
                 client.settimeout(0.5)
                 client.sendall(flooder.greeting(b"PLAIN")[:32] + b"\1" + bytes(31))
@@ -414,13 +437,13 @@ def test_what_is_said_at_another_port_does_not_open_a_task(by_tcp: Task) -> None
                             client.sendall(flooder.ready().replace(b"DEALER", b"ROUTER"))
                         elif b"HELLO" in data:
                             client.sendall(flooder.command(b"WELCOME"))
-        thread.join(30)
+        thread.join(100)
     secret = keys.access("").secret.encode()
     assert secret not in kept
     refused = by_tcp.strangers()["refused"]
     with flood(by_tcp, "replay", 1.0, data=kept):
         by_tcp.rate(0.8)
-    assert by_tcp.strangers()["refused"] > refused
+    _await(lambda: by_tcp.strangers()["refused"] > refused, "no stranger was refused")
     assert by_tcp.new_session() == by_tcp.steps
 
 

@@ -267,10 +267,10 @@ def test_a_walk_that_is_given_up_while_it_waits_loses_nothing(store: ResourceSto
     until(lambda: slow.asked >= 2 and bool(store.waiting()))
     run.end(True)
     if kind == "alone":  # Nothing is lost by ending it at once.
-        thread.join(30)
+        thread.join(100)
     for _ in range(12):
         slow.let.release()
-    thread.join(30)
+    thread.join(100)
     assert isinstance(found[0], CancelledError)
     while True:
         try:
@@ -318,7 +318,7 @@ def test_an_iterator_begins_anew_while_a_walk_that_was_given_up_waits(store: Res
     began = time.monotonic()
     iterator.initialize(TableDataset(ORIGIN, RangeTable(100, 1, 2)), step(store))
     assert time.monotonic() - began < 30
-    thread.join(30)
+    thread.join(100)
     assert isinstance(found[0], CancelledError)
     assert [int(iterator.get_next(step(store))[0]) for _ in range(2)] == [100, 101]
 
@@ -366,7 +366,7 @@ def test_who_waits_for_a_file_gets_the_record_that_comes_back(store: ResourceSto
     thread, found = in_the_background(lambda: source.take(other, 9))
     until(lambda: bool(store.waiting()))
     run.end(True)
-    thread.join(30)
+    thread.join(100)
     assert found == [[0, 1, 2, 3]]
 
 

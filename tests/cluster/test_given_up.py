@@ -151,12 +151,12 @@ def test_whatever_the_moment_each_element_comes_once_and_in_order(cluster: Clust
 
         thread = threading.Thread(target=put)
         thread.start()
-        limit = time.monotonic() + 90
+        limit = time.monotonic() + 200
         attempt = 0
         while len(got) < count:
             assert time.monotonic() < limit, got
             attempt += 1
-            options = gf.RunOptions(timeout_in_ms=1 + attempt % 9)
+            options = gf.RunOptions(timeout_in_ms=1 + attempt % 9 + attempt // 200)
             with suppress(gf.errors.DeadlineExceededError):
                 got.append(int(session.run(program.sum, options=options)) - 100)
         thread.join()

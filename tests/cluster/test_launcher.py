@@ -23,10 +23,28 @@ from graphflow._core.cluster.launch.children import out_of_memory_kills, reason_
 from graphflow._core.cluster.launch.launcher import roles
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
+from tests.machine_clock import MachineClock
 
 PROJECT = Path(__file__).resolve().parents[2]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="looks in /proc")
-ROLE = "import os, sys, time, signal\nname = os.environ['JOB_NAME'] + ' ' + os.environ['TASK_INDEX']\n"
+ROLE = """
+import os, sys, time, signal
+name = os.environ["JOB_NAME"] + " " + os.environ["TASK_INDEX"]
+def link(path):
+    try:
+        return os.readlink(path)
+    except OSError:
+        return None
+def await_the_end_of(other):
+    "The launcher, its parent, closes the output of a task when it notes that this one has ended."
+    while not (output := link("output of " + other)):
+        time.sleep(0.01)
+    files = f"/proc/{os.getppid()}/fd/"
+    while output in [link(files + number) for number in os.listdir(files)]:
+        time.sleep(0.01)
+if not os.path.islink("output of " + name) and os.path.isdir("/proc/self/fd"):
+    os.symlink(link("/proc/self/fd/1"), "output of " + name)
+"""
 
 
 class Launch:
@@ -35,20 +53,36 @@ class Launch:
     def __init__(self, folder: Path, program: str, *options: str) -> None:
         self.mark = f"GRAPHFLOW_TEST={secrets.token_hex(8)}"
         self._program = folder / "program.py"
+        self._errors = folder / "standard error"
         self._program.write_text(ROLE + program)
         key, value = self.mark.split("=")
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "graphflow.cli", "launch", *options, str(self._program), "--flag"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": str(PROJECT), key: value},
-        )
+        with self._errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "graphflow.cli", "launch", *options, str(self._program), "--flag"],
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                cwd=folder,
+                env={**os.environ, "PYTHONPATH": str(PROJECT), key: value},
+            )
 
-    def finish(self, seconds: float = 60.0) -> tuple[int, str, str]:
-        out, err = self.process.communicate(timeout=seconds)
-        return self.process.returncode, out, err
+    def finish(self, seconds: float = 100.0) -> tuple[int, str, str]:
+        out, _ = self.process.communicate(timeout=seconds)
+        return self.process.returncode, out, self._errors.read_text()
+
+    def finish_soon(self, clock: MachineClock, seconds: float = 5.0) -> tuple[int, str, str]:
+        """As finish(), by a clock that goes as fast as the machine."""
+        begun = clock.seconds
+        found = self.finish()
+        assert clock.seconds - begun < seconds
+        return found
+
+    def await_words(self, text: str) -> None:
+        """Until the launcher has said something."""
+        limit = time.monotonic() + 60
+        while text not in self._errors.read_text():
+            assert time.monotonic() < limit, self._errors.read_text()
+            time.sleep(0.01)
 
     def left(self) -> list[int]:
         found = []
@@ -64,7 +98,7 @@ class Launch:
     def wait_for(self, file: str, count: int = 1, seconds: float = 60.0) -> None:
         deadline = time.monotonic() + seconds
         while len(list(self._program.parent.glob(file))) < count:
-            assert time.monotonic() < deadline and self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline and self.process.poll() is None, self._errors.read_text()
             time.sleep(0.01)
 
 
@@ -173,11 +207,12 @@ def test_promise_11_an_end_is_put_into_words(tmp_path: Path) -> None:
 CAUSE = """
 if name == "worker 1":
     raise ValueError("the cause")
-time.sleep(0.6)
+await_the_end_of("worker 1")
 raise RuntimeError("the consequence")
 """
 
 
+@LINUX
 def test_promise_11_the_first_failure_comes_last_and_the_status_is_the_chiefs(launch: type[Launch]) -> None:
     status, _, err = launch(CAUSE, "--ps", "0").finish()
     assert status == 1
@@ -204,19 +239,21 @@ def test_promise_11_exit_codes_and_signals_of_the_chief(
     assert reason in err.splitlines()[-1]
 
 
+@LINUX
 def test_a_worker_that_fails_does_not_change_the_status_of_a_chief_that_ends_well(
     launch: type[Launch],
 ) -> None:
-    program = "if name == 'worker 1': sys.exit(3)\ntime.sleep(0.3)\nprint(name, sys.argv[1])\n"
+    program = "if name == 'worker 1': sys.exit(3)\nawait_the_end_of('worker 1')\nprint(name, sys.argv[1])\n"
     status, out, err = launch(program, "--ps", "0", "--chief").finish()
     assert status == 0
     assert "[chief 0]  chief 0 --flag" in out.splitlines()
     assert "worker 1 failed after" in err.splitlines()[-1]
 
 
+@LINUX
 def test_promise_11_a_worker_that_fails_after_the_chief_has_ended_is_told_of(launch: type[Launch]) -> None:
-    program = "if name == 'worker 1':\n    time.sleep(0.5)\n    raise ValueError('at the end')\n"
-    status, _, err = launch(program, "--ps", "0", "--grace", "20").finish()
+    program = "if name == 'worker 1':\n    await_the_end_of('worker 0')\n    raise ValueError('at the end')\n"
+    status, _, err = launch(program, "--ps", "0", "--grace", "90").finish()
     assert status == 0
     assert "[launch]   worker 1 failed (exit status 1), after worker 0 had ended well" in err.splitlines()
     assert err.splitlines()[-1] == "ValueError: at the end"
@@ -242,9 +279,10 @@ def test_promise_3_when_the_chief_has_ended_well_nothing_is_left_within_5_s(
     launch: type[Launch], tmp_path: Path
 ) -> None:
     (tmp_path / "chief ends").touch()
-    started = launch(STUBBORN, "--ps", "0", "--grace", "0.2")
-    started.wait_for("ready*", 2)
-    status, _, _ = started.finish(seconds=5.0)
+    with MachineClock() as clock:
+        started = launch(STUBBORN, "--ps", "0", "--grace", "0.2")
+        started.wait_for("ready*", 2)
+        status, _, _ = started.finish_soon(clock)
     assert status == 0
     assert started.left() == []
 
@@ -252,15 +290,16 @@ def test_promise_3_when_the_chief_has_ended_well_nothing_is_left_within_5_s(
 @LINUX
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_interrupted_launcher_leaves_nothing(launch: type[Launch], number: signal.Signals) -> None:
-    started = launch(STUBBORN if number == signal.SIGINT else PLAIN, "--ps", "0")
-    started.wait_for("ready*", 2)
-    started.process.send_signal(number)
-    if number == signal.SIGINT:  # A second one does not wait.
-        time.sleep(0.2)
+    with MachineClock() as clock:
+        started = launch(STUBBORN if number == signal.SIGINT else PLAIN, "--ps", "0")
+        started.wait_for("ready*", 2)
         started.process.send_signal(number)
-    status, _, err = started.finish(seconds=5.0)
+        if number == signal.SIGINT:  # A second one does not wait.
+            started.await_words("SIGINT: ending all tasks")
+            started.process.send_signal(number)
+        status, _, err = started.finish_soon(clock)
     assert status == 128 + number
-    assert number.name in err
+    assert ("SIGINT: killing all tasks" if number == signal.SIGINT else "SIGTERM") in err
     assert started.left() == []
 
 
@@ -324,7 +363,7 @@ def test_tasks_do_not_outlive_a_launcher_that_is_killed(launch: type[Launch]) ->
     started.wait_for("ready*", 2)
     started.process.kill()
     started.process.wait()
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while started.left() and time.monotonic() < deadline:
         time.sleep(0.02)
     assert started.left() == []
@@ -353,11 +392,13 @@ def test_a_job_is_not_held_up_by_what_a_task_has_left_behind_and_loses_no_line(
 ) -> None:
     """What was left behind has the task's output, which therefore never ends."""
     program = """
+parent = os.getpid()
 if name == "worker 0" and os.fork() == 0:
     os.setsid()
     with open("left", "w") as file:
         file.write(str(os.getpid()))
-    time.sleep(0.1)
+    while os.getppid() == parent:
+        time.sleep(0.001)
     print("late", flush=True)
     time.sleep(100)
 while not os.path.exists("left"):
@@ -366,7 +407,7 @@ os._exit(0)
 """
     started = launch(program, "--ps", "0", "--grace", "0.2")
     try:
-        status, out, err = started.finish(seconds=40.0)
+        status, out, err = started.finish()
         assert status == 0, err
         assert "late" in out
     finally:
@@ -391,7 +432,7 @@ while True:
     time.sleep(1)
 """
     started = launch(program, "--ps", "0")
-    status, _, err = started.finish(seconds=40.0)
+    status, _, err = started.finish()
     assert status == 3, err
     assert (tmp_path / "tidied up").exists()
     assert started.left() == []
@@ -449,7 +490,7 @@ def test_promise_3_a_training_ends_with_every_task_stopped_in_order(
     launch: type[Launch], options: list[str]
 ) -> None:
     started = launch(TRAIN, *options)
-    status, out, err = started.finish(seconds=100)
+    status, out, err = started.finish()
     assert status == 0, err
     made = [int(line.split()[-2]) for line in out.splitlines() if "made" in line]
     assert 40 <= sum(made) <= 42  # Each worker may have read the step before the other's last update.

@@ -47,7 +47,7 @@ def _ask(client: Any, *messages: Message) -> Message:
     """Sends messages, and returns the next answer."""
     for message in messages:
         client.send_multipart([bytes(f) for f in message.frames()])
-    assert client.poll(5000), "no answer"
+    assert client.poll(60_000), "no answer"
     return Message.of(client.recv_multipart())
 
 
@@ -130,7 +130,7 @@ def test_another_version_is_told(client: Any) -> None:
     frame = bytearray(bytes(Message(Kind.HELLO, 3).frames()[0]))
     frame[2] = 9
     client.send(bytes(frame))
-    assert client.poll(5000)
+    assert client.poll(60_000)
     answer = Message.of(client.recv_multipart())
     assert answer.kind is Kind.FAILED and "version 2 of the protocol, not 9" in answer.details["message"]
 
@@ -151,12 +151,12 @@ def test_answers_to_strangers_are_few(server: Any, client: Any) -> None:
     begun = time.monotonic()
     for n in range(1, 2000):
         client.send_multipart([bytes(f) for f in Message(Kind.RUN, n).frames()])
-    while service.sockets.dropped.count < 1999 and time.monotonic() < begun + 20:
+    while service.sockets.dropped.count < 1999 and time.monotonic() < begun + 60:
         time.sleep(0.01)
     assert service.sockets.dropped.count == 1999
     answers = 0
     while answers < 60:
-        assert client.poll(20_000)
+        assert client.poll(60_000)
         client.recv_multipart()
         answers += 1
     while client.poll(0):

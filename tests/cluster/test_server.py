@@ -73,21 +73,21 @@ def test_promise_3_stop_cluster_ends_every_join_whichever_task_is_asked(stack: E
         thread.start()
     assert gf.train.stop_cluster(servers[2].target) == []
     for thread in threads:
-        thread.join(5.0)
+        thread.join(60)
         assert not thread.is_alive()
 
 
 def test_stop_cluster_names_the_tasks_that_do_not_answer_and_stops_the_others(stack: ExitStack) -> None:
     spec = spec_of(stack, ps=1, worker=2)
     server = serve(stack, spec, "ps")
-    missing = gf.train.stop_cluster(server.target, timeout_seconds=0.3)
+    missing = gf.train.stop_cluster(server.target, timeout_seconds=4.0)
     assert missing == [task_name("worker", 0), task_name("worker", 1)]
     server.join()
     # What was on its way to the absent tasks is not: one that comes now goes on.
     later = serve(stack, spec, "worker", 1)
     with pytest.raises(gf.errors.UnavailableError, match="No server answers"):
         gf.train.stop_cluster(server.target, timeout_seconds=0.3)
-    assert any(task["state"] == "serving" for task in gf.train.cluster_status(later.target, 0.3))
+    assert any(task["state"] == "serving" for task in gf.train.cluster_status(later.target, 4.0))
 
 
 def test_a_run_on_a_cluster_that_is_stopped_ends_with_an_error(stack: ExitStack) -> None:
@@ -107,7 +107,7 @@ def test_a_run_on_a_cluster_that_is_stopped_ends_with_an_error(stack: ExitStack)
         thread.start()
         time.sleep(0.2)
         gf.train.stop_cluster(server.target)
-        thread.join(5.0)
+        thread.join(60)
         assert not thread.is_alive()
         assert isinstance(caught[0], gf.errors.UnavailableError | gf.errors.CancelledError)
 
@@ -120,17 +120,17 @@ def test_promise_3_join_ends_with_the_reason_when_nobody_is_heard_of(stack: Exit
 
 
 def test_promise_3_a_client_on_another_task_keeps_a_ps_from_ending(stack: ExitStack) -> None:
-    config = gf.ConfigProto(server_idle_minutes=0.005)
+    config = gf.ConfigProto(server_idle_minutes=0.05)  # Within which a session has to come.
     spec = spec_of(stack, ps=1, worker=1)
     ps = serve(stack, spec, "ps", config=config)
     worker = serve(stack, spec, "worker")
     joined = threading.Thread(target=ps.join, daemon=True)
     with gf.Session(ps.target, graph=gf.Graph()), gf.Session(worker.target, graph=gf.Graph()):
         joined.start()
-        joined.join(1.0)
+        joined.join(4.0)
         assert joined.is_alive()
         ps.stop()  # While they are there: without a client the ps ends by itself, with an error.
-        joined.join(5.0)
+        joined.join(60)
         assert not joined.is_alive()
 
 
@@ -228,7 +228,7 @@ def test_status_tells_tasks_variables_steps_and_who_is_missing(stack: ExitStack)
         session.run(variable.initializer)
         for _ in range(5):
             session.run(variable.assign_add(gf.ones([10, 10])).op)
-        tasks = {task["task"]: task for task in gf.train.cluster_status(ps.target, 0.5)}
+        tasks = {task["task"]: task for task in gf.train.cluster_status(ps.target, 4.0)}
     assert list(tasks) == [task_name("ps", 0), task_name("worker", 0), task_name("worker", 1)]
     held, master, absent = tasks.values()
     assert [held["state"], master["state"], absent["state"]] == ["serving", "serving", "unreachable"]
@@ -308,7 +308,7 @@ def test_a_target_that_is_none_is_refused(target: str) -> None:
 def test_the_word_that_a_task_does_not_answer_brings_what_the_master_knew(stack: ExitStack) -> None:
     server = serve(stack, {"ps": ["localhost:0"], **spec_of(stack, worker=1)}, "ps")
     with pytest.raises(gf.errors.UnavailableError, match="do not answer") as caught:
-        gf.Session(server.target, gf.Graph(), gf.ConfigProto(connect_timeout_in_ms=300))
+        gf.Session(server.target, gf.Graph(), gf.ConfigProto(connect_timeout_in_ms=4000))
     lines = caught.value.journal
     assert 0 < len(lines) <= 32
     assert any("SessionGreeted" in line and "/job:worker/replica:0/task:0" in line for line in lines)
@@ -360,5 +360,5 @@ def test_the_environment_makes_a_server(monkeypatch: pytest.MonkeyPatch, stack: 
     server = gf.train.Server.from_environment()
     stack.callback(server.stop)
     assert server.target == f"zmq://{spec['worker'][1]}"
-    (own,) = [t for t in gf.train.cluster_status(server.target, 0.2) if t["state"] == "serving"]
+    (own,) = [t for t in gf.train.cluster_status(server.target, 4.0) if t["state"] == "serving"]
     assert len(own["devices"]) == 2

@@ -28,7 +28,7 @@ from graphflow.cli.main import main
 from tests.cluster.serving import serve, spec_of
 
 _PROJECT = Path(__file__).parents[2]
-SECONDS = 1.5
+SECONDS = 3.0
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def _said(target: str, folder: str = "") -> str:
     begun = time.monotonic()
     with pytest.raises(errors.OpError) as failure:
         gf.Session(target, gf.Graph(), config=_config(folder))
-    assert time.monotonic() - begun < SECONDS + 20
+    assert time.monotonic() - begun < SECONDS + 60
     return failure.value.message
 
 

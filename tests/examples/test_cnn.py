@@ -50,6 +50,7 @@ def test_killed_at_twenty_random_moments_it_ends_with_the_same_weights_bit_for_b
     assert undisturbed.returncode == 0, output
 
     chance, folder = random.Random(20), tmp_path / "killed"
+    killed = 0
     for kill in range(KILLS):
         process = _start(folder)
         # Past the point where the one before was killed, then at any moment: in a step, a save or a summary.
@@ -59,9 +60,13 @@ def test_killed_at_twenty_random_moments_it_ends_with_the_same_weights_bit_for_b
             assert time.monotonic() < deadline, "no checkpoint"
             time.sleep(0.005)
         time.sleep(chance.uniform(0.0, 0.15))
-        assert process.poll() is None, process.communicate()[0]
         process.send_signal(signal.SIGKILL)
-        process.communicate(timeout=20)
+        output, _ = process.communicate(timeout=100)
+        if process.returncode == 0:  # On a busy machine it may be through its last steps first.
+            break
+        assert process.returncode == -signal.SIGKILL, output
+        killed += 1
+    assert killed > KILLS // 2
     last = _start(folder)
     output, _ = last.communicate(timeout=200)
     assert last.returncode == 0, output

@@ -74,7 +74,7 @@ def _exchange(
         for message in messages:
             stranger.send_multipart([bytes(f) for f in message.frames()])
         found: list[Message] = []
-        deadline = time.monotonic() + (10 if answers else 0.5)
+        deadline = time.monotonic() + (60 if answers else 0.5)
         while time.monotonic() < deadline and (not answers or len(found) < answers):
             if stranger.poll(100):
                 found.append(Message.of(stranger.recv_multipart()))

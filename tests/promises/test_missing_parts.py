@@ -80,5 +80,5 @@ def test_promise_6_a_queue_that_the_program_fills_itself_is_waited_for() -> None
         time.sleep(0.5)
         session.run(put)
         session.run(put)
-        thread.join(10)
+        thread.join(60)
     assert results == [[3.0, 3.0]]

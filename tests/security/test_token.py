@@ -104,16 +104,16 @@ def test_who_has_another_token_is_told_where_it_is_and_the_task_where_its_own_is
         monkeypatch.setattr(token, "folders", lambda: [folders["second"]])
         worker = gf.train.Server(spec, "worker", 0)
         stack.callback(worker.stop)
-        config = gf.ConfigProto(connect_timeout_in_ms=3000)
+        config = gf.ConfigProto(connect_timeout_in_ms=10_000)
         mine = r"refuses the token: its own is not the one in .*second/token"
         with pytest.raises(gf.errors.UnauthenticatedError, match=mine):
             gf.Session(ps.target, gf.Graph(), config=config)
         with pytest.raises(gf.errors.UnauthenticatedError, match=mine):
-            gf.train.cluster_status(ps.target, 3.0)
+            gf.train.cluster_status(ps.target, 10.0)
         with pytest.raises(
             gf.errors.UnavailableError, match=r"/job:ps/replica:0/task:0 at .*refuses the token.*second/token"
         ):
             gf.Session(worker.target, gf.Graph(), config=config)
         monkeypatch.setattr(token, "folders", lambda: [folders["first"]])
-        strangers = gf.train.cluster_status(ps.target, 3.0)[0]["strangers"]
+        strangers = gf.train.cluster_status(ps.target, 10.0)[0]["strangers"]
         assert strangers["refused"] >= 3 and strangers["why"].endswith("first/token.")

@@ -40,6 +40,14 @@ for step in range(50):
     return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
 
 
+ALL_WRITTEN = """
+(path,) = os.scandir(os.path.dirname(writer.get_logdir() + "/"))
+while sum(event.HasField("summary") for event in gf.train.summary_iterator(path.path)) < 50:
+    time.sleep(0.01)
+"""
+"""Nobody flushes: it is written within a second, or later on a busy machine."""
+
+
 def test_name_and_first_event(tmp_path: Path) -> None:
     import socket
 
@@ -93,7 +101,7 @@ def test_flush_close_and_reopen(tmp_path: Path) -> None:
 def test_written_within_a_second_without_a_flush(flush_secs: float, tmp_path: Path) -> None:
     writer = gf.summary.FileWriter(tmp_path, flush_secs=flush_secs)
     writer.add_summary(point(), 7)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 60
     while steps(tmp_path) != [7] and time.monotonic() < end:
         time.sleep(0.01)
     assert steps(tmp_path) == [7]
@@ -116,7 +124,7 @@ def test_a_writer_that_is_dropped_is_written_to_its_end(tmp_path: Path) -> None:
         ("", 0),
         ("raise ValueError('as it happens')", 1),
         ("sys.exit(3)", 3),
-        ("time.sleep(1.5); os.kill(os.getpid(), signal.SIGKILL)", -9),
+        (ALL_WRITTEN + "os.kill(os.getpid(), signal.SIGKILL)", -9),
     ],
 )
 def test_promise_39_whatever_ends_the_program_the_file_is_whole(tmp_path: Path, end: str, code: int) -> None:

@@ -57,10 +57,10 @@ SECONDS: Final = {
 """How long a fault lasts that is not SIGKILL or SIGTERM, if not seven seconds."""
 STOPPED_SECONDS: Final = 7.0
 AWAY_SECONDS: Final = 0.5
-LIMIT_SECONDS: Final = 40.0
+LIMIT_SECONDS: Final = 100.0
 """In which everything goes on after the cause is gone."""
 _UNDISTURBED_SECONDS: Final = 0.3
-_SETTLING_SECONDS: Final = 12.0
+_SETTLING_SECONDS: Final = 60.0
 """In which idle threads end, and what was held for a peer that is gone is freed."""
 _MORE: Final = {"threads": 4, "sockets": 3, "memory": 8, "files": 10}
 """By how much undisturbed processes differ: threads of pools, memory that is used again."""
@@ -277,7 +277,7 @@ class _Cell:
             if self.fault == LONG_STOP:
                 (ps,) = (
                     t
-                    for t in gf.train.cluster_status(f"zmq://{lab.cluster['ps'][0]}", 1.0)
+                    for t in gf.train.cluster_status(f"zmq://{lab.cluster['ps'][0]}", 5.0)
                     if "ps" in t["task"]
                 )
                 assert not ps["sessions"] and not ps["steps"]["in_flight_as_master"], ps

@@ -28,7 +28,7 @@ from tests.cluster.faults.network import ROLES, Network
 
 _ROOT = Path(__file__).parents[3]
 _LISTEN = "0A"
-_LEAVING_SECONDS = 10.0
+_LEAVING_SECONDS = 60.0
 """In which children end whose parents are gone: the compilers of tasks, which look for that twice a second."""
 
 
@@ -110,7 +110,7 @@ class Lab:
                     os.kill(process.pid, signal.SIGKILL)
         assert self._zygote.stdin is not None and self._zygote.stdout is not None
         self._zygote.stdin.close()
-        self._zygote.wait(10)
+        self._zygote.wait(60)
         self._zygote.stdout.close()
         for key in list(self._selector.get_map().values()):
             if isinstance(key.fileobj, socket.socket):
@@ -153,7 +153,7 @@ class Lab:
 
     # ---- waiting --------------------------------------------------------------------------------------------------
 
-    def wait(self, until: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
+    def wait(self, until: Callable[[], Any], what: str, seconds: float = 100.0) -> Any:
         """Takes in events until something is so, and returns it; Late after a time."""
         end = time.monotonic() + seconds
         while True:
@@ -175,11 +175,11 @@ class Lab:
                 return event
         return None
 
-    def heard(self, role: str, start: str, since: float = 0.0, seconds: float = 60.0) -> Event:
+    def heard(self, role: str, start: str, since: float = 0.0, seconds: float = 100.0) -> Event:
         """Waits for that."""
         return self.wait(lambda: self.said(role, start, since), f"{role} to say {start!r}", seconds)  # type: ignore[no-any-return]
 
-    def ended(self, process: Process, seconds: float = 60.0) -> int:
+    def ended(self, process: Process, seconds: float = 100.0) -> int:
         """Waits for the end of a process: its status, -n for signal n."""
         self.wait(lambda: process.status is not None, f"the end of {process.name}", seconds)
         assert process.status is not None

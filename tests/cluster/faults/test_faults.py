@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -22,6 +23,8 @@ from tests.cluster.faults import cells
 from tests.cluster.faults.lab import Lab
 from tests.cluster.faults.table import all_cells
 from tests.cluster.serving import serve, spec_of
+from tests.machine_clock import MachineClock
+from tests.overdue import overdue
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the lab needs Linux")
 
@@ -43,8 +46,11 @@ def test_promises_5_7_8_a_fault_at_a_moment(fault: str, victim: str, moment: str
 
 @pytest.mark.timeout(CELL_SECONDS)
 def test_promise_5_a_stopped_ps_is_noticed_and_named() -> None:
-    outcome = cells.run("SIGSTOP", "ps", "step")
-    assert outcome.noticed is not None and outcome.noticed <= 5  # The promise is a time.
+    begun = time.monotonic()
+    with MachineClock() as clock:
+        outcome = cells.run("SIGSTOP", "ps", "step")
+        share = clock.seconds / (time.monotonic() - begun)
+    assert outcome.noticed is not None and outcome.noticed * share <= 5  # The promise is a time.
     assert not outcome.lost
 
 
@@ -64,9 +70,8 @@ def test_promise_4_any_order_of_the_ends_is_clean(order: tuple[str, str]) -> Non
                 lab.wait(
                     lambda b=before: len(lab.latest[order[1]].acknowledged) > b + 5, "the other to go on"
                 )
-        assert gf.train.stop_cluster(
-            f"zmq://{lab.cluster['ps'][0]}", 0.5
-        )  # Those that have ended do not answer.
+        # Those that have ended do not answer.
+        assert gf.train.stop_cluster(f"zmq://{lab.cluster['ps'][0]}", 8.0)
         assert lab.ended(lab.latest["ps"]) == 0
 
 
@@ -96,7 +101,7 @@ def test_promise_1_a_bare_session_names_every_missing_task(stack: ExitStack) -> 
     cluster = spec_of(stack, ps=2, worker=1)
     target = serve(stack, cluster, "worker").target
     with pytest.raises(gf.errors.UnavailableError) as caught:
-        gf.Session(target, config=gf.ConfigProto(connect_timeout_in_ms=300))
+        gf.Session(target, config=gf.ConfigProto(connect_timeout_in_ms=4000))
     for index, address in enumerate(cluster["ps"]):
         assert f"/job:ps/replica:0/task:{index} at {address}" in str(caught.value)
     assert gf.ConfigProto().connect_timeout_in_ms == 10_000
@@ -148,9 +153,8 @@ def test_promise_2_a_deadline_names_what_is_awaited_and_the_next_run_works(stack
     with gf.device("/job:worker/task:0"):
         more = taken + 1.0
     with gf.Session(target) as session:
-        with pytest.raises(gf.errors.DeadlineExceededError) as caught:
-            session.run(more, options=gf.RunOptions(timeout_in_ms=300))
-        assert "/job:ps/replica:0/task:0" in str(caught.value) and "taken" in str(caught.value)
+        said = r"\A(?=.*/job:ps/replica:0/task:0)(?=.*taken)"
+        overdue(lambda options: session.run(more, options=options), said, 300)
         session.run(put)
         assert session.run(more) == 4.0
 

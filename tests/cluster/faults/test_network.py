@@ -45,7 +45,7 @@ def _trained(lab: Lab) -> None:
         lab.wait(
             lambda p=process: sum(at > since for at, _, _ in p.acknowledged) >= 5,
             f"{process.name} to train",
-            40,
+            100,
         )
 
 

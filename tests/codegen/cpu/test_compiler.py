@@ -29,7 +29,7 @@ ROOT = str(Path(graphflow.__file__).parents[1])
 
 
 def wait_for_helper(compiler: Compiler) -> int:
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + 100
     while compiler.helper_pid is None:
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -122,7 +122,7 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
         monkeypatch.setattr(sys, "executable", str(tmp_path / "python3"))
         if compiler.helper_pid is not None:
             os.kill(compiler.helper_pid, signal.SIGKILL)
-        limit = time.monotonic() + 60
+        limit = time.monotonic() + 100
         while compiler._restarts.deaths < 12:
             assert time.monotonic() < limit
             with pytest.raises(KernelCompileError) as failure:
@@ -209,7 +209,7 @@ print(compiler.helper_pid)
 
 
 def assert_gone(pid: int) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 100
     while True:
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]

@@ -275,7 +275,7 @@ def test_promise_6_a_worker_names_what_it_waits_for(caplog: pytest.LogCaptureFix
         gf.errors.DeadlineExceededError, match=r"after waiting 0.1 secs.*initialized: weights"
     ):
         gf.train.MonitoredTrainingSession(is_chief=False, max_wait_secs=0.1)
-    assert time.monotonic() - begin < 5
+    assert time.monotonic() - begin < 100
 
 
 def test_a_worker_goes_on_soon_after_the_chief(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -384,7 +384,7 @@ def test_a_worker_joins_a_chief_and_both_stop_at_the_step() -> None:
             move = step.assign_add(1)
             waiting.set()
             with gf.train.MonitoredTrainingSession(
-                server.target, is_chief, hooks=[gf.train.StopAtStepHook(last_step=30)], max_wait_secs=30
+                server.target, is_chief, hooks=[gf.train.StopAtStepHook(last_step=30)], max_wait_secs=100
             ) as session:
                 runs = 0
                 while not session.should_stop():
@@ -398,10 +398,10 @@ def test_a_worker_joins_a_chief_and_both_stop_at_the_step() -> None:
     worker = threading.Thread(target=work)
     worker.start()
     try:
-        assert waiting.wait(20)
+        assert waiting.wait(60)
         runs = train(True)
     finally:
-        worker.join(30)
+        worker.join(100)
         server.stop()
     assert found["chief=True"][1] == 5.0
     assert found["runs"] >= 1

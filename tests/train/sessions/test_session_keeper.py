@@ -13,6 +13,8 @@ import graphflow as gf
 from graphflow import errors
 
 THREADS = 24
+GRACE_SECONDS = 30.0
+"""For how long a session waits for its threads: far longer than anything else here lasts."""
 
 
 @pytest.fixture(autouse=True)
@@ -54,7 +56,9 @@ class Program:
         self.looks = gf.py_func(self.look, [], gf.float64)
         self.queue = gf.FIFOQueue(1, ["float32"], [[]])
         self.waits = self.queue.dequeue()
-        self.session = gf.train.MonitoredSession(self.creator, stop_grace_period_secs=2, **arguments)
+        self.session = gf.train.MonitoredSession(
+            self.creator, stop_grace_period_secs=GRACE_SECONDS, **arguments
+        )
 
     def look(self) -> float:
         if self.lost.is_set() and self.creator.made == 1:
@@ -79,7 +83,7 @@ class Program:
 
         def join() -> None:
             for thread in started:
-                thread.join(30)
+                thread.join(100)
             assert len(found) == count
 
         return found, join
@@ -97,22 +101,28 @@ def program() -> Iterator[Program]:
 def test_threads_share_one_recovery(program: Program) -> None:
     stop = threading.Event()
 
+    runs = [0] * THREADS
+
     def work(number: int) -> int:
-        runs = 0
         while not stop.is_set():
             assert not program.session.should_stop()
             program.session.run(program.looks)
-            runs += 1
-        return runs
+            runs[number] += 1
+        return runs[number]
+
+    def all_run() -> None:
+        before = list(runs)
+        while not all(now > then for now, then in zip(runs, before, strict=True)):
+            time.sleep(0.005)
 
     found, join = program.threads(work)
-    time.sleep(0.1)
+    all_run()
     program.creator.go.clear()
     program.lost.set()
     while program.session._session is not None:
         time.sleep(0.005)
     program.creator.go.set()
-    time.sleep(0.2)
+    all_run()
     stop.set()
     join()
     assert all(isinstance(runs, int) and runs > 0 for runs in found), found
@@ -206,7 +216,9 @@ def test_a_thread_of_the_coordinator_ends_with_its_session_and_does_not_hold_the
     while not session.recoveries:
         session.run(program[0].looks)
         time.sleep(0.005)
-    assert time.monotonic() - begun < 1.9, "the recovery waited for a thread that waited for it"
+    assert time.monotonic() - begun < 0.9 * GRACE_SECONDS, (
+        "the recovery waited for a thread that waited for it"
+    )
     session.close()
 
 
@@ -222,7 +234,7 @@ def test_an_error_of_the_block_ends_a_recovery_that_waits() -> None:
             time.sleep(0.005)
         raise ValueError("of the block")
     join()
-    assert time.monotonic() - begun < 10
+    assert time.monotonic() - begun < 0.9 * GRACE_SECONDS
     assert all(isinstance(error, RuntimeError | errors.CancelledError) for error in found), found
     with pytest.raises(RuntimeError, match="already closed"):
         program.session.run(program.looks)

@@ -22,7 +22,7 @@ def graph() -> Any:
 
 
 def wait_for(condition: Any) -> None:
-    limit = time.monotonic() + 20
+    limit = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < limit
         time.sleep(0.01)
