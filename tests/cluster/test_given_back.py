@@ -303,7 +303,7 @@ def test_a_run_of_a_program_that_ends_in_time_leaves_nothing_half_taken(
             break
         got += [int(n) for value in found for n in np.ravel(value)]
     assert got == [n for n in range(12) for _ in range(2 if kind == "zip" else 1)]
-    assert iterator._lock.acquire(timeout=30) and not store.waiting()
+    assert iterator._lock.acquire(timeout=60) and not store.waiting()
     pool.close()
 
 

@@ -177,7 +177,8 @@ spec = eval(sys.argv[1])
 servers = [gf.train.Server(spec, "worker", 0), gf.train.Server({"a": ["localhost:0"]}, "a", 0)]
 with gf.device("/job:ps/task:0"):
     v = gf.Variable(1.0)
-sessions = [gf.Session(servers[0].target), gf.Session(servers[1].target)]
+config = gf.ConfigProto(connect_timeout_in_ms=100_000)
+sessions = [gf.Session(server.target, config=config) for server in servers]
 sessions[0].run(v.initializer)
 print("ready", flush=True)
 sys.stdin.readline()
@@ -193,6 +194,7 @@ def test_promise_30_a_process_with_dead_peers_exits(stack: ExitStack) -> None:
     ps = subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True)
     stack.enter_context(ps)
     stack.callback(ps.kill)
+    assert ps.stdout is not None and spec["ps"][0] in ps.stdout.readline()  # It serves.
     client = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, repr(spec)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=environment, text=True,

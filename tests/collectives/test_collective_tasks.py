@@ -170,7 +170,7 @@ def test_promise_10_a_deadline_names_the_missing_tasks_and_where_they_were(stack
                     session.run(total)
                 try:
                     if task != 2:
-                        session.run(total, options=gf.RunOptions(timeout_in_ms=300))
+                        session.run(total, options=gf.RunOptions(timeout_in_ms=2000))
                     return "no error"
                 except gf.errors.OpError as error:
                     return f"{type(error).__name__}: {error}"

@@ -14,17 +14,19 @@ import pytest
 
 import graphflow as gf
 from tests.data.pipelines import D, drain
+from tests.left_over import new_threads
 from tests.overdue import overdue
 
 
-def prefetching() -> int:
-    return sum(thread.name.startswith("graphflow prefetch") for thread in threading.enumerate())
+def prefetching(before: set[threading.Thread]) -> int:
+    """How many threads prefetch that did not then: those of other tests may go on for a while."""
+    return sum(thread.name.startswith("graphflow prefetch") for thread in new_threads(before))
 
 
-def no_prefetching() -> bool:
+def no_prefetching(before: set[threading.Thread]) -> bool:
     for _ in range(6000):
         gc.collect()
-        if not prefetching():
+        if not prefetching(before):
             return True
         time.sleep(0.01)
     return False
@@ -269,18 +271,19 @@ def test_threads_end_with_their_iterator(end: str) -> None:
     start, other = iterator.make_initializer(data), iterator.make_initializer(D.range(3))
     following = iterator.get_next()
     session = gf.Session()
+    before = set(threading.enumerate())
     session.run(start)
     session.run(following)
-    assert prefetching() >= 1
+    assert prefetching(before) >= 1
     if end == "initialize":
         session.run(other)
-        assert no_prefetching()
+        assert no_prefetching(before)
         assert session.run(following) == 0
     if end == "drop":
         del session
     else:
         session.close()
-    assert no_prefetching()
+    assert no_prefetching(before)
 
 
 def test_closing_the_session_ends_a_wait() -> None:

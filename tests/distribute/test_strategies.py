@@ -75,7 +75,7 @@ def test_mirrored_over_workers(cluster: Any, devices: int) -> None:
     addresses, targets = cluster
     workers = {"worker": addresses["worker"]}
     strategies = [
-        D.CollectiveAllReduceStrategy(workers, "worker", i, num_devices=devices, timeout=30.0)
+        D.CollectiveAllReduceStrategy(workers, "worker", i, num_devices=devices, timeout=100.0)
         for i in range(2)
     ]
     gf.testing.check_strategy(strategies, targets=targets)

@@ -81,11 +81,11 @@ def serving(
     try:
         assert process.stdout is not None
         line = process.stdout.readline()
-        assert "listens at" in line, (line, process.communicate(timeout=30))
+        assert "listens at" in line, (line, process.communicate(timeout=60))
         yield line.split()[-1]
     finally:
         process.terminate()
-        process.communicate(timeout=30)
+        process.communicate(timeout=60)
 
 
 def package(folder: Path, mark: Path) -> None:

@@ -21,7 +21,7 @@ import graphflow as gf
 
 RECORDED = Path(__file__).parent / "recorded"
 REFUSALS = (ValueError, TypeError, gf.errors.OpError, DecodeError)
-SECONDS = 20.0
+SECONDS = 100.0
 """Far more than any of them needs."""
 
 

@@ -149,7 +149,7 @@ def attempt(folder: Path, data: bytes) -> Any:
         assert error.args
         return None
     finally:
-        assert time.monotonic() - begun < 60
+        assert time.monotonic() - begun < 200
 
 
 def test_mutated_models(tmp_path: Path, everything: bool, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ computing, and the caller can return while a helper is still at work.
 from __future__ import annotations
 
 import math
-import sys
 import threading
 import time
 from collections import deque
@@ -20,6 +19,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 import graphflow.errors as errors
+from graphflow._core.common.frames import current_frames
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
 from graphflow._core.plan.ir import Instruction
@@ -251,7 +251,7 @@ class Scheduler:
     def _give_up(self) -> None:
         if self._error is not None:  # A loop saw the deadline first, and has said where.
             raise self._error
-        frames = sys._current_frames()
+        frames = current_frames()
         at_work = [
             current(runner.base.part, frames.get(thread)) + self._awaited_by(thread)
             for thread, runner in self._at_work.values()

@@ -120,7 +120,20 @@ def test_promise_1_a_training_session_waits_for_absent_tasks(
     target = serve(stack, cluster, "worker").target
     with gf.device("/job:ps/task:0"):
         step = gf.train.get_or_create_global_step()
-    comes = threading.Timer(2.5, lambda: [serve(stack, cluster, "ps", i) for i in (0, 1)])
+
+    def waits() -> list[str]:
+        texts = [record.getMessage() for record in caplog.records]
+        return [text for text in texts if "waiting for the cluster" in text]
+
+    def come() -> None:
+        """Once it has said for whom it waits."""
+        limit = time.monotonic() + 60
+        while not waits() and time.monotonic() < limit:
+            time.sleep(0.01)
+        for index in (0, 1):
+            serve(stack, cluster, "ps", index)
+
+    comes = threading.Thread(target=come)
     comes.start()
     stack.callback(comes.join)
     with (
@@ -128,8 +141,7 @@ def test_promise_1_a_training_session_waits_for_absent_tasks(
         gf.train.MonitoredTrainingSession(target, progress=False, max_wait_secs=60) as session,
     ):
         assert session.run(step) == 0
-    waits = [r.getMessage() for r in caplog.records if "waiting for the cluster" in r.getMessage()]
-    assert waits and all(f"/job:ps/replica:0/task:{i} at {cluster['ps'][i]}" in waits[0] for i in (0, 1))
+    assert all(f"/job:ps/replica:0/task:{i} at {cluster['ps'][i]}" in waits()[0] for i in (0, 1))
 
 
 def test_promise_1_a_wait_has_an_end(stack: ExitStack) -> None:

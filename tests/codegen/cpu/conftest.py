@@ -73,10 +73,10 @@ def run_region(compiler: Compiler, machine: Machine) -> Runner:
             ]
             if form == "kernel":
                 steps = region_steps(
-                    region, compiler.compile_async(region_source(region)).result(60), sizes, *operands
+                    region, compiler.compile_async(region_source(region)).result(250), sizes, *operands
                 )
             else:
-                kernels = [handle.result(100) for handle in compiler.compile_many(code.sources)]
+                kernels = [handle.result(250) for handle in compiler.compile_many(code.sources)]
                 steps = array_steps(code, kernels, sizes, *operands)
             assert machine.program(steps, threads).run() == 0
             assert status[0] == expect_status, form

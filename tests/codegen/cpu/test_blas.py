@@ -55,7 +55,7 @@ def multiply(
 def test_products_of_every_layout(
     compiler: Compiler, machine: Machine, blas: Blas, dtype: str, trans_a: bool, trans_b: bool
 ) -> None:
-    kernel = compiler.compile_async(gemm_source(dtype, blas.integer_bits)).result(60)
+    kernel = compiler.compile_async(gemm_source(dtype, blas.integer_bits)).result(250)
     random = np.random.RandomState(0)
     for rows, columns, depth in [
         (1, 1, 1),
@@ -74,7 +74,7 @@ def test_products_of_every_layout(
 
 
 def test_empty_products_and_empty_sums(compiler: Compiler, machine: Machine, blas: Blas) -> None:
-    kernel = compiler.compile_async(gemm_source("float32", blas.integer_bits)).result(60)
+    kernel = compiler.compile_async(gemm_source("float32", blas.integer_bits)).result(250)
     assert multiply(
         machine, kernel, blas, np.ones((0, 4), "f"), np.ones((4, 3), "f"), False, False, 1
     ).shape == (0, 3)
@@ -83,7 +83,7 @@ def test_empty_products_and_empty_sums(compiler: Compiler, machine: Machine, bla
 
 
 def test_batches_and_accumulation(compiler: Compiler, machine: Machine, blas: Blas) -> None:
-    kernel = compiler.compile_async(gemm_source("float64", blas.integer_bits)).result(60)
+    kernel = compiler.compile_async(gemm_source("float64", blas.integer_bits)).result(250)
     random = np.random.RandomState(1)
     a, b, out = random.randn(5, 6, 7), random.randn(7, 8), random.randn(5, 6, 8)
     want = out + a @ b

@@ -31,7 +31,7 @@ import sys, ctypes, numpy as np
 from pathlib import Path
 from graphflow._core.codegen.cpu.compiler import Compiler
 compiler = Compiler(Path(sys.argv[1]))
-address = compiler.compile_async({SOURCE.format(addend=5)!r}).result(100)
+address = compiler.compile_async({SOURCE.format(addend=5)!r}).result(250)
 x = np.zeros(33, np.float32)
 args = np.array([x.ctypes.data])
 ctypes.CFUNCTYPE(None, ctypes.c_int64, ctypes.c_int64, ctypes.c_int64)(address)(args.ctypes.data, 0, 33)
@@ -61,7 +61,7 @@ def test_34_several_cold_processes_at_once(tmp_path: Path) -> None:
 def test_34_a_damaged_entry_is_compiled_again(tmp_path: Path) -> None:
     source = SOURCE.format(addend=2)
     first = Compiler(tmp_path)
-    assert add_with(first.compile_async(source).result(60)) == 2
+    assert add_with(first.compile_async(source).result(250)) == 2
     first.close()
     path = first.cache.path(source_key(source))
     whole = path.read_bytes()
@@ -75,17 +75,17 @@ def test_34_a_damaged_entry_is_compiled_again(tmp_path: Path) -> None:
         path.write_bytes(damaged)
         assert KernelCache(tmp_path).load(source_key(source)) is None
     second = Compiler(tmp_path)
-    assert add_with(second.compile_async(source).result(60)) == 2
+    assert add_with(second.compile_async(source).result(250)) == 2
     second.close()
     assert path.read_bytes()[:19] == whole[:19] and KernelCache(tmp_path).load(source_key(source)) is not None
 
 
 def test_34_deleting_the_folder_while_in_use(tmp_path: Path) -> None:
     compiler = Compiler(tmp_path / "kernels")
-    address = compiler.compile_async(SOURCE.format(addend=3)).result(60)
+    address = compiler.compile_async(SOURCE.format(addend=3)).result(250)
     shutil.rmtree(tmp_path / "kernels")
     assert add_with(address) == 3
-    assert add_with(compiler.compile_async(SOURCE.format(addend=4)).result(60)) == 4
+    assert add_with(compiler.compile_async(SOURCE.format(addend=4)).result(250)) == 4
     compiler.close()
 
 
@@ -93,7 +93,7 @@ def test_34_a_folder_that_cannot_be_written_still_gives_kernels(tmp_path: Path) 
     blocked = tmp_path / "file"
     blocked.write_text("not a folder")
     compiler = Compiler(blocked)
-    assert add_with(compiler.compile_async(SOURCE.format(addend=6)).result(60)) == 6
+    assert add_with(compiler.compile_async(SOURCE.format(addend=6)).result(250)) == 6
     compiler.close()
     assert KernelCache(blocked).store("ab" * 32, CompiledObject("symbol", b"data")) is False
 
@@ -102,12 +102,12 @@ def test_a_cached_kernel_needs_no_helper(tmp_path: Path) -> None:
     source = SOURCE.format(addend=7)
     first = Compiler(tmp_path)
     assert first.load(source) is None
-    first.compile_async(source).result(60)
+    first.compile_async(source).result(250)
     first.close()
     second = Compiler(tmp_path)
     loaded = second.load(source)
     assert loaded is not None and add_with(loaded) == 7
-    assert add_with(second.compile_async(source).result(60)) == 7
+    assert add_with(second.compile_async(source).result(250)) == 7
     assert second.helper_pid is None
 
 

@@ -41,7 +41,7 @@ def test_the_same_source_gives_the_same_handle(compiler: Compiler) -> None:
         [SOURCE.format(addend=1), SOURCE.format(addend=1), SOURCE.format(addend=2)]
     )
     assert one is two and one is not other
-    assert one.result(60) != other.result(60)
+    assert one.result(250) != other.result(250)
     assert one.done() and not one.failed()
 
 
@@ -62,9 +62,9 @@ def test_the_same_source_gives_the_same_handle(compiler: Compiler) -> None:
 def test_a_bad_source_fails_alone_and_says_why(compiler: Compiler, source: str, message: str) -> None:
     handle = compiler.compile_async(source)
     with pytest.raises(KernelCompileError, match=message):
-        handle.result(60)
+        handle.result(250)
     assert handle.done() and handle.failed()
-    assert compiler.compile_async(SOURCE.format(addend=3)).result(60)
+    assert compiler.compile_async(SOURCE.format(addend=3)).result(250)
 
 
 def test_waiting_can_time_out(tmp_path: Path) -> None:
@@ -74,14 +74,14 @@ def test_waiting_can_time_out(tmp_path: Path) -> None:
         handle.result(0.0)
     compiler.close()
     with pytest.raises(KernelCompileError):
-        handle.result(60)
+        handle.result(250)
 
 
 def test_a_helper_killed_in_the_middle_is_started_again(tmp_path: Path) -> None:
     compiler = Compiler(tmp_path)
     handle = compiler.compile_async(SOURCE.format(addend=5))
     os.kill(wait_for_helper(compiler), signal.SIGKILL)
-    assert handle.result(60)
+    assert handle.result(250)
     compiler.close()
 
 
@@ -90,8 +90,8 @@ def test_a_source_that_kills_the_helper_fails_and_others_do_not(tmp_path: Path) 
     bad = compiler.compile_async("import os\nos._exit(7)")
     good = compiler.compile_async(SOURCE.format(addend=6))
     with pytest.raises(KernelCompileError, match="exit status 7"):
-        bad.result(60)
-    assert good.result(60)
+        bad.result(250)
+    assert good.result(250)
     compiler.close()
 
 
@@ -104,7 +104,7 @@ def test_a_helper_that_cannot_live_leaves_one_warning(
     with caplog.at_level(logging.WARNING, "graphflow"):
         for addend in range(7, 12):
             with pytest.raises(KernelCompileError):
-                compiler.compile_async(SOURCE.format(addend=addend)).result(60)
+                compiler.compile_async(SOURCE.format(addend=addend)).result(250)
     assert [record.message for record in caplog.records if "stays on NumPy" in record.message].__len__() == 1
     compiler.close()
 
@@ -126,7 +126,7 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
         while compiler._restarts.deaths < 12:
             assert time.monotonic() < limit
             with pytest.raises(KernelCompileError) as failure:
-                compiler.compile_async(source).result(60)
+                compiler.compile_async(source).result(250)
             assert failure.value.passing
             time.sleep(0.01)
         assert compiler._restarts.alone_until - time.monotonic() <= 0.2
@@ -134,7 +134,7 @@ def test_a_helper_that_can_live_again_is_started_again_however_often_it_died(
         while True:
             assert time.monotonic() < limit
             try:
-                assert compiler.compile_async(source).result(60)
+                assert compiler.compile_async(source).result(250)
                 break
             except KernelCompileError:
                 time.sleep(0.02)
@@ -186,10 +186,10 @@ from graphflow._core.codegen.cpu.compiler import Compiler
 source = {SOURCE!r}
 compiler = Compiler(Path({str(tmp_path)!r}))
 first = compiler.compile_async(source.format(addend=1))
-first.result(60)
+first.result(250)
 pending = compiler.compile_async(source.format(addend=2))
 child = os.fork()
-assert pending.result(60) and first.result(60) and compiler.compile_async(source.format(addend=3)).result(60)
+assert pending.result(250) and first.result(250) and compiler.compile_async(source.format(addend=3)).result(250)
 if child == 0:
     compiler.close()
     os._exit(42)
@@ -228,7 +228,7 @@ import os, signal
 from pathlib import Path
 from graphflow._core.codegen.cpu.compiler import Compiler
 compiler = Compiler(Path({str(tmp_path)!r}))
-compiler.compile_async({SOURCE.format(addend=1)!r}).result(60)
+compiler.compile_async({SOURCE.format(addend=1)!r}).result(250)
 print(compiler.helper_pid, flush=True)
 os.kill(os.getpid(), signal.SIGKILL)
 """
@@ -246,7 +246,7 @@ from pathlib import Path
 import graphflow._core.codegen.cpu.compiler as native
 assert "llvmlite" not in sys.modules
 compiler = native.Compiler(Path({str(tmp_path)!r}))
-compiler.compile_async({SOURCE.format(addend=1)!r}).result(60)
+compiler.compile_async({SOURCE.format(addend=1)!r}).result(250)
 assert "numba" not in sys.modules
 """
     environment = dict(os.environ, PYTHONPATH=ROOT)

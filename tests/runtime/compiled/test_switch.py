@@ -12,7 +12,7 @@ import graphflow as gf
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.session import executables
 
-_SECONDS = 20
+_SECONDS = 60
 
 
 def test_an_error_in_one_observed_run_is_told_though_another_ended_meanwhile() -> None:

@@ -316,7 +316,7 @@ def test_session_manager_waits_for_checkpoints_and_recovers(tmp_path: Path) -> N
         thread = threading.Timer(0.1, lambda: saver.save(other, str(tmp_path / "model.ckpt")))
         thread.start()
         session = manager.prepare_session(
-            "", init, saver, str(tmp_path), wait_for_checkpoint=True, max_wait_secs=20
+            "", init, saver, str(tmp_path), wait_for_checkpoint=True, max_wait_secs=100
         )
         assert session.run(v) == 8.0
         session.close()

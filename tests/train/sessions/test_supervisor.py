@@ -13,6 +13,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.protos import event_pb2
+from tests.left_over import new_threads
 
 
 @pytest.fixture(autouse=True)
@@ -32,6 +33,7 @@ def test_its_threads_save_and_summarise(tmp_path: Path) -> None:
     step = gf.train.get_or_create_global_step()
     move = step.assign_add(1)
     gf.summary.scalar("curve", step)
+    before = set(threading.enumerate())
     supervisor = gf.train.Supervisor(logdir=str(tmp_path), save_model_secs=0.05, save_summaries_secs=0.05)
     assert gf.get_default_graph().finalized
     assert supervisor.save_path == str(tmp_path / "model.ckpt")
@@ -44,7 +46,7 @@ def test_its_threads_save_and_summarise(tmp_path: Path) -> None:
             return newest is not None and int(newest.split("-")[-1]) > 2
 
         wait_for(saved)
-    assert not any(isinstance(thread, gf.train.LooperThread) for thread in threading.enumerate())
+    assert not any(isinstance(thread, gf.train.LooperThread) for thread in new_threads(before))
     with pytest.raises(RuntimeError, match="closed"):
         session.run(move)
     (path,) = tmp_path.glob("events*")
@@ -186,7 +188,7 @@ def test_others_than_the_chief_wait_and_write_nothing(tmp_path: Path) -> None:
     with pytest.raises(gf.errors.DeadlineExceededError, match="Variables not initialized: weights"):
         supervisor.prepare_or_wait_for_session(max_wait_secs=0.05)
     threading.Timer(0.05, missing.clear).start()
-    session = supervisor.PrepareSession(max_wait_secs=20)
+    session = supervisor.PrepareSession(max_wait_secs=100)
     with pytest.raises(RuntimeError, match="Only chief"):
         supervisor.StartStandardServices(session)
     supervisor.Stop()

@@ -19,6 +19,7 @@ from graphflow._core.cluster.protocol.membership import Member
 from graphflow._core.cluster.protocol.task_steps import StepKey, TaskSteps
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.steps import Steps
+from graphflow._core.common.frames import current_frames
 from graphflow._core.common.timeouts import ROUND_SLOW_SECONDS, STEP_SHOWN_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.explain import operation_at
@@ -56,7 +57,7 @@ class Waits:
         context = self._steps.contexts.get(key)
         waits = []
         if context is not None:
-            now, frames = time.monotonic(), sys._current_frames()
+            now, frames = time.monotonic(), current_frames()
             for wait in self._store.waits_of(context):
                 waits.append(_told(wait.text, now - wait.since, frames.get(wait.thread)))
         progress: Any = self._worker.steps.get(key)

@@ -41,7 +41,7 @@ def call(compiler: Compiler, machine: Machine) -> Call:
     """Runs a kernel on arrays and sizes, its units cut into pieces of `grain` for two threads."""
 
     def run(kernel: Kernel, arguments: Sequence[Any], images: int = IMAGES, grain: int | None = None) -> None:
-        address = compiler.compile_async(kernel.source).result(60)
+        address = compiler.compile_async(kernel.source).result(250)
         words = [item.ctypes.data if isinstance(item, np.ndarray) else item for item in arguments]
         units = kernel.units * images if kernel.per_image else kernel.units
         step = Step(address, words, 0, units, kernel.grain if grain is None else grain)

@@ -20,7 +20,7 @@ class Bench:
         self.status = np.zeros(1, np.int64)
 
     def kernel(self, source: str) -> int:
-        return self.compiler.compile_async(source).result(60)
+        return self.compiler.compile_async(source).result(250)
 
     def run(self, steps: list[Any], threads: int = 2) -> int:
         self.status[:] = 0

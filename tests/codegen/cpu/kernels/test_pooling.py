@@ -34,7 +34,7 @@ def call(compiler: Compiler, machine: Machine) -> Call:
     """Runs a kernel on arrays, its units cut into pieces of `grain` for two threads."""
 
     def run(kernel: Kernel, arrays: Sequence[Array], grain: int = 3) -> None:
-        address = compiler.compile_async(kernel.source).result(60)
+        address = compiler.compile_async(kernel.source).result(250)
         words = [array.ctypes.data for array in arrays]
         assert machine.program([Step(address, words, 0, kernel.units * IMAGES, grain)], 2).run() == 0
 

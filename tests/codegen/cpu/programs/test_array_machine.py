@@ -231,10 +231,10 @@ def _steps(
 ) -> list[Step]:
     if form == "kernel":
         return region_steps(
-            region, compiler.compile_async(region_source(region)).result(60), sizes, *operands
+            region, compiler.compile_async(region_source(region)).result(250), sizes, *operands
         )
     code = array_code(region)
-    kernels = [handle.result(100) for handle in compiler.compile_many(code.sources)]
+    kernels = [handle.result(250) for handle in compiler.compile_many(code.sources)]
     return array_steps(code, kernels, sizes, *operands)
 
 

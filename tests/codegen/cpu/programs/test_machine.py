@@ -49,12 +49,12 @@ def kernel(args, begin, end):
 
 @pytest.fixture(scope="module")
 def count(compiler: Compiler) -> int:
-    return compiler.compile_async(COUNT).result(60)
+    return compiler.compile_async(COUNT).result(250)
 
 
 @pytest.fixture(scope="module")
 def fail(compiler: Compiler) -> int:
-    return compiler.compile_async(FAIL).result(60)
+    return compiler.compile_async(FAIL).result(250)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 3, 5])
@@ -89,8 +89,8 @@ def test_as_many_programs_as_threads_keep_each_to_its_own_thread(
     machine: Machine, compiler: Compiler
 ) -> None:
     """A step of a program that runs alone is shared out in pieces; while another program runs it is not."""
-    await_flag = compiler.compile_async(AWAIT_FLAG).result(60)
-    longest = compiler.compile_async(LONGEST).result(60)
+    await_flag = compiler.compile_async(AWAIT_FLAG).result(250)
+    longest = compiler.compile_async(LONGEST).result(250)
     flags, seen = np.zeros(2, np.int64), np.zeros(1, np.int64)
     other = machine.program([Step(await_flag, [flags.ctypes.data], 0, 1)], 2)
     step = machine.program([Step(longest, [seen.ctypes.data], 0, 1000, 10)], 2)

@@ -21,12 +21,12 @@ from graphflow._core.codegen.cpu.regions.scalar_text import ScalarTextError
 
 @pytest.fixture(scope="module")
 def interpreter(compiler: Compiler) -> int:
-    return compiler.compile_async(interpreter_source()).result(100)
+    return compiler.compile_async(interpreter_source()).result(250)
 
 
 @pytest.fixture(scope="module")
 def small_interpreter(compiler: Compiler) -> int:
-    return compiler.compile_async(interpreter_source(common=True)).result(100)
+    return compiler.compile_async(interpreter_source(common=True)).result(250)
 
 
 def at(array: np.ndarray) -> int:
@@ -175,8 +175,18 @@ def test_a_long_loop_goes_on_after_coming_back_and_an_endless_one_can_be_aborted
     assert i[0] == 5_000_000
     endless = loop(2**62, (i, a))
     program = machine.program([endless.step(interpreter)])
-    threading.Timer(0.2, program.abort, (9,)).start()
+    ended = threading.Event()
+
+    def abort() -> None:
+        """Again and again: what comes before the run begins does not end it."""
+        while not ended.wait(0.2):
+            program.abort(9)
+
+    aborting = threading.Thread(target=abort)
+    aborting.start()
     assert program.run() == 9
+    ended.set()
+    aborting.join()
     short = loop(3, (i, a))
     assert machine.program([short.step(interpreter)]).run() == 0 and i[0] == 3
 

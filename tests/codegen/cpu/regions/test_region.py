@@ -77,7 +77,7 @@ def test_the_same_bits_on_one_and_two_threads_and_for_any_cut(compiler: Compiler
         RegionOutput("y", "float32", "sum", (0, 1)),
     )
     region = Region(2, (X2,), (Statement("y", "float32", "tanh(x) * exp(-x)"),), outputs)
-    kernel = compiler.compile_async(region_source(region)).result(60)
+    kernel = compiler.compile_async(region_source(region)).result(250)
     x = np.random.RandomState(4).randn(1003, 97).astype(np.float32)
     plan = layout(region, x.shape)
     seen = set()
@@ -150,7 +150,7 @@ def test_strided_inputs_and_outputs(compiler: Compiler, machine: Machine) -> Non
     status = np.zeros(1, np.int64)
     steps = region_steps(
         region,
-        compiler.compile_async(region_source(region)).result(60),
+        compiler.compile_async(region_source(region)).result(250),
         (64, 128),
         [(z[:, 128:256].ctypes.data, (512, 1)), (t.ctypes.data, (1, 64))],
         [(out.ctypes.data, (256, 2))],

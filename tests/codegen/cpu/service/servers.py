@@ -40,7 +40,7 @@ def gated_kernel(number: int, gate: Path, mark: str = "") -> str:
     )
 
 
-def until(condition: Callable[[], object], what: str, seconds: float = 100.0) -> None:
+def until(condition: Callable[[], object], what: str, seconds: float = 200.0) -> None:
     """Waits until something is so."""
     limit = time.monotonic() + seconds
     while not condition():
@@ -74,7 +74,7 @@ def is_running(pid: int) -> bool:
         return False
 
 
-def ended(pid: int, seconds: float = 100.0) -> None:
+def ended(pid: int, seconds: float = 200.0) -> None:
     """Waits until a process has ended."""
     until(lambda: not is_running(pid), f"process {pid} ends", seconds)
 
@@ -115,6 +115,6 @@ def program(folder: Path, text: str) -> subprocess.Popen[str]:
 
 def output_of(process: subprocess.Popen[str]) -> str:
     """What a program printed; it must end well."""
-    out, err = process.communicate(timeout=100)
+    out, err = process.communicate(timeout=250)
     assert process.returncode == 0, err
     return out.strip()

@@ -29,7 +29,7 @@ OTHER_USER = 65_534
 def served(folder: Path, shared: Make) -> Iterator[tuple[Compiler, Path]]:
     """A compiler with a server that runs, and the server's socket."""
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     yield compiler, folder / f"{server_name()}.socket"
 
 
@@ -85,7 +85,7 @@ def test_only_the_user_may_connect_and_nobody_else_sees_the_files(served: tuple[
 def test_another_user_who_connects_is_closed(folder: Path, shared: Make) -> None:
     """Even where the rights of the folder and the socket would let him."""
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     socket_path = folder / f"{server_name()}.socket"
     socket_path.chmod(0o666)
     moved = Path("/tmp") / f"graphflow-test-{os.getpid()}"
@@ -105,7 +105,7 @@ def test_another_user_who_connects_is_closed(folder: Path, shared: Make) -> None
         assert done.stdout == "b''\n", done.stderr
     finally:
         moved.unlink()
-    assert compiler.compile_async(kernel(2)).result(60)
+    assert compiler.compile_async(kernel(2)).result(250)
     assert KernelCache(folder).load(key_in(bytes.fromhex(environment_name()), kernel(77))) is None
 
 
@@ -114,7 +114,7 @@ def test_a_socket_of_another_user_is_not_asked(folder: Path, shared: Make) -> No
     door, path = planted(folder)
     os.chown(path, OTHER_USER, OTHER_USER, follow_symlinks=False)
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None
     door.settimeout(0.0)
     with pytest.raises(BlockingIOError):
@@ -130,7 +130,7 @@ def test_a_process_of_another_user_behind_the_socket_is_not_asked(
     door, _ = planted(folder)
     monkeypatch.setattr(link_module, "is_of_this_user", lambda end: False)
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None
     end, _ = door.accept()
     end.settimeout(10)
@@ -153,7 +153,7 @@ def test_what_is_no_socket_is_not_followed(folder: Path, shared: Make, kind: str
             target.write_text("mine")
         path.symlink_to(target)
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None and not pids_of(folder)
     assert path.is_symlink() == (kind in ("link", "dangling"))
     assert kind != "link" or target.read_text() == "mine"
@@ -163,14 +163,14 @@ def test_what_is_no_socket_is_not_followed(folder: Path, shared: Make, kind: str
 def test_a_link_in_place_of_the_lock_is_not_followed(folder: Path, shared: Make, tmp_path: Path) -> None:
     (folder / f"{server_name()}.lock").symlink_to(tmp_path / "target")
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None and not (tmp_path / "target").exists()
 
 
 def test_a_folder_that_others_may_write_has_no_server(folder: Path, shared: Make) -> None:
     folder.chmod(0o777)
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None and not pids_of(folder)
 
 
@@ -188,13 +188,13 @@ def test_a_false_server_cannot_give_code(folder: Path, shared: Make) -> None:
     end.sendall(
         messages.pack({"key": "unknown", "stored": True}) + messages.pack({"key": key, "stored": True})
     )
-    assert handle.result(60) and compiler.helper_pid is not None
+    assert handle.result(250) and compiler.helper_pid is not None
     other = compiler.compile_async(kernel(2))
     end.sendall(struct.pack("!I", 1 << 31))
     end.close()
     door.close()
     path.unlink()
-    assert other.result(60)
+    assert other.result(250)
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_garbage_is_closed_and_harms_nobody(served: tuple[Compiler, Path], data:
         end.shutdown(socket.SHUT_WR)
     assert was_closed(end)
     end.close()
-    assert compiler.compile_async(kernel(2)).result(60) and server_of(compiler) == pid
+    assert compiler.compile_async(kernel(2)).result(250) and server_of(compiler) == pid
 
 
 def test_who_says_nothing_is_closed(served: tuple[Compiler, Path], tmp_path: Path) -> None:
@@ -258,7 +258,7 @@ def test_who_reads_nothing_does_not_fill_the_memory(served: tuple[Compiler, Path
     used = int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1])
     assert used < 120_000  # kB
     end.close()
-    assert compiler.compile_async(kernel(2)).result(60) and server_of(compiler) == pid
+    assert compiler.compile_async(kernel(2)).result(250) and server_of(compiler) == pid
 
 
 def test_a_crowd_that_only_connects_keeps_nobody_out_for_long(
@@ -273,9 +273,9 @@ def test_a_crowd_that_only_connects_keeps_nobody_out_for_long(
         except BlockingIOError:  # So many wait to be accepted.
             time.sleep(0.01)
     other = Compiler(folder, shared=True)
-    assert other.compile_async(kernel(2)).result(60) and other.helper_pid is None
+    assert other.compile_async(kernel(2)).result(250) and other.helper_pid is None
     other.close()
-    assert compiler.compile_async(kernel(3)).result(60) and server_of(compiler) == pid
+    assert compiler.compile_async(kernel(3)).result(250) and server_of(compiler) == pid
     for end in crowd:
         end.close()
 
@@ -288,7 +288,7 @@ def test_its_environment_and_arguments_hold_nothing_of_the_programs(
     monkeypatch.setenv("PASSWORD", "sesame")
     monkeypatch.setenv("TMPDIR", "/somewhere")
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     pid = server_of(compiler)
     secret = (compiler.cache.home.folder / "signing-key").read_bytes().strip()
     for file in ("environ", "cmdline"):

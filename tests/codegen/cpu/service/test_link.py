@@ -24,12 +24,12 @@ Make = Callable[[], Compiler]
 
 def test_a_server_that_says_nothing_is_not_waited_for(shared: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     pid = server_of(compiler)
     monkeypatch.setattr(link_module, "COMPILE_SERVER_SILENT_SECONDS", 0.5)
     os.kill(pid, signal.SIGSTOP)
     try:
-        assert compiler.compile_async(kernel(2)).result(60)
+        assert compiler.compile_async(kernel(2)).result(250)
         assert compiler.helper_pid is not None
     finally:
         os.kill(pid, signal.SIGCONT)
@@ -42,7 +42,7 @@ def test_a_lock_that_nobody_serves_behind_is_not_waited_for(
     with open(folder / f"{server_name()}.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         compiler = shared()
-        assert compiler.compile_async(kernel(1)).result(60)
+        assert compiler.compile_async(kernel(1)).result(250)
         assert compiler.helper_pid is not None and not pids_of(folder)
 
 
@@ -56,18 +56,18 @@ def test_who_asks_is_not_held_up_while_a_server_is_awaited(
         compiler = shared()
         compiler.compile_async(kernel(1))
         handles = [compiler.compile_async(kernel(n)) for n in range(50)]
-    assert all(handle.result(60) for handle in handles) and compiler.helper_pid is None
+    assert all(handle.result(250) for handle in handles) and compiler.helper_pid is None
 
 
 def test_a_socket_and_a_lock_that_a_killed_server_left_are_no_hindrance(folder: Path, shared: Make) -> None:
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     os.kill(server_of(compiler), signal.SIGKILL)
     ended(server_of(compiler))
     compiler.close()
     assert (folder / f"{server_name()}.socket").exists()
     other = shared()
-    assert other.compile_async(kernel(2)).result(60) and other.helper_pid is None
+    assert other.compile_async(kernel(2)).result(250) and other.helper_pid is None
 
 
 def test_a_server_that_ends_at_once_again_and_again_gives_way_to_a_helper(
@@ -75,7 +75,7 @@ def test_a_server_that_ends_at_once_again_and_again_gives_way_to_a_helper(
 ) -> None:
     monkeypatch.setattr(link_module.isolated, "server_command", lambda given: ["/bin/false"])
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None
 
 
@@ -87,7 +87,7 @@ def test_without_unix_sockets_a_helper_compiles(shared: Make, monkeypatch: pytes
     without = SimpleNamespace(**{**vars(socket), "socket": refused})
     monkeypatch.setattr(link_module, "socket", without)
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None
 
 
@@ -100,7 +100,7 @@ def test_sockets_of_killed_servers_are_removed(folder: Path, shared: Make) -> No
                 os.utime(folder / f"{name}.{ending}", (old, old))
     with open(folder / "compiler-alive.lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        assert shared().compile_async(kernel(1)).result(60)
+        assert shared().compile_async(kernel(1)).result(250)
     left = {path.name for path in folder.glob("compiler-*") if not path.name.startswith(server_name())}
     assert left == {f"compiler-{name}.{end}" for name in ("alive", "young") for end in ("socket", "lock")}
 
@@ -109,10 +109,10 @@ def test_two_versions_have_servers_of_their_own(
     folder: Path, shared: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = shared()
-    assert one.compile_async(kernel(1)).result(60)
+    assert one.compile_async(kernel(1)).result(250)
     monkeypatch.setattr(link_module, "server_name", lambda: "compiler-other")
     two = shared()
-    assert two.compile_async(kernel(2)).result(60)
+    assert two.compile_async(kernel(2)).result(250)
     assert server_of(one) != server_of(two) and len(pids_of(folder)) == 2
 
 
@@ -122,7 +122,7 @@ def test_a_server_whose_files_were_changed_makes_nothing(
     """It would make other kernels than those that its clients mean."""
     monkeypatch.setattr(link_module, "first_texts_name", lambda: "other texts")
     compiler = shared()
-    assert compiler.compile_async(kernel(1)).result(60)
+    assert compiler.compile_async(kernel(1)).result(250)
     assert compiler.helper_pid is not None
 
 
@@ -131,7 +131,7 @@ def test_threads_that_ask_at_once_are_all_answered(shared: Make) -> None:
 
     def ask(first: int) -> None:
         handles = [compiler.compile_async(kernel(first + n)) for n in range(6)]
-        found.extend(handle.result(90) for handle in handles)
+        found.extend(handle.result(250) for handle in handles)
 
     threads = [threading.Thread(target=ask, args=(10 * n,)) for n in range(4)]
     for thread in threads:
