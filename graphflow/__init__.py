@@ -10,9 +10,11 @@ with gf.Session() as sess:
 
 from __future__ import annotations
 
+from graphflow._core.common.distribution import VERSION as __version__
+from graphflow._core.common.distribution import check_alone as _check_alone
 from graphflow._core.common.namespaces import attach
 
-__version__ = "0.1.0"
+_check_alone(__path__)
 newaxis = None
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Final
 
+from graphflow._core.common.distribution import VERSION
 from graphflow.cli.tables import tell
 
 _COMMANDS: Final[Mapping[str, str]] = {
@@ -42,6 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="graphflow", description="Starts and watches clusters, and shows what is on disk."
     )
+    parser.add_argument("--version", action="version", version=f"graphflow {VERSION}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
     given = sys.argv[1:] if arguments is None else arguments
     for command, text in _COMMANDS.items():

@@ -10,6 +10,8 @@ from importlib import import_module
 from types import ModuleType
 from typing import Final
 
+from graphflow._core.common.distribution import to_install
+
 _FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
 _BUILT: Final = ("example_pb2", "feature_pb2", "queue_runner_pb2", "saved_model_pb2", "tensor_bundle_pb2")
 """The modules of this package: messages that the tensorboard package lacks."""
@@ -26,7 +28,7 @@ def __getattr__(name: str) -> ModuleType:
         if error.name is not None and not error.name.startswith(_FROM_TENSORBOARD):
             raise ModuleNotFoundError(
                 "TensorFlow's protobuf messages come from the tensorboard package, which is not installed: "
-                "pip install 'graphflow[tensorboard]'",
+                f"{to_install('tensorboard')}",
                 name=error.name,
             ) from error
         raise AttributeError(f"graphflow.protos has no module {name!r}.") from error

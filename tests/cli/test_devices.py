@@ -76,10 +76,10 @@ def test_a_compiler_that_is_missing_or_too_new_is_one_line() -> None:
 
     versions = Versions(12080, 13)
     assert "compiler" in compiler_problem(versions, none)
-    assert "graphflow[cuda]" in compiler_problem(versions, none)
+    assert "graphflow-engine[cuda]" in compiler_problem(versions, none)
     found = compiler_problem(versions, lambda name: versions)
     assert found.startswith("the driver is for CUDA 12, and the compiler is of CUDA 13")
-    assert "graphflow[cuda12]" in found
+    assert "graphflow-engine[cuda12]" in found
 
 
 def test_what_is_missing_is_one_line() -> None:

@@ -18,5 +18,5 @@ def driver(request: pytest.FixtureRequest) -> Iterator[Callable[..., calls.Drive
     if shutil.which(emulation.compiler()[0]) is None:
         pytest.skip("there is no C compiler")
     if emulation.headers() is None:
-        pytest.skip("there is no cuda.h: pip install 'graphflow[ci-cuda]'")
+        pytest.skip("there is no cuda.h: pip install 'graphflow-engine[ci-cuda]'")
     yield calls.Driver

@@ -86,7 +86,7 @@ def driver_library() -> Path:
     """The driver, compiled where it is not there yet."""
     include = headers()
     if include is None:
-        raise ImportError("cuda.h was not found: pip install 'graphflow[ci-cuda]'")
+        raise ImportError("cuda.h was not found: pip install 'graphflow-engine[ci-cuda]'")
     sources = sorted((*_HERE.glob("driver/*.[ch]"), *_HERE.glob("machine/*.[ch]")))
     command = [*compiler(), "-shared", "-fPIC", "-O2", *_WARNINGS, "-fvisibility=hidden"]
     command += ["-Wl,-soname,libcuda.so.1", f"-I{_HERE / 'machine'}", f"-isystem{include}"]

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow._core.common.distribution import to_install
 from graphflow._core.common.status_line import is_terminal
 from graphflow.config import ConfigProto
 from graphflow.train.hooks.saving_hooks import (
@@ -87,7 +88,7 @@ def MonitoredTrainingSession(
     if is_chief:
         directory = summary_dir or checkpoint_dir
         if directory and summaries_by_default and summary_dir is None and not events_can_be_written():
-            _log.info("No summaries are written: they need the extra graphflow[tensorboard].")
+            _log.info("No summaries are written: they need %s.", to_install("tensorboard"))
             directory = None
         own: list[SessionRunHook] = list(chief_only_hooks or ())
         if directory and log_step_count_steps:

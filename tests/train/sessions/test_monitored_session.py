@@ -363,7 +363,7 @@ def test_without_the_extra_checkpoints_are_saved_and_no_summaries(
         session.run(move)
     assert gf.train.latest_checkpoint(str(tmp_path)) == str(tmp_path / "model.ckpt-1")
     assert list(tmp_path.glob("events*")) == []
-    assert "graphflow[tensorboard]" in caplog.text
+    assert "graphflow-engine[tensorboard]" in caplog.text
 
 
 # ---- several clients of one master --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
+from graphflow._core.common.distribution import DISTRIBUTION, to_install
 from graphflow._core.common.records import dataclass
 
 _DRIVER: Final = "libcuda.so.1"
@@ -19,7 +20,7 @@ _MAJOR, _MINOR = 75, 76
 """The driver's numbers for the two parts of a compute capability."""
 _OLDEST: Final = (7, 0)
 _COMPILER: Final = ("nvrtc", "nvvm", "nvJitLink")
-_INSTALL: Final = "pip install 'graphflow[cuda]' (CUDA 13) or 'graphflow[cuda12]'"
+_INSTALL: Final = f"{to_install('cuda')} (CUDA 13) or '{DISTRIBUTION}[cuda12]'"
 
 
 @dataclass(frozen=True)

@@ -17,14 +17,15 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.distribution import to_install
 from graphflow._core.common.limits import check_size
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import UnimplementedError
 
 _MISSING = (
-    "Pictures are read and written with Pillow, which is not installed: pip install 'graphflow[image]', on each "
-    "machine that does so."
+    f"Pictures are read and written with Pillow, which is not installed: {to_install('image')}, on each machine that "
+    "does so."
 )
 _KINDS = ((b"\xff\xd8\xff", "JPEG"), (b"\x89PNG", "PNG"), (b"GIF8", "GIF"))
 _HIGHEST = {np.dtype(np.uint8): 255, np.dtype(np.uint16): 65535}
