@@ -10,11 +10,11 @@ with gf.Session() as sess:
 
 from __future__ import annotations
 
-from graphflow._core.common.distribution import VERSION as __version__
-from graphflow._core.common.distribution import check_alone as _check_alone
+from graphflow._core.common import distribution as _distribution
 from graphflow._core.common.namespaces import attach
 
-_check_alone(__path__)
+_distribution.check_alone(__path__)
+__version__ = _distribution.VERSION
 newaxis = None
 
 __getattr__, __dir__, __all__ = attach(__name__)

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
 from graphflow._core.common.paths import local_path
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
 from graphflow.summary.writer import FileWriterCache
+from graphflow.train.coordinator import Coordinator
 from graphflow.train.hooks.session_run_hook import (
     SessionRunArgs,
     SessionRunContext,
@@ -115,7 +116,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.begin()
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Writes the graph, and the checkpoint of the session's first step if it is not there."""
         step = self._step(session)
         if self._writer is not None:
@@ -134,7 +135,7 @@ class CheckpointSaverHook(SessionRunHook):
             if self._save(run_context.session, step):
                 run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Saves the last step, if it is not saved yet: others may have trained since the last run here."""
         step = self._step.read(session)
         if step != self._timer.last_step:
@@ -142,7 +143,7 @@ class CheckpointSaverHook(SessionRunHook):
         for listener in self._listeners:
             listener.end(session, step)
 
-    def on_interrupt(self, session: Any) -> None:
+    def on_interrupt(self, session: SessionLike) -> None:
         """Saves the step that was reached, if it is not saved yet."""
         step = self._step.read(session)
         if step != self._timer.last_step:
@@ -213,7 +214,7 @@ class SummarySaverHook(SessionRunHook):
         if self._writer is None and self._directory:
             self._writer = _writer_of(self._directory)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Notes in the event file where the session begins."""
         scaffold: Any = self._scaffold  # Given, if there is no summary_op.
         op = scaffold.summary_op if self._summary_op is None else self._summary_op
@@ -276,7 +277,7 @@ class StepCounterHook(SessionRunHook):
             self._writer = _writer_of(self._directory)
         self._tag = f"{self._step.tensor.op.name}/sec"
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Begins to count."""
         self._timer.start(self._step(session))
         self._first = True
@@ -330,7 +331,7 @@ class ProfilerHook(SessionRunHook):
         if events_can_be_written():
             self._writer = _writer_of(self._directory or ".")
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Begins to count at the step of the session."""
         self._timer.start(self._step(session))
         self._run.asked = False

@@ -15,14 +15,15 @@ import logging
 import math
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
 from graphflow._core.common.paths import local_path
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.summary.writer import FileWriterCache
+from graphflow.train.coordinator import Coordinator
 from graphflow.train.hooks.saving_hooks import events_can_be_written
 from graphflow.train.hooks.session_run_hook import (
     SessionRunContext,
@@ -36,6 +37,9 @@ from graphflow.train.saving.checkpoint_management import (
     remove_checkpoint,
     update_checkpoint_state,
 )
+
+if TYPE_CHECKING:
+    from graphflow.train.saving.saver import Saver
 
 _log = logging.getLogger(__name__)
 
@@ -103,7 +107,7 @@ class ValidationHook(SessionRunHook):
         if events_can_be_written():
             self._writer = FileWriterCache.get(self._directory)
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Forgets what lies after the step of the session: the training went back and comes by again."""
         step = self._step(session)
         self._history = [found for found in self._history if found.step <= step]
@@ -119,7 +123,7 @@ class ValidationHook(SessionRunHook):
             if self._find(run_context.session, step):
                 run_context.request_stop()
 
-    def end(self, session: Any) -> None:
+    def end(self, session: SessionLike) -> None:
         """Validates the last step, if that is not done yet."""
         step = self._step.read(session)
         if not self._history or self._history[-1].step != step:
@@ -256,7 +260,7 @@ class EarlyStoppingHook(SessionRunHook):
         """The best validation so far, None before the first."""
         return self._best
 
-    def after_create_session(self, session: Any, coord: Any) -> None:
+    def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Looks at the history anew: the training may have gone back."""
         self._best = None
 
@@ -310,7 +314,7 @@ class BestCheckpointHook(SessionRunHook):
         directory: str,
         mode: str = "min",
         keep: int = 1,
-        saver: Any = None,
+        saver: Saver | None = None,
         checkpoint_basename: str = "best.ckpt",
     ) -> None:
         if keep < 1:
