@@ -174,6 +174,47 @@ def test_lines_are_whole_and_begin_with_their_task() -> None:
     assert list(lines.kept) == ["one", "two", "", "�"]
 
 
+def test_a_line_without_an_end_is_cut_and_nothing_of_it_is_lost() -> None:
+    """Each piece that comes is looked at once: what has come before is not gone through again."""
+    out = io.StringIO()
+    lines = Lines("", out)
+    for _ in range(3000):
+        lines.feed(b"x" * 1000)
+    lines.feed(b"")
+    assert [len(line) for line in out.getvalue().splitlines()] == [1 << 20, 1 << 20, 3_000_000 - (2 << 20)]
+
+
+@pytest.mark.parametrize("size", [1, 2, 7, 1000])
+def test_of_a_line_that_is_written_over_the_last_state_counts(size: int) -> None:
+    """However it is cut into pieces: progress lines are written with "\\r" before or behind them."""
+    data = b"begins\r\n\r 10 %\r 20 %\r 100 %\nnext\n\n\n5 of 9\r6 of 9\r\nlast\n\r 7 %"
+    out = io.StringIO()
+    lines = Lines("[ps 0] ", out)
+    for start in range(0, len(data), size):
+        lines.feed(data[start : start + size])
+    lines.feed(b"")
+    assert list(lines.kept) == ["begins", " 100 %", "next", "", "", "6 of 9", "last", " 7 %"]
+    assert out.getvalue() == "".join(f"[ps 0] {text}".rstrip() + "\n" for text in lines.kept)
+
+
+def test_a_progress_line_is_seen_as_it_changes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    out = io.StringIO()
+    lines = Lines("[ps 0] ", out, terminal=True)
+    for text in (b"\r 10 %", b"\r 20 %", b"\r 20 %", b"\r" + b"#" * 100, b"\n"):
+        lines.feed(text)
+    shown = out.getvalue().split("\r")
+    assert shown == [
+        "[ps 0]  10 %\033[K", "[ps 0]  20 %\033[K", f"[ps 0] {'#' * 32}\033[K", f"[ps 0] {'#' * 100}\033[K\n",
+    ]  # fmt: skip
+    out = io.StringIO()  # A file has a line of it every now and then.
+    monkeypatch.setattr("graphflow._core.cluster.server.task_output.PLAIN_PROGRESS_SECONDS", 0.0)
+    lines = Lines("[ps 0] ", out)
+    for text in (b"\r 10 %", b"\r 20 %", b"\n"):
+        lines.feed(text)
+    assert out.getvalue() == "[ps 0]  10 %\n[ps 0]  20 %\n[ps 0]  20 %\n"
+
+
 def test_tasks_have_colours_of_their_own_on_a_terminal_alone() -> None:
     first, second = prefix("ps 0", 0, 8, True), prefix("worker 0", 1, 8, True)
     assert first.startswith("\033[") and "\033[0m" in first
