@@ -16,8 +16,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
 
 import graphflow.errors as errors
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.common.namespaces import missing as _missing
-from graphflow._core.common.paths import local_path
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import graphflow.errors as errors
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.common.namespaces import missing as _missing
-from graphflow._core.common.paths import local_path
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
 from graphflow._core.resources.records import read_records, write_record
 

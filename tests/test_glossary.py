@@ -73,7 +73,7 @@ RETIRED: Final = {
     "manner": ("options", EVERYWHERE),
     "others_train": ("cluster_has_clients", EVERYWHERE),
     "parcel": ("outgoing_message", EVERYWHERE),
-    "place": ("body, cache_home", "_core/interop/import_contexts.py _core/common/signed_files.py"),
+    "place": ("body, cache_home", "_core/interop/import_contexts.py _core/common/files/signed_files.py"),
     "place_in": ("cache_home_in", EVERYWHERE),
     "pledge": ("on_abort", EVERYWHERE),
     "pledged": ("has_on_abort", EVERYWHERE),

@@ -42,7 +42,7 @@ def test_an_environment_without_pillow_is_told_what_to_install(
     contents = gf.image.encode_png(ramp(3, 4, 3), name="written")
     assert session.run(contents).startswith(b"\x89PNG")
     for build in (gf.image.decode_png, gf.image.decode_image):
-        with pytest.raises(gf.errors.UnimplementedError, match=r"pip install 'graphflow\[image\]'"):
+        with pytest.raises(gf.errors.UnimplementedError, match=r"pip install 'graphflow-engine\[image\]'"):
             session.run(build(contents))
     with pytest.raises(gf.errors.UnimplementedError, match="Pillow"):
         session.run(gf.image.encode_jpeg(ramp(3, 4, 3)))

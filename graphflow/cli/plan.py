@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
-from graphflow._core.common import numpy_files
+from graphflow._core.common.files import numpy_files
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.plan import files
 from graphflow._core.plan.functions import LoweredFunction

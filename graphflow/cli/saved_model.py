@@ -19,7 +19,7 @@ import numpy as np
 
 import graphflow.errors as errors
 import graphflow.train as train
-from graphflow._core.common import numpy_files
+from graphflow._core.common.files import numpy_files
 from graphflow._core.common.printable import printable
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.graph import Graph

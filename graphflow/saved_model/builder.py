@@ -21,7 +21,7 @@ from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_at
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import graphflow.train as train
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants

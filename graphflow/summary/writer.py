@@ -12,7 +12,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import graphflow.protos as protos
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from graphflow._core.common import status_line
-from graphflow._core.common.signed_files import SignedFolder
+from graphflow._core.common.files.signed_files import SignedFolder
 from tests.common.clock import Clock
 
 

@@ -135,9 +135,11 @@ def test_a_graph_def_with_an_op_of_an_extension_that_is_not_imported_says_so() -
 
 def test_the_table_of_ops_names_the_extension(capsys: pytest.CaptureFixture[str]) -> None:
     assert support("AcmeQuickGelu") == Support(
-        "AcmeQuickGelu", "yes", "kernel", "scalar", True, "", False, "tests"
+        "AcmeQuickGelu", "yes", "kernel", "scalar", True, "", False, "tests", since=""
     )
-    assert support("AcmeRowNorm") == Support("AcmeRowNorm", "yes", "kernel", "rule", True, "", False, "tests")
+    assert support("AcmeRowNorm") == Support(
+        "AcmeRowNorm", "yes", "kernel", "rule", True, "", False, "tests", since=""
+    )
     ticks = support("AcmeTicks")
     assert (ticks.gradient, ticks.compiled, ticks.gpu) == ("none", "", False)
     assert "no lowering rule" in ticks.gpu_reason

@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.common import limits, numpy_files
+from graphflow._core.common import limits
+from graphflow._core.common.files import numpy_files
 from graphflow._core.resources.compressed import open_to_read, read_lines, read_whole
 from graphflow._core.resources.records import read_records, record
 

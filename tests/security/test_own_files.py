@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.common import own_files
-from graphflow._core.common.own_files import cache_folders, own_folder, own_secret, read_own
+from graphflow._core.common.files import own_files
+from graphflow._core.common.files.own_files import cache_folders, own_folder, own_secret, read_own
 
 OTHER = 12345
 
@@ -39,7 +39,7 @@ def let_own(monkeypatch: pytest.MonkeyPatch, path: Path, owner: int) -> None:
             return status
         return os.stat_result((*status[:4], owner, *status[5:10]))
 
-    monkeypatch.setattr("graphflow._core.common.own_files.os.lstat", seen)
+    monkeypatch.setattr("graphflow._core.common.files.own_files.os.lstat", seen)
 
 
 def test_missing_folders_are_made_for_the_user_alone(tmp_path: Path, opened_umask: None) -> None:
@@ -187,7 +187,7 @@ def test_a_file_of_another_user_is_not_read(tmp_path: Path, monkeypatch: pytest.
         read_own(path, 3)
     real = os.fstat
     monkeypatch.setattr(
-        "graphflow._core.common.own_files.os.fstat",
+        "graphflow._core.common.files.own_files.os.fstat",
         lambda at: os.stat_result((*real(at)[:4], OTHER, *real(at)[5:10])),
     )
     with pytest.raises(PermissionError, match=f"owner {OTHER}"):

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache
-from graphflow._core.common import signed_files
-from graphflow._core.common.own_files import own_folder, read_own
-from graphflow._core.common.signed_files import SignedFolder, cache_home
+from graphflow._core.common.files import signed_files
+from graphflow._core.common.files.own_files import own_folder, read_own
+from graphflow._core.common.files.signed_files import SignedFolder, cache_home
 
 NAME, OTHER_NAME = "ab" * 32, "ab" + "cd" * 31
 CONTENT = bytes(range(256)) * 5
@@ -37,7 +37,7 @@ def test_what_was_stored_is_loaded_again_by_another_process(tmp_path: Path) -> N
     files = SignedFolder(tmp_path / "kernels")
     assert files.store(NAME, CONTENT) and files.load(NAME) == CONTENT and files.load(OTHER_NAME) is None
     program = (
-        "import sys; from pathlib import Path; from graphflow._core.common.signed_files import SignedFolder; "
+        "import sys; from pathlib import Path; from graphflow._core.common.files.signed_files import SignedFolder; "
         f"sys.stdout.buffer.write(SignedFolder(Path({str(tmp_path / 'kernels')!r})).load({NAME!r}))"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, timeout=100)
@@ -143,7 +143,7 @@ def test_without_a_home_nothing_is_written_to_the_working_directory_and_it_is_sa
 
 def test_a_folder_of_one_process_is_removed_with_it_and_not_by_a_forked_child(tmp_path: Path) -> None:
     program = (
-        "import os; from graphflow._core.common.signed_files import cache_home\n"
+        "import os; from graphflow._core.common.files.signed_files import cache_home\n"
         "found = cache_home().folder; pid = os.fork()\n"
         "if not pid: raise SystemExit(0)\n"
         "os.waitpid(pid, 0); assert found.exists() and not cache_home().lasting; print(found)"
@@ -186,14 +186,14 @@ def test_a_full_disk_and_a_folder_that_cannot_be_written_keep_nothing_and_break_
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch:
-        patch.setattr("graphflow._core.common.signed_files.os.replace", full)
+        patch.setattr("graphflow._core.common.files.signed_files.os.replace", full)
         assert not files.store(OTHER_NAME, CONTENT)
     assert files.load(NAME) == CONTENT and files.load(OTHER_NAME) is None
     assert not list(tmp_path.rglob("*.tmp"))
     assert not SignedFolder(Path("/proc/nothing")).store(NAME, CONTENT)
     with monkeypatch.context() as patch:  # no room for the secret: this process has one of its own
         patch.setattr(signed_files, "cache_folders", lambda: [tmp_path / "full"])
-        patch.setattr("graphflow._core.common.own_files._make_secret", full)
+        patch.setattr("graphflow._core.common.files.own_files._make_secret", full)
         own = cache_home()
         assert not own.lasting and SignedFolder().store(NAME, CONTENT)
         shutil.rmtree(own.folder)
@@ -223,7 +223,7 @@ def test_what_is_loaded_is_what_was_looked_at(tmp_path: Path, monkeypatch: pytes
         path.write_bytes(pickle.dumps("evil"))
         return content
 
-    monkeypatch.setattr("graphflow._core.common.signed_files.read_own", read_and_replace)
+    monkeypatch.setattr("graphflow._core.common.files.signed_files.read_own", read_and_replace)
     assert files.load(NAME) == CONTENT and len(reads) == 1
 
 

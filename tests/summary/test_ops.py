@@ -99,7 +99,7 @@ def test_without_tensorboard_the_line_that_builds_says_what_to_install(
     for name in [n for n in vars(protos) if n.endswith("_pb2")]:
         monkeypatch.delitem(vars(protos), name)
     for build in (lambda: gf.summary.scalar("v", 1.0), lambda: gf.summary.FileWriter(tmp_path / "new")):
-        with pytest.raises(ModuleNotFoundError, match=r"pip install 'graphflow\[tensorboard\]'"):
+        with pytest.raises(ModuleNotFoundError, match=r"pip install 'graphflow-engine\[tensorboard\]'"):
             build()
 
 

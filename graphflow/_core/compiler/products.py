@@ -13,7 +13,8 @@ from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value
-from graphflow._core.plan.ir import Instruction
+from graphflow._core.graph.shapes import Dims
+from graphflow._core.plan.ir import Instruction, Plan
 
 _FLOATS: Final = ("float32", "float64")
 
@@ -127,7 +128,9 @@ def product_rule(lowering: Lowering, i: Instruction) -> bool:
     depth = a.shape[-2] if flip_a else a.shape[-1]
     target = lowering.result(i)
     product = Product(a, b, target, (flip_a, flip_b), depth, batch, (strides[0], strides[1]))
-    lowering.add(_small_products_node(i, product) if _is_small(product) else product_node(i, product))
+    lowering.add(
+        _small_products_node(lowering, i, product) if _is_small(product) else product_node(i, product)
+    )
     return True
 
 
@@ -137,17 +140,31 @@ def _is_small(product: Product) -> bool:
     return product.batch > 1 and max(sizes) <= small.MOST_SIDE and math.prod(sizes) <= small.MOST_PRODUCTS
 
 
-def _small_products_node(i: Instruction, product: Product) -> KernelNode:
+def _static_shape(plan: Plan, name: str) -> Dims:
+    """What the graph itself says of the shape of a value, the same for all that may be fed; None if nothing."""
+    for one in plan.instructions:
+        if name in one.outputs:
+            return one.shapes[one.outputs.index(name)]
+    fed = dict(zip(plan.feeds, plan.feed_types, strict=False))
+    return fed[name][1] if name in fed else None
+
+
+def _small_products_node(lowering: Lowering, i: Instruction, product: Product) -> KernelNode:
     layouts = matrix_layout(product.first), matrix_layout(product.second)
     assert layouts[0] is not None and layouts[1] is not None
     steps = [layout[0] for layout in layouts if layout is not None]
     turned = product.flips[0] != layouts[0][1], product.flips[1] != layouts[1][1]
     first, second, target = product.first, product.second, product.target
-    sizes = int(product.rows), int(product.columns), int(product.depth)
+    # A size that the graph does not say is no part of the text: other sizes need no kernel of their own.
+    rows, columns = (i.shapes[0] or (None, None))[-2:]
+    depth = (_static_shape(lowering.plan, i.inputs[0]) or (None, None))[-2 if product.flips[0] else -1]
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        words = [address(first), address(second), address(target), *steps, *product.strides]
-        return small.small_products_steps(kernels[0], words, product.batch, math.prod(sizes))
+        sizes = product.rows, product.columns, product.depth
+        words = [address(first), address(second), address(target), *steps, *product.strides, *sizes]
+        return small.small_products_steps(kernels[0], words, product.batch)
 
-    source = small.small_products_source(target.dtype, sizes, turned, host_vector_unit().fused)
+    source = small.small_products_source(
+        target.dtype, (rows, columns, depth), turned, host_vector_unit().fused
+    )
     return KernelNode(i, [first, second], [target.root], sources=[source], emit=emit)

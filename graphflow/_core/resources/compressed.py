@@ -13,8 +13,8 @@ from typing import Any, BinaryIO, Final, cast
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.common.limits import check_size, most_bytes, too_large
-from graphflow._core.common.paths import local_path
 
 _PIECE: Final = 1 << 18
 KINDS: Final = ("", "GZIP", "ZLIB")

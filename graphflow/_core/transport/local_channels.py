@@ -28,7 +28,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
-from graphflow._core.common.own_files import own_folder
+from graphflow._core.common.files.own_files import own_folder
 from graphflow._core.common.timeouts import (
     LISTENER_MAKING_SECONDS,
     LOCAL_CHANNEL_ACCEPT_SECONDS,

@@ -13,7 +13,7 @@ from errno import EACCES, ELOOP, ENOENT, ENOTDIR, EPERM, EROFS
 from pathlib import Path
 from typing import Final
 
-from graphflow._core.common.own_files import own_folder, own_secret
+from graphflow._core.common.files.own_files import own_folder, own_secret
 
 _NAME: Final = "token"
 TEMPORARY: Final = Path("/tmp")

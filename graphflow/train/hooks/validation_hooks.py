@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.summary.writer import FileWriterCache

@@ -14,7 +14,7 @@ from graphflow._core.checkpoint.layout import SUFFIX
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path, existing_path
 from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 
 _log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
 from graphflow._core.graph.defaults import get_default_graph

@@ -10,7 +10,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph import shapes
 from graphflow._core.graph.types import SessionLike
 from graphflow._core.ops.state.variable import Variable

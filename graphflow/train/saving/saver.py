@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.resource_state import STATE
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.common.printable import printable
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.attributes import TooLargeError

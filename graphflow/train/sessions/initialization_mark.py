@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 
 _NAME: Final = "initialized"
 _VALUES, _ALL = b"the variables\n", b"the variables, and what else init_fn does\n"

@@ -16,7 +16,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.codegen.gpu.kept import KeptKernels, _files
-from graphflow._core.common import signed_files
+from graphflow._core.common.files import signed_files
 
 RUN: list[str] = []
 

@@ -352,6 +352,8 @@ PROGRAM = """
 import os, signal, sys, time
 import graphflow as gf
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Whoever runs the tests may ignore it.
+
 step = gf.train.get_or_create_global_step()
 
 def inside(reached):
@@ -368,8 +370,11 @@ try:
     ) as session:
         if "fork" in sys.argv:
             if (child := os.fork()) == 0:
+                open("child", "w").close()
                 time.sleep(60)
                 os._exit(1)
+            while not os.path.exists("child"):  # Python forgets signals that come before that.
+                time.sleep(0.01)
             os.kill(child, signal.SIGTERM)
             print("child", os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
         while not session.should_stop():

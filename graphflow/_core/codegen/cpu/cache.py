@@ -16,8 +16,8 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Final
 
+from graphflow._core.common.files.signed_files import CacheHome, SignedFolder, cache_home
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.signed_files import CacheHome, SignedFolder, cache_home
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, Final
 
-from graphflow._core.common.own_files import own_folder
+from graphflow._core.common.files.own_files import own_folder
 
 WORKING_DIRECTORY: Final = "/"
 _PACKAGES: Final = ("graphflow", "graphflow._core.common", "graphflow._core.codegen.cpu")

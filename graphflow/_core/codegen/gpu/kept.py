@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from graphflow._core.common.signed_files import SignedFolder, cache_home
+from graphflow._core.common.files.signed_files import SignedFolder, cache_home
 
 
 @cache

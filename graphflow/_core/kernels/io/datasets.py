@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.ir import Origin

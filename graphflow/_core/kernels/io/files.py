@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.checkpoint.atomic import os_error, write_atomically
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources.compressed import read_whole

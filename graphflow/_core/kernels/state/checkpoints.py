@@ -15,7 +15,7 @@ from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.regions import Region, parse_spec
 from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_state
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint
-from graphflow._core.common.paths import local_path
+from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.passes.donation import INTO

@@ -14,7 +14,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import atomic_file
-from graphflow._core.common import numpy_files
+from graphflow._core.common.files import numpy_files
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned

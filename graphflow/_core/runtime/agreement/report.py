@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common import numpy_files
+from graphflow._core.common.files import numpy_files
 from graphflow._core.common.philox.generator import Philox
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known

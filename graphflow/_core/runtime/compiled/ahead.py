@@ -14,6 +14,7 @@ from __future__ import annotations
 import atexit
 import logging
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -101,6 +102,7 @@ class Ahead:
         self._ended = True
         if self.thread is not None:
             self.thread.join(AHEAD_WAIT_SECONDS)
+            _stay_interrupted()
 
     def before_fork(self) -> None:
         """Waits until no module is being imported, and lets none begin.
@@ -119,6 +121,17 @@ class Ahead:
         self._ended, self.thread = True, None
         self._importing = threading.Lock()
         self._lock = threading.Lock()
+
+
+def _stay_interrupted() -> None:
+    """Has a process that ends by an unhandled Ctrl-C end by SIGINT, as shells expect, whatever was imported since.
+
+    Python notes such an end until any text is evaluated, in whichever thread, and then exits with 1. Modules that are
+    imported evaluate texts: each named tuple is one. Nobody reads a text that raises KeyboardInterrupt but that note.
+    """
+    if isinstance(getattr(sys, "last_value", None), KeyboardInterrupt) and not hasattr(sys, "ps1"):
+        with suppress(KeyboardInterrupt):
+            exec("raise KeyboardInterrupt", {})
 
 
 AHEAD: Final = Ahead(MODULES, shared.look_around)

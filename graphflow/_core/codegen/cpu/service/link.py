@@ -34,7 +34,7 @@ from graphflow._core.common.compile_timeouts import (
     COMPILE_SERVER_SILENT_SECONDS,
     COMPILE_SERVER_START_SECONDS,
 )
-from graphflow._core.common.own_files import own_folder
+from graphflow._core.common.files.own_files import own_folder
 
 _CREDENTIALS: Final = struct.Struct("3i")
 _BACKLOG: Final = 128

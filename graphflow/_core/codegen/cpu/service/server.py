@@ -37,8 +37,8 @@ from graphflow._core.common.compile_timeouts import (
     COMPILE_SERVER_LOOK_SECONDS,
     COMPILE_SERVER_STRANGER_SECONDS,
 )
-from graphflow._core.common.own_files import own_secret
-from graphflow._core.common.signed_files import CacheHome
+from graphflow._core.common.files.own_files import own_secret
+from graphflow._core.common.files.signed_files import CacheHome
 
 _MOST_CLIENTS: Final = 256
 _MOST_UNREAD_BYTES: Final = 1 << 20
