@@ -26,6 +26,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 @pytest.fixture(autouse=True)
 def graph() -> Iterator[None]:
     """A graph of its own; and what is done with signals is as it was, after every test."""
+    found = signal.signal(signal.SIGINT, signal.default_int_handler)  # Whoever runs the tests may ignore it.
     before = [signal.getsignal(number) for number in SIGNALS]
     with gf.Graph().as_default():
         yield
@@ -33,6 +34,7 @@ def graph() -> Iterator[None]:
     after = [signal.getsignal(number) for number in SIGNALS]
     for number, handler in zip(SIGNALS, before, strict=True):
         signal.signal(number, handler)
+    signal.signal(signal.SIGINT, found)
     assert after == before
     assert interruptions.SIGNALS.noted is None
 
