@@ -249,7 +249,11 @@ class Compiler:
         for compilation in fresh:
             if self._closed or not self._finish_from(compilation, self.cache.load(compilation.key)):
                 waiting[compilation.key] = compilation
-        return not self._closed
+        with self._condition:
+            if self._closed:  # What came meanwhile is asked for as well.
+                waiting.update((compilation.key, compilation) for compilation in self._new)
+                self._new.clear()
+            return not self._closed
 
     # ---- by the compile server ----------------------------------------------------------------------------------
 
