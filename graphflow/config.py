@@ -51,7 +51,8 @@ class ConfigProto:
     inter_op_parallelism_threads: accepted; the devices of a process run concurrently in any case.
     allow_soft_placement: place an op on another device of its task if its own does not exist.
     log_device_placement: write each op's device to sys.stderr when it is placed.
-    connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them.
+    connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them. So
+        long a Server waits for its own name to be known.
     wait_for_left_tasks: whether it waits, too, for tasks that were there before and that its graph does not name.
     replica_wait_in_ms: how long a round of synchronous training waits for workers that are gone; then an error names
         them. 0 means three seconds for a bare Session, and ten minutes for one of MonitoredSession or Supervisor.
@@ -60,6 +61,8 @@ class ConfigProto:
     server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
     cluster_keys: the folder of the cluster's key (`graphflow keygen FOLDER`), for a Server and for a Session on one; by
         default what the environment variable GRAPHFLOW_KEYS names, and without any a cluster stays on one machine.
+    server_bind: where a Server listens, HOST or HOST:PORT, if that is not its address in the cluster, which the others
+        connect to; by default what the environment variable GRAPHFLOW_BIND says. 0.0.0.0 is all that the machine has.
     tcp_only: whether a Server, or a Session on one, talks by TCP even to processes of its own machine, as if they were
         on others: without shared memory and Unix sockets, which are faster.
     compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
@@ -88,6 +91,7 @@ class ConfigProto:
     check_numerics: bool = False
     server_idle_minutes: float = 10.0
     cluster_keys: str = ""
+    server_bind: str = ""
     tcp_only: bool = False
     compiled: str = "auto"
     verify_compiled: bool | None = None

@@ -7,12 +7,17 @@ import json
 import os
 import shutil
 import sys
+from ipaddress import ip_address
 from typing import Final
 
 import graphflow
+from graphflow._core.cluster.environment import BIND_VARIABLE
 from graphflow._core.cluster.launch.launcher import Launcher, roles, task_command
 from graphflow._core.cluster.ports import ReservedPorts
+from graphflow._core.common.timeouts import LOOK_UP_SECONDS
 from graphflow._core.transport import keys
+from graphflow._core.transport.addresses import is_number, split_bind
+from graphflow._core.transport.routes import check_reach
 from graphflow.cli.imports import add_imports
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -40,6 +45,7 @@ from graphflow.cli.main import main
 sys.path.extend(folders)
 raise SystemExit(main())
 """
+_LOOPBACK: Final = "127.0.0.1"
 _BLAS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -70,6 +76,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--grace", metavar="SECONDS", type=float, default=2.0,
         help="how long the others have to end by themselves after the chief (default: 2)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--bind", metavar="HOST", default="",
+        help="where the tasks listen, 0.0.0.0 for all addresses of this machine, so that others reach them; needs "
+        "--keys (default: this machine alone)",
     )  # fmt: skip
     add_imports(parser)
     add_keys(parser)
@@ -103,6 +114,9 @@ def _launch(arguments: argparse.Namespace) -> int:
         os.environ[keys.VARIABLE] = os.path.abspath(
             arguments.keys
         )  # The tasks, and who stops them, take it from there.
+    host = _host(arguments.bind)
+    if arguments.bind and host == _LOOPBACK:
+        os.environ[BIND_VARIABLE] = arguments.bind
     computing = arguments.workers + arguments.chief
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     for name in _BLAS:
@@ -114,7 +128,7 @@ def _launch(arguments: argparse.Namespace) -> int:
     with ports:
         free = iter(ports.ports)
         addresses = {
-            job: [f"127.0.0.1:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
+            job: [f"{host}:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
         }
         serve = _serve_command(arguments.program)
         serve += [word for module in arguments.imports for word in ("--import", module)]
@@ -135,6 +149,21 @@ def _launch(arguments: argparse.Namespace) -> int:
             grace=arguments.grace,
             coloured=False if os.environ.get("NO_COLOR") else None,
         ).run()
+
+
+def _host(bind: str) -> str:
+    """The host of the tasks' addresses if they listen at `bind`; UsageError if they cannot."""
+    if not bind:
+        return _LOOPBACK
+    try:
+        host, port = split_bind(bind, 0)
+        if port:
+            raise ValueError("each task has a port of its own.")
+        shown = f"[{host}]" if ":" in host else host
+        check_reach(f"{shown}:0", keys.access("").keys, LOOK_UP_SECONDS)
+    except (OSError, ValueError) as error:
+        raise UsageError(f"--bind {bind}: {error}") from error
+    return _LOOPBACK if is_number(host) and ip_address(host).is_unspecified else shown
 
 
 def _serve_command(program: str) -> list[str]:

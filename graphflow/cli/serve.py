@@ -14,6 +14,7 @@ from typing import Final
 import graphflow.errors as errors
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import (
+    BIND_VARIABLE,
     VARIABLE,
     cluster_in,
     cluster_of,
@@ -61,6 +62,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--idle-minutes", metavar="MINUTES", type=float, default=10.0,
         help="end when no client was heard of for so long; 0 means never (default: 10)",
     )  # fmt: skip
+    parser.add_argument(
+        "--bind", metavar="HOST[:PORT]", default="",
+        help="listen here, and not at the task's address, by which the others reach it: 0.0.0.0 in a container "
+        f"(default: from {BIND_VARIABLE}, or that address)",
+    )  # fmt: skip
     imports.add_imports(parser)
     add_keys(parser)
     parser.set_defaults(run=_serve)
@@ -73,7 +79,10 @@ def _serve(arguments: argparse.Namespace) -> int:
     if devices < 1 or arguments.idle_minutes < 0:
         raise UsageError("--local-devices must be at least 1, --idle-minutes must not be negative.")
     config = ConfigProto(
-        device_count={"CPU": devices}, server_idle_minutes=arguments.idle_minutes, cluster_keys=arguments.keys
+        device_count={"CPU": devices},
+        server_idle_minutes=arguments.idle_minutes,
+        cluster_keys=arguments.keys,
+        server_bind=arguments.bind,
     )
     # Before the server listens: whoever sees its line may send a signal at once.
     for number in (signal.SIGTERM, signal.SIGINT):

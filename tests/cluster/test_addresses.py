@@ -41,7 +41,9 @@ def test_a_port_that_is_none_is_refused_wherever_an_address_is_read(
     assert said.count("host:port") == 2 and "Traceback" not in said
 
 
-@pytest.mark.parametrize("address", ["localhost", ":2222", "local host:2222", "a/b:2222", "[::1:2222"])
+@pytest.mark.parametrize(
+    "address", ["localhost", ":2222", "local host:2222", "a/b:2222", "[::1:2222", "a:b:2222", "1:2:3"]
+)
 def test_what_is_no_address_is_refused_by_a_server_and_a_session(address: str) -> None:
     with pytest.raises(ValueError, match="host:port"):
         gf.train.Server({"ps": [address]})

@@ -18,6 +18,8 @@ from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.transport.addresses import split
 
 VARIABLE: Final = "TF_CONFIG"
+BIND_VARIABLE: Final = "GRAPHFLOW_BIND"
+"""Names where servers listen, if that is not at their addresses in the cluster."""
 _EXAMPLE: Final = (
     '{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "ps", "index": 0}}'
 )

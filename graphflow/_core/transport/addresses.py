@@ -29,7 +29,10 @@ def split(address: str, any_port: bool = False) -> tuple[str, int]:
     port = port_of(text)
     if host.startswith("[") and host.endswith("]"):
         host = host[1:-1]
-    if not colon or not host or any(letter.isspace() or letter in "[]/" for letter in host):
+    unclear = any(letter.isspace() or letter in "[]/" for letter in host) or (
+        ":" in host and not is_number(host)
+    )
+    if not colon or not host or unclear:
         raise ValueError(f"An address is host:port, got {address!r:.200}.")
     if port is None or not (port or any_port):
         lowest = 0 if any_port else 1
@@ -37,6 +40,17 @@ def split(address: str, any_port: bool = False) -> tuple[str, int]:
             f"The port of an address is a number from {lowest} to {MOST_PORT}, got {text!r:.100} in {address!r:.200}."
         )
     return host, port
+
+
+def split_bind(bind: str, port: int) -> tuple[str, int]:
+    """The host and the port of HOST, HOST:PORT or [HOST]:PORT at which a server is to listen; `port` if it names none.
+
+    ValueError saying what is wrong.
+    """
+    host = bind[1:-1] if bind.startswith("[") and bind.endswith("]") else bind
+    if is_number(host) or ":" not in host:
+        bind = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return split(bind, any_port=True)
 
 
 def endpoint(number: str, port: int) -> str:

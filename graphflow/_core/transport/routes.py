@@ -6,15 +6,18 @@ another machine a moment later.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from errno import EHOSTUNREACH
 from typing import Final
 
-from graphflow._core.common.timeouts import LOOK_UP_SECONDS
-from graphflow._core.transport.addresses import endpoint, is_loopback, split
+from graphflow._core.common.timeouts import LOOK_UP_SECONDS, NAME_LOOK_SECONDS
+from graphflow._core.transport.addresses import endpoint, is_loopback, split, split_bind
 from graphflow._core.transport.keys import HOW_TO, ClusterKeys
 from graphflow._core.transport.names import NAMES
+
+_log = logging.getLogger(__name__)
 
 _STANDS_WITHIN: Final = 0.5
 """After so many seconds without a connection it is looked why, and whether another address is better."""
@@ -95,13 +98,26 @@ def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) ->
         raise PermissionError(beyond(host, found.addresses[0]))
 
 
-def own_endpoint(address: str, keys: ClusterKeys | None) -> str:
+def own_endpoint(address: str, keys: ClusterKeys | None, bind: str = "", seconds: float = 0.0) -> str:
     """The endpoint at which a server with this address (host:port) listens, as ZeroMQ takes it.
 
-    Raises PermissionError as check_reach does, OSError if the name has no answer within some seconds.
+    bind: the host, or host:port, to listen at in place of the address. seconds: for how long a name that is not known
+    is looked up again, as that of a container is known to itself only after it was started.
+    Raises ValueError for a `bind` that is none, PermissionError as check_reach does, OSError that names the host if it
+    has no address until then.
     """
     host, port = split(address, any_port=True)
+    if bind:
+        host, port = split_bind(bind, port)
+    deadline = time.monotonic() + seconds
     found = NAMES.wait(host, time.monotonic() + LOOK_UP_SECONDS)
+    told = False
+    while not found.addresses and time.monotonic() < deadline:
+        if not told:
+            told = True
+            _log.warning("%s. It is looked up again for %g s.", found.error, seconds)
+        time.sleep(NAME_LOOK_SECONDS)
+        found = NAMES.wait(host, deadline)
     if not found.addresses:
         raise OSError(EHOSTUNREACH, found.error)
     allowed = [a for a in found.addresses if keys is not None or is_loopback(a)]

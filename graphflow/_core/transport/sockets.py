@@ -112,8 +112,11 @@ class Sockets:
         """Counts since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
 
-    def bind(self, endpoint: str) -> str:
-        """Listens at an endpoint such as tcp://127.0.0.1:0; returns it with its port. OSError if it is taken."""
+    def bind(self, endpoint: str, port: int = 0) -> str:
+        """Listens at an endpoint such as tcp://127.0.0.1:0; returns it with its port. OSError if it is taken.
+
+        port: the one that others connect to, if it leads to that of the endpoint and is another one.
+        """
         deadline = time.monotonic() + PORT_RELEASE_SECONDS
         self._router.setsockopt(zmq.IPV6, int("[" in endpoint))
         while True:
@@ -125,7 +128,7 @@ class Sockets:
                     raise OSError(error.errno, f"{endpoint}: {error.strerror}") from error
             time.sleep(PORT_RELEASE_SECONDS / _BIND_TRIES)
         bound = str(self._router.getsockopt_string(zmq.LAST_ENDPOINT))
-        self.gate.bound(bound)
+        self.gate.bound(bound, port)
         return bound
 
     def start(self) -> None:

@@ -109,10 +109,10 @@ class Gate:
         self._monitor.setsockopt(zmq.RCVHWM, 0)  # Else ZeroMQ's thread would wait here for this one.
         self._monitor.connect(_MONITOR)
 
-    def bound(self, endpoint: str) -> None:
-        """The ROUTER listens at this endpoint, such as tcp://127.0.0.1:2222."""
+    def bound(self, endpoint: str, port: int = 0) -> None:
+        """The ROUTER listens at this endpoint, as tcp://127.0.0.1:2222; others connect to `port` if it is given."""
         self._port = int(endpoint.rpartition(":")[2])
-        self._password = self._access.shown_at(endpoint).encode()
+        self._password = self._access.shown_at(f":{port or self._port}").encode()
 
     @property
     def sockets(self) -> tuple[zmq.Socket[bytes], zmq.Socket[bytes]]:

@@ -7,12 +7,17 @@ import os
 import secrets
 import threading
 import time
+from dataclasses import replace
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 
 import graphflow.errors as errors
 from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
-from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.cluster.environment import (
+    BIND_VARIABLE,
+    local_devices_from_environment,
+    task_from_environment,
+)
 from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
@@ -64,7 +69,8 @@ class Server:
     server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
     this is; they may be left out if the cluster has one task. start: whether it listens at once. ValueError for a
     task that is not in the cluster, OSError if its port is taken, PermissionError for an address beyond this
-    machine without keys of the cluster (ConfigProto.cluster_keys).
+    machine without keys of the cluster (ConfigProto.cluster_keys). It listens at its address in the cluster, or where
+    ConfigProto.server_bind says.
 
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
     that in `join`.
@@ -94,6 +100,7 @@ class Server:
         self._config = config or ConfigProto()
         task = task_name(self._job, self._index)
         access = keys.access(self._config.cluster_keys)
+        bind = self._config.server_bind or os.environ.get(BIND_VARIABLE, "")
         devices = device_names(task, self._config)
         store = ResourceStore()
         planner = store.planner = Planner(self._config, devices, task)
@@ -123,15 +130,20 @@ class Server:
         self._stopping = threading.Lock()
         self._pid = os.getpid()
         try:
-            bound = self._service.sockets.bind(own_endpoint(addresses[task], access.keys))
+            endpoint = own_endpoint(
+                addresses[task], access.keys, bind, self._config.connect_timeout_in_ms / 1000
+            )
+            host, port = split(addresses[task], any_port=True)
+            bound = self._service.sockets.bind(endpoint, port)
         except BaseException as error:
             self.stop()
             if isinstance(error, OSError) and error.errno is not None:
-                text = f"{task} cannot listen at {addresses[task]}: {_reason(error)}"
+                where = f"{bind} (for {addresses[task]})" if bind else addresses[task]
+                text = f"{task} cannot listen at {where}: {_reason(error)}"
                 raise OSError(error.errno, text) from None
             raise
-        host = addresses[task].rpartition(":")[0]
-        self._address = f"{host}:{bound.rpartition(':')[2]}"
+        shown = f"[{host}]" if ":" in host else host
+        self._address = addresses[task] if port else f"{shown}:{bound.rpartition(':')[2]}"
         self._service.serves_at(self._address)
         if start:
             self.start()
@@ -222,5 +234,7 @@ class Server:
 
     @staticmethod
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
-        """A server that is a cluster of one task, on a free port of this machine."""
+        """A server that is a cluster of one task, on a free port of this machine, whatever GRAPHFLOW_BIND says."""
+        config = config or ConfigProto()
+        config = replace(config, server_bind=config.server_bind or "localhost")
         return Server({"local": ["localhost:0"]}, config=config, start=start)
