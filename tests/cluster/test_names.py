@@ -16,6 +16,7 @@ import graphflow as gf
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.transport import names as names_module
 from graphflow._core.transport.names import Names, resolve
+from graphflow._core.transport.routes import own_endpoint
 from graphflow.cli.main import main
 from tests.cluster.serving import serve, spec_of
 from tests.left_over import new_threads
@@ -301,6 +302,22 @@ def test_the_last_good_answer_stays_in_use_while_there_is_no_newer_one(service: 
     while found.look_up(LOST).addresses != ("127.0.0.2",):
         assert time.monotonic() < deadline
         time.sleep(0.02)
+
+
+def test_a_task_that_comes_back_asks_anew_where_it_is(
+    service: NameService, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others of its process were told the former address a moment ago, or have just asked."""
+    monkeypatch.setattr(names_module, "FRESH_NAME_SECONDS", 1000.0)
+    monkeypatch.setattr(names_module, "LOOK_UP_SECONDS", 60.0)
+    service.addresses[LOST] = ["127.0.0.2"]
+    deadline = time.monotonic() + 60
+    assert names_module.NAMES.wait(LOST, deadline).addresses == ("127.0.0.2",)
+    service.addresses[LOST] = ["127.0.0.3"]
+    assert names_module.NAMES.wait(LOST, deadline).addresses == ("127.0.0.2",)
+    assert own_endpoint(f"{LOST}:4000", None) == "tcp://127.0.0.3:4000"
+    assert names_module.NAMES.wait(LOST, deadline).addresses == ("127.0.0.3",)
+    assert service.asked == [LOST] * 2
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,7 @@ class Found:
 
     error: why there are none, or why none of them can be used; "" if all is well. pending: whether a newer answer is
     on its way. accepts: whether something was found to listen at the first address. at: when that was, in
-    time.monotonic(); 0 if nothing was answered yet.
+    time.monotonic(); 0 if nothing was answered yet. asked: when the question was asked.
     """
 
     addresses: tuple[str, ...] = ()
@@ -48,6 +48,7 @@ class Found:
     pending: bool = False
     accepts: bool = False
     at: float = 0.0
+    asked: float = 0.0
 
 
 @dataclass
@@ -79,12 +80,12 @@ class Names:
         with self._condition:
             self._entries.clear()
 
-    def look_up(self, host: str, then: Callable[[], None] | None = None) -> Found:
+    def look_up(self, host: str, then: Callable[[], None] | None = None, since: float = 0.0) -> Found:
         """The newest answer for a host, at once. Starts a look-up if that answer is not new.
 
-        then: called in another thread when the pending answer is there.
+        then: called in another thread when the pending answer is there. since: what was asked before that is not new.
         """
-        return Found((host,)) if is_number(host) else self._ask((host, 0, False), then)
+        return Found((host,)) if is_number(host) else self._ask((host, 0, False), then, since)
 
     def explore(self, host: str, port: int, beyond: bool) -> Found:
         """As look_up, and tries the addresses: one at which something listens comes first, or `error` says why not.
@@ -93,27 +94,28 @@ class Names:
         """
         return self._ask((host, port, beyond), None)
 
-    def wait(self, host: str, deadline: float) -> Found:
+    def wait(self, host: str, deadline: float, since: float = 0.0) -> Found:
         """As look_up, but waits for an answer or an error until `deadline` (of time.monotonic())."""
         limit = min(deadline, time.monotonic() + LOOK_UP_SECONDS)
         with self._condition:
-            found = self.look_up(host)
-            while found.pending and not (found.addresses or found.error):
+            found = self.look_up(host, None, since)
+            while found.pending and (found.asked < since or not (found.addresses or found.error)):
                 left = limit - time.monotonic()
                 if left <= 0:
                     return replace(found, error=_silent(host))
                 self._condition.wait(left)
-                found = self.look_up(host)
+                found = self.look_up(host, None, since)
         return found
 
-    def _ask(self, key: _Key, then: Callable[[], None] | None) -> Found:
+    def _ask(self, key: _Key, then: Callable[[], None] | None, since: float = 0.0) -> Found:
         now = time.monotonic()
         with self._condition:
             entry = self._entries.get(key)
             if entry is None:
                 self._make_room()
                 entry = self._entries[key] = _Entry()
-            if not entry.asked_at and (not entry.answered_at or now - entry.answered_at > FRESH_NAME_SECONDS):
+            is_old = now - entry.answered_at > FRESH_NAME_SECONDS or entry.found.asked < since
+            if not entry.asked_at and (not entry.answered_at or is_old):
                 entry.asked_at = now
                 try:
                     threading.Thread(
@@ -153,7 +155,9 @@ class Names:
             error = f"the name {host!r:.300} cannot be resolved: {type(found).__name__}: {found}"
         with self._condition:
             now = time.monotonic()
-            entry.found = Found(addresses or entry.found.addresses, error, False, accepts, now)
+            entry.found = Found(
+                addresses or entry.found.addresses, error, False, accepts, now, entry.asked_at
+            )
             entry.asked_at, entry.answered_at = 0.0, now
             then, entry.then = entry.then, []
             self._condition.notify_all()

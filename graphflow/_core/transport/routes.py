@@ -109,8 +109,9 @@ def own_endpoint(address: str, keys: ClusterKeys | None, bind: str = "", seconds
     host, port = split(address, any_port=True)
     if bind:
         host, port = split_bind(bind, port)
-    deadline = time.monotonic() + seconds
-    found = NAMES.wait(host, time.monotonic() + LOOK_UP_SECONDS)
+    now = time.monotonic()
+    deadline = now + seconds
+    found = NAMES.wait(host, now + LOOK_UP_SECONDS, now)  # What others were told before may be where it was.
     told = False
     while not found.addresses and time.monotonic() < deadline:
         if not told:
