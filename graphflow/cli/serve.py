@@ -15,6 +15,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import (
     BIND_VARIABLE,
+    EVALUATOR,
     VARIABLE,
     cluster_in,
     cluster_of,
@@ -131,6 +132,11 @@ def _task(arguments: argparse.Namespace) -> tuple[ClusterSpec, str, int, int]:
         if arguments.cluster is None:
             cluster, job, index = task_from_environment()
             devices = local_devices_from_environment() if given is None else given
+            if job == EVALUATOR and arguments.job in (None, job):
+                raise ValueError(
+                    f"{VARIABLE} makes this process an evaluator, which serves nothing: start the program there, "
+                    "which evaluates checkpoints."
+                )
             if arguments.job is not None:
                 job, index = arguments.job, 0
             return cluster, job, index if arguments.task is None else arguments.task, devices

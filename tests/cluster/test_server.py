@@ -12,11 +12,13 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import graphflow as gf
 from graphflow._core.cluster.server.server import task_name
+from graphflow.cli.main import main
 from tests.cluster.serving import serve, serve_all, spec_of
 from tests.left_over import TURNS, nothing_stays
 from tests.machine_clock import MachineClock
@@ -338,7 +340,7 @@ CLUSTER = '"cluster": {"ps": ["a:1"], "worker": ["b:1", "b:2"]}'
         ('{"cluster": {"ps": ["a"]}}', "host:port, got 'a'"),
         ('{"cluster": {"ps": ["a:99999"]}}', "host:port"),
         ("{" + CLUSTER + "}", '"task" in TF_CONFIG'),
-        ("{" + CLUSTER + ', "task": {"type": "master"}}', "ps or worker, got 'master'"),
+        ("{" + CLUSTER + ', "task": {"type": "master"}}', "ps or worker, or 'evaluator', got 'master'"),
         ("{" + CLUSTER + ', "task": {"type": "worker", "index": 2}}', r"one of \[0, 1\], got 2"),
         ("{" + CLUSTER + ', "task": {"type": "worker", "index": "x"}}', "got 'x'"),
     ],
@@ -348,6 +350,48 @@ def test_what_is_wrong_in_the_environment_is_named(
 ) -> None:
     monkeypatch.setenv("TF_CONFIG", text)
     with pytest.raises(ValueError, match=expected):
+        gf.train.task_from_environment()
+
+
+@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("index", [0, 3, "1"])
+def test_an_evaluator_is_no_part_of_the_cluster_that_trains(
+    listed: bool,
+    index: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    stack: ExitStack,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    spec = spec_of(stack, ps=1, worker=1)
+    jobs = {**spec, "evaluator": ["localhost:1"]} if listed else spec
+    monkeypatch.setenv(
+        "TF_CONFIG", json.dumps({"cluster": jobs, "task": {"type": "evaluator", "index": index}})
+    )
+    assert gf.train.task_from_environment() == (gf.train.ClusterSpec({}), "evaluator", int(index))
+    server = gf.train.Server.from_environment()
+    stack.callback(server.stop)
+    assert server.server_def.job_name == "evaluator" and server.server_def.task_index == int(index)
+    cluster, job, number = gf.train.task_from_environment()
+    with gf.Graph().as_default():
+        place = gf.train.replica_device_setter(cluster=cluster, worker_device=f"/job:{job}/task:{number}")
+        with gf.device(place):
+            v = gf.Variable(2.0)
+            doubled = v * 2.0
+        with gf.Session(server.target) as session:
+            session.run(v.initializer)
+            assert session.run(doubled) == 4.0
+    assert main(["serve"]) == 2
+    assert "an evaluator, which serves nothing" in capsys.readouterr().err
+    # The others wait for no evaluator.
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": jobs, "task": {"type": "ps", "index": 0}}))
+    assert gf.train.task_from_environment() == (gf.train.ClusterSpec(spec), "ps", 0)
+
+
+@pytest.mark.parametrize("index", [-1, "x", True, 1.5, None])
+def test_the_index_of_an_evaluator_is_a_number(index: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    task = {"type": "evaluator", "index": index}
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": {"ps": ["a:1"]}, "task": task}))
+    with pytest.raises(ValueError, match="evaluator in TF_CONFIG must be a number of at least 0"):
         gf.train.task_from_environment()
 
 

@@ -5,6 +5,8 @@
 
 One program then runs unchanged in every role; who starts it, such as `graphflow launch` or a cluster's scheduler,
 sets the variable.
+
+A task of the type "evaluator" is no part of the cluster that trains, as in TensorFlow: it evaluates the checkpoints.
 """
 
 from __future__ import annotations
@@ -18,6 +20,8 @@ from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.transport.addresses import split
 
 VARIABLE: Final = "TF_CONFIG"
+EVALUATOR: Final = "evaluator"
+"""The type of a task that evaluates checkpoints, and is no part of the cluster that trains."""
 BIND_VARIABLE: Final = "GRAPHFLOW_BIND"
 """Names where servers listen, if that is not at their addresses in the cluster."""
 _EXAMPLE: Final = (
@@ -28,6 +32,8 @@ _EXAMPLE: Final = (
 def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple[ClusterSpec, str, int]:
     """The cluster, the job and the index of this process's task, from the environment variable TF_CONFIG.
 
+    The cluster is the one that trains: it has no job "evaluator", and for a task of that type it is empty, as a
+    tf.estimator.RunConfig has it, since an evaluator computes by itself.
     environment: by default that of this process. ValueError saying what is wrong in it, or that it is not set.
     """
     text = (os.environ if environment is None else environment).get(VARIABLE)
@@ -37,7 +43,7 @@ def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple
             f"{_EXAMPLE}. `graphflow launch` sets it."
         )
     found = _parsed(text)
-    return cluster_in(found), *_task(found)
+    return _task(found)
 
 
 def local_devices_from_environment(environment: Mapping[str, str] | None = None) -> int:
@@ -96,23 +102,33 @@ def cluster_of(jobs: Mapping[str, Any], what: str) -> ClusterSpec:
     return ClusterSpec(spec)
 
 
-def _task(found: Mapping[str, Any]) -> tuple[str, int]:
-    spec = cluster_in(found)
+def _task(found: Mapping[str, Any]) -> tuple[ClusterSpec, str, int]:
+    jobs = cluster_in(found).as_dict()
+    jobs.pop(EVALUATOR, None)
+    spec = ClusterSpec(jobs)
     task = found.get("task")
     if not isinstance(task, dict):
         raise ValueError(
             f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r}.'
         )
     job, index = task.get("type"), task.get("index", 0)
-    if job not in spec.jobs:
+    if job not in (*spec.jobs, EVALUATOR):
         raise ValueError(
-            f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs)}, got {job!r}.'
+            f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs)}, or '
+            f"{EVALUATOR!r}, got {job!r}."
         )
     if isinstance(index, str) and index.isascii() and index.isdigit():
         index = int(index)
-    if isinstance(index, bool) or not isinstance(index, int) or index not in spec.task_indices(job):
+    whole = isinstance(index, int) and not isinstance(index, bool)
+    if job == EVALUATOR:
+        if not whole or index < 0:
+            raise ValueError(
+                f'"index" of the {EVALUATOR} in {VARIABLE} must be a number of at least 0, got {index!r}.'
+            )
+        return ClusterSpec({}), job, index
+    if not whole or index not in spec.task_indices(job):
         raise ValueError(
             f'"index" of the task in {VARIABLE} must be that of a task of the job {job!r}, one of '
             f"{spec.task_indices(job)}, got {index!r}."
         )
-    return job, index
+    return spec, job, index

@@ -15,6 +15,7 @@ from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
 from graphflow._core.cluster.environment import (
     BIND_VARIABLE,
+    EVALUATOR,
     local_devices_from_environment,
     task_from_environment,
 )
@@ -53,6 +54,11 @@ def _reason(error: OSError) -> str:
 def task_name(job: str, index: int) -> str:
     """The full name of a task."""
     return f"/job:{job}/replica:0/task:{index}"
+
+
+def _here(config: ConfigProto) -> ConfigProto:
+    """For a server that only this process is to use: it listens at this machine, whatever GRAPHFLOW_BIND says."""
+    return replace(config, server_bind=config.server_bind or "localhost")
 
 
 def _check_address(task: str, address: str) -> None:
@@ -225,16 +231,18 @@ class Server:
     def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:
         """The server of this process's task as the environment variable TF_CONFIG has it.
 
-        Without a config it has as many CPU devices as "local_devices" there says. ValueError saying what is wrong
+        Without a config it has as many CPU devices as "local_devices" there says. An evaluator gets a server of its
+        own, which is a cluster of one task. ValueError saying what is wrong
         there. See `gf.train.task_from_environment`, and `graphflow launch`, which sets it.
         """
         cluster, job, index = task_from_environment()
         config = config or ConfigProto(device_count={"CPU": local_devices_from_environment()})
+        if job == EVALUATOR:
+            cluster = ClusterSpec({job: {index: "localhost:0"}})
+            config = _here(config)
         return Server(cluster, job, index, config=config, start=start)
 
     @staticmethod
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
         """A server that is a cluster of one task, on a free port of this machine, whatever GRAPHFLOW_BIND says."""
-        config = config or ConfigProto()
-        config = replace(config, server_bind=config.server_bind or "localhost")
-        return Server({"local": ["localhost:0"]}, config=config, start=start)
+        return Server({"local": ["localhost:0"]}, config=_here(config or ConfigProto()), start=start)
