@@ -93,6 +93,19 @@ def write_atomically(path: str, data: bytes) -> None:
             view = view[os.write(descriptor, view) :]
 
 
+def link_atomically(earlier: str, path: str) -> None:
+    """Replaces a file by another name of the file `earlier`, of the same folder; OSError if it cannot be linked."""
+    folder, name = os.path.split(os.path.abspath(path))
+    temporary = _temporary_path(folder, name)
+    os.link(earlier, temporary, follow_symlinks=False)
+    try:
+        os.rename(temporary, path)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
 def sync_folder(folder: str) -> None:
     """Makes sure that names that were added to a folder, or removed, outlast a crash of the machine."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
@@ -113,16 +126,24 @@ def family(name: str) -> str:
 
 def _temporary(folder: str, name: str) -> tuple[int, str]:
     """A new, locked file in the folder: its descriptor and path. Those that dead writers left are removed."""
-    start = f".{family(name)}~"
-    _remove_stale(folder, start)
+    _remove_stale(folder, _start(name))
     while True:
-        path = os.path.join(folder, f"{start}{secrets.token_hex(8)}{_SUFFIX}")
+        path = _temporary_path(folder, name)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
         if _locked(descriptor) and os.fstat(descriptor).st_nlink:
             return descriptor, path
         os.close(descriptor)  # Another writer took it for stale before it was locked.
         with suppress(FileNotFoundError):
             os.unlink(path)
+
+
+def _start(name: str) -> str:
+    """How the names of the temporary files of a file's family begin."""
+    return f".{family(name)}~"
+
+
+def _temporary_path(folder: str, name: str) -> str:
+    return os.path.join(folder, f"{_start(name)}{secrets.token_hex(8)}{_SUFFIX}")
 
 
 def _locked(descriptor: int) -> bool:

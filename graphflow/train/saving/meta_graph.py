@@ -53,7 +53,7 @@ def _write(path: str, message: Any, as_text: bool) -> None:
 
         data = text_format.MessageToString(message).encode()
     else:
-        data = message.SerializeToString()
+        data = message.SerializeToString(deterministic=True)  # So that the same graph is the same file.
     write_atomically(path, data)
 
 

@@ -19,6 +19,7 @@ from weakref import WeakKeyDictionary
 
 import graphflow.errors as errors
 import graphflow.protos as protos
+from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.resource_state import STATE
 from graphflow._core.common.files.paths import local_path
 from graphflow._core.common.printable import printable
@@ -50,6 +51,7 @@ from graphflow.train.saving.checkpoint_management import (
     update_checkpoint_state,
 )
 from graphflow.train.saving.saveables import SaveableObject, VariableSaveable, saveables_of
+from graphflow.train.saving.shared_graphs import SharedGraphs
 from graphflow.train.steps import global_step as value_of_step
 
 if TYPE_CHECKING:
@@ -149,6 +151,7 @@ class Saver:
         self._filename = filename or "model"
         self._is_empty = False
         self._told = False
+        self._graphs = SharedGraphs()
         self._last: list[tuple[str, float]] = []
         self._doomed: list[tuple[str, float]] = []
         self._own: set[str] = set()
@@ -299,7 +302,9 @@ class Saver:
             path = meta_graph_filename(prefix, meta_graph_suffix)
             try:
                 with sess.graph.as_default():
-                    self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+                    graph = self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
+                if graph is not None:  # Else a subclass has written it.
+                    self._graphs.written(local_path(path), graph.graph_def, checkpoint_path(prefix))
             except (ModuleNotFoundError, TooLargeError) as error:  # Training needs neither.
                 if not self._told:
                     _log.warning("Checkpoints are written without their graphs: %s", error)
