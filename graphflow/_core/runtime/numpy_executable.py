@@ -6,7 +6,8 @@ An error of a line becomes the error of its operation, with the user's line.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from time import monotonic
+from typing import Any, Final
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from graphflow._core.plan.ir import PASS_THROUGH, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import Assembled, assemble
+from graphflow._core.runtime.compiled.cores import calls_blas
+from graphflow._core.runtime.compiled.sharing import SHARING
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import raise_explained
@@ -23,12 +26,16 @@ from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
+_SHORT_SECONDS: Final = 0.001
+"""A run without large products is not watched; one that took longer may have had some, and the next is."""
+
 
 class NumpyExecutable(Executable):
     """A plan that can be run again and again. Thread-safe.
 
     cells: the variables of the whole run, which the error of an uninitialized one lists. Those of this plan are added
-    to it. trace, check_numerics, borrows: as for assemble().
+    to it. trace, check_numerics, borrows: as for assemble(). shares: whether its results may be rounded otherwise when
+    other programs want the cores.
     """
 
     def __init__(
@@ -42,6 +49,7 @@ class NumpyExecutable(Executable):
         trace: bool = False,
         check_numerics: bool = False,
         borrows: bool = False,
+        shares: bool = False,
     ) -> None:
         self.part: Assembled = assemble(
             plan, store, kernels, trace=trace, check_numerics=check_numerics, borrows=borrows
@@ -58,6 +66,8 @@ class NumpyExecutable(Executable):
         self.cells.extend(self.part.cells)
         self.uses_variables = bool(self.part.cells)
         self._pool = pool
+        self._shares = shares and calls_blas(plan)
+        self._is_small = False
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)
 
@@ -89,6 +99,17 @@ class NumpyExecutable(Executable):
         if self._holds_views:
             run.pausable = False
         try:
-            return self._function(run, *feeds)
+            if not self._shares:
+                return self._function(run, *feeds)
+            if self._is_small:
+                begun = monotonic()
+                result = self._function(run, *feeds)
+                self._is_small = monotonic() - begun < _SHORT_SECONDS
+                return result
+            seen = SHARING.large_products
+            with SHARING:
+                result = self._function(run, *feeds)
+            self._is_small = SHARING.large_products == seen
+            return result
         except Exception as error:
             raise_explained(error, self.part, self.cells)

@@ -197,12 +197,14 @@ class Planner:
         options: ExecutionOptions,
         borrows: bool = False,
         threads: int | None = None,
+        shares: bool = True,
     ) -> Executable:
         """An executable for a plan, which becomes compiled if that is asked for.
 
         options: may come from another configuration; what this one insists on holds as well.
         borrows: whether fetched values may be borrowed: read-only arrays in memory of the store, not the caller's own.
         threads: of compiled code, by default those of the configuration.
+        shares: whether results may be rounded otherwise when other programs want the cores, unless they are seeded.
         """
         self._prepare(store)
         options = self._insisted(options)
@@ -216,6 +218,7 @@ class Planner:
             if self._verifies and part not in self._verified:
                 verify(part, "partition")
             settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
+            settings["shares"] = shares and not options.seeded
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
@@ -265,7 +268,8 @@ class Planner:
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""
-        executable = self.executable(self.plan([tensor], [], []), store, self.execution_options(False))
+        options = self.execution_options(False)
+        executable = self.executable(self.plan([tensor], [], []), store, options, shares=False)
         return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: LoweredFunction, store: ResourceStore) -> FunctionRunner:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
+from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 from graphflow.errors import InvalidArgumentError
 
@@ -36,7 +37,7 @@ def _product(x: Array, y: Array) -> Array:
             f"Matrix size-incompatible: In[0]: {list(x.shape)}, In[1]: {list(y.shape)}: inner dimensions differ.",
         )
     try:
-        return np.matmul(_wide(x), _wide(y)).astype(x.dtype, copy=False)
+        return PRODUCTS.multiply(_wide(x), _wide(y)).astype(x.dtype, copy=False)
     except ValueError:
         raise InvalidArgumentError(
             None, None, f"Batches of shapes {x.shape} and {y.shape} do not broadcast."

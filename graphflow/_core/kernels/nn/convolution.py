@@ -15,6 +15,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.kernels.nn.windows import Axis
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -85,7 +86,7 @@ def conv2d_backprop_input(
     step = _images_at_once(rows.outputs * columns.outputs * matrix.shape[1] * gradient.itemsize)
     for first in range(0, images, step):
         some = gradient[first : first + step]
-        windows = np.matmul(some.reshape(-1, outputs), matrix).reshape(*some.shape[:3], *w.shape[:3])
+        windows = PRODUCTS.multiply(some.reshape(-1, outputs), matrix).reshape(*some.shape[:3], *w.shape[:3])
         for (i, j), view in _tap_views(result[first : first + step], axes):
             view += windows[:, :, :, i, j]
     return _unpadded(result, axes)
@@ -105,7 +106,7 @@ def conv2d_backprop_filter(
     _check_gradient(gradient, axes, x.shape[0], outputs)
     result = np.zeros((int(np.prod(filter_sizes[:3])), outputs), gradient.dtype)
     for images, windows in _window_blocks(_padded(x, axes), axes):
-        result += np.matmul(windows.T, gradient[images].reshape(-1, outputs))
+        result += PRODUCTS.multiply(windows.T, gradient[images].reshape(-1, outputs))
     return result.reshape([int(size) for size in filter_sizes])
 
 
@@ -326,7 +327,7 @@ def _convolve(padded: Array, w: Array, axes: Axes) -> Array:
     matrix = np.ascontiguousarray(w).reshape(-1, outputs)
     result = np.empty((padded.shape[0], rows.outputs, columns.outputs, outputs), padded.dtype)
     for images, windows in _window_blocks(padded, axes):
-        np.matmul(windows, matrix, out=result[images].reshape(-1, outputs))
+        PRODUCTS.multiply(windows, matrix, out=result[images].reshape(-1, outputs))
     return result
 
 

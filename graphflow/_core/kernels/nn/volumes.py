@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.kernels.nn.windows import Axis
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import InvalidArgumentError
@@ -126,7 +127,7 @@ def _convolved(windows: _Windows, x: Any, w: Any) -> Any:
     result = np.empty((x.shape[0], *windows.outputs, w.shape[4]), x.dtype)
     for where, rows in windows.pieces(x):
         target = result[where]
-        target[...] = (rows @ filters).reshape(target.shape)
+        target[...] = PRODUCTS.multiply(rows, filters).reshape(target.shape)
     return result
 
 
@@ -166,7 +167,7 @@ def _conv_input(node: Node) -> Kernel:
             return _turned(windows, filters, gradient).astype(g.dtype, copy=False)
         result = windows.empty(w.shape[3], gradient.dtype)
         for place, view in windows.views(result):
-            view += gradient @ filters[place].T
+            view += PRODUCTS.multiply(gradient, filters[place].T)
         return windows.unpadded(result).astype(g.dtype, copy=False)
 
     return run
@@ -182,7 +183,7 @@ def _conv_filter(node: Node) -> Kernel:
         shape = [int(size) for size in sizes]
         total = np.zeros((math.prod(shape[:4]), shape[4]), gradient.dtype)
         for where, rows in windows.pieces(windows.padded(_wide(x))):
-            total += rows.T @ gradient[where].reshape(-1, shape[4])
+            total += PRODUCTS.multiply(rows.T, gradient[where].reshape(-1, shape[4]))
         return total.reshape(shape).astype(g.dtype, copy=False)
 
     return run
