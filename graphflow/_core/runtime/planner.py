@@ -93,7 +93,8 @@ class ExecutionOptions:
 
     seeded: whether its results must not depend on when it becomes compiled. traced: whether each operation's time is
     recorded. compiled, check_numerics, replica_wait_in_ms, verify: as in ConfigProto, of which the last is
-    `verify_compiled`. verify_plans: see ConfigProto.
+    `verify_compiled`. verify_plans: see ConfigProto. shares: whether results that are not seeded may be rounded
+    otherwise when other programs want the cores; tasks of a cluster are not told.
     """
 
     seeded: bool = False
@@ -103,6 +104,7 @@ class ExecutionOptions:
     replica_wait_in_ms: int = 0
     verify: bool | None = None
     verify_plans: bool = False
+    shares: bool = True
 
     @property
     def looks(self) -> bool:
@@ -197,14 +199,12 @@ class Planner:
         options: ExecutionOptions,
         borrows: bool = False,
         threads: int | None = None,
-        shares: bool = True,
     ) -> Executable:
         """An executable for a plan, which becomes compiled if that is asked for.
 
         options: may come from another configuration; what this one insists on holds as well.
         borrows: whether fetched values may be borrowed: read-only arrays in memory of the store, not the caller's own.
         threads: of compiled code, by default those of the configuration.
-        shares: whether results may be rounded otherwise when other programs want the cores, unless they are seeded.
         """
         self._prepare(store)
         options = self._insisted(options)
@@ -218,7 +218,7 @@ class Planner:
             if self._verifies and part not in self._verified:
                 verify(part, "partition")
             settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
-            settings["shares"] = shares and not options.seeded
+            settings["shares"] = options.shares and not options.seeded
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
@@ -268,8 +268,8 @@ class Planner:
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""
-        options = self.execution_options(False)
-        executable = self.executable(self.plan([tensor], [], []), store, options, shares=False)
+        options = replace(self.execution_options(False), shares=False)
+        executable = self.executable(self.plan([tensor], [], []), store, options)
         return carry_out(executable, RunContext(store), ())[0]
 
     def function(self, function: LoweredFunction, store: ResourceStore) -> FunctionRunner:
