@@ -17,6 +17,7 @@ from graphflow._core.common.distribution import VERSION
 from graphflow.cli.tables import tell
 
 _COMMANDS: Final[Mapping[str, str]] = {
+    "run": "run a program of TensorFlow 1's as it is",
     "launch": "run a program on a cluster on this machine",
     "serve": "serve one task of a cluster",
     "status": "show the tasks of a cluster: state, sessions, variables, traffic, steps",
@@ -41,7 +42,7 @@ class UsageError(Exception):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command with these arguments, by default those of the process; returns the exit status."""
     parser = argparse.ArgumentParser(
-        prog="graphflow", description="Starts and watches clusters, and shows what is on disk."
+        prog="graphflow", description="Runs programs, starts and watches clusters, and shows what is on disk."
     )
     parser.add_argument("--version", action="version", version=f"graphflow {VERSION}")
     subparsers = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -1,0 +1,173 @@
+"""What a program of TensorFlow 1's time expects of Python and NumPy, and is gone: names are given back in this process.
+
+Each is said once in the log, when it is used for the first time. What cannot be given back, such as Python 2's print,
+gets a note at the error that says what to do (note_for).
+"""
+
+from __future__ import annotations
+
+import collections
+import collections.abc
+import inspect
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from types import ModuleType
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+import graphflow.logging as logging
+
+
+class ArgSpec(NamedTuple):
+    """The arguments of a function, as inspect.getargspec gave them."""
+
+    args: list[str]
+    varargs: str | None
+    keywords: str | None
+    defaults: tuple[Any, ...] | None
+
+
+def getargspec(func: Callable[..., Any]) -> ArgSpec:
+    """The names and defaults of a function's arguments; ValueError if it has keyword-only ones (inspect.getargspec)."""
+    found = inspect.getfullargspec(func)
+    if found.kwonlyargs:
+        raise ValueError("Function has keyword-only parameters: use inspect.signature")
+    return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
+
+
+def asscalar(a: Any) -> Any:
+    """The only element of an array as a Python number (np.asscalar)."""
+    return np.asarray(a).item()
+
+
+_NUMPY: Final[Mapping[str, Any]] = {
+    "float": float,
+    "int": int,
+    "object": object,
+    "bool": bool,
+    "str": str,
+    "complex": complex,
+    "unicode": str,
+    "float_": np.float64,
+    "complex_": np.complex128,
+    "string_": np.bytes_,
+    "unicode_": np.str_,
+    "Inf": np.inf,
+    "Infinity": np.inf,
+    "infty": np.inf,
+    "PINF": np.inf,
+    "NINF": -np.inf,
+    "NaN": np.nan,
+    "NAN": np.nan,
+    "asscalar": asscalar,
+    "product": np.prod,
+    "cumproduct": np.cumprod,
+    "sometrue": np.any,
+    "alltrue": np.all,
+    "row_stack": np.vstack,
+    "trapz": np.trapezoid,
+    "in1d": lambda ar1, ar2, **kwargs: np.isin(np.asarray(ar1).ravel(), ar2, **kwargs),
+    "float96": np.longdouble,
+    "float128": np.longdouble,
+}
+_GONE: Final[Mapping[ModuleType, Mapping[str, Any]]] = {
+    np: _NUMPY,
+    collections: {name: getattr(collections.abc, name) for name in collections.abc.__all__},
+    inspect: {"getargspec": getargspec, "ArgSpec": ArgSpec},
+    time: {"clock": time.perf_counter},
+}
+"""What modules no longer have, and what it is now; what a module has again or still is left as it is."""
+
+
+class _Hint(NamedTuple):
+    """What an error's text looks like if an older Python is the reason, and what to do."""
+
+    error: type[BaseException]
+    pattern: str
+    advice: str
+
+
+_TWO: Final = (
+    "it is written for Python 2: convert it with 2to3 (python -m fissix -w FILE, after pip install fissix)"
+)
+_HINTS: Final[Sequence[_Hint]] = (
+    _Hint(
+        SyntaxError,
+        r"Missing parentheses in call to '(print|exec)'|multiple exception types must be parenthesized"
+        r"|leading zeros in decimal integer|inconsistent use of tabs|'<>'|invalid (decimal|hexadecimal) literal",
+        _TWO,
+    ),
+    _Hint(
+        NameError,
+        r"name '(xrange|unicode|basestring|raw_input|long|reduce|unichr|cmp|execfile|reload|file)' is not defined",
+        _TWO,
+    ),
+    _Hint(AttributeError, r"'(dict|OrderedDict)' object has no attribute '(iter\w+|has_key)'", _TWO),
+    _Hint(AttributeError, r"has no attribute 'next'", _TWO),
+    _Hint(
+        ModuleNotFoundError,
+        r"No module named '(cPickle|urllib2|Queue|ConfigParser|StringIO|cStringIO|Tkinter|urlparse|itertools\.izip)'",
+        _TWO,
+    ),
+    _Hint(ImportError, r"cannot import name '(izip|imap|ifilter|urlretrieve|urlencode|urlopen)'", _TWO),
+    _Hint(
+        ModuleNotFoundError,
+        r"No module named '(imp|distutils)'",
+        "Python 3.12 has it no more: pip install setuptools has distutils; imp is importlib now",
+    ),
+    _Hint(
+        ImportError,
+        r"cannot import name '\w+' from 'scipy\.misc'|No module named 'scipy\.misc'",
+        "SciPy has no images any more: use imageio or Pillow, or an older SciPy",
+    ),
+    _Hint(
+        AttributeError,
+        r"module 'scipy\.misc' has no attribute|module 'scipy' has no attribute 'misc'",
+        "SciPy has no images any more: use imageio or Pillow, or an older SciPy",
+    ),
+    _Hint(
+        TypeError,
+        r"'(float|numpy\.float\d+)' object cannot be interpreted as an integer|got 'float' object",
+        "Python 2's / of integers gave an integer: if a size is divided there, write //",
+    ),
+)
+"""Errors that come of the age of a program, and what to do about each."""
+
+
+def mend() -> None:
+    """Gives back to modules of this process what they no longer have; each says so when it is first used."""
+    for module, names in _GONE.items():
+        _give_back(module, names)
+
+
+def _give_back(module: ModuleType, names: Mapping[str, Any]) -> None:
+    """Puts a lookup before the module's own, for names that it does not have."""
+    own = vars(module).get("__getattr__")
+
+    def lookup(name: str) -> Any:
+        if name in names:
+            logging.warning(
+                "%s.%s, which is gone, is given to programs of TensorFlow 1 in this process.",
+                module.__name__,
+                name,
+                stacklevel=3,  # The line that asks for it.
+            )
+            setattr(module, name, names[name])
+            return names[name]
+        if own is not None:
+            return own(name)
+        raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+
+    setattr(module, "__getattr__", lookup)  # noqa: B010  A module's attribute is not a method that is replaced.
+
+
+def note_for(error: BaseException) -> str | None:
+    """What to do about an error that comes of a program's age, with the Python that runs; None for any other."""
+    text = str(error)
+    for hint in _HINTS:
+        if isinstance(error, hint.error) and re.search(hint.pattern, text):
+            return f"This is Python {sys.version_info.major}.{sys.version_info.minor}: {hint.advice}."
+    return None

@@ -1,0 +1,175 @@
+"""How `import tensorflow` gives graphflow: a finder on sys.meta_path, which stands before those of files.
+
+Each module of TensorFlow's that a program imports is an empty module whose names are looked up at first use (PEP 562),
+by the table of graphflow.as_tensorflow.modules, and are the objects of graphflow. So nothing is imported that a program
+does not ask for, and no file named tensorflow lies anywhere.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final
+
+from graphflow._core.common.namespaces import missing
+from graphflow.as_tensorflow.modules import MESSAGES, NAMES, ROOTS, SOURCES, SYNONYMS
+
+_NOTHING: Final = object()
+
+
+def _within(place: str, folder: str) -> bool:
+    return place == folder or place.startswith(f"{folder}.")
+
+
+def place_of(name: str) -> str | None:
+    """Where a module lies inside of tensorflow, as "python.ops.nn", "" for the whole; None if it is not of TensorFlow.
+
+    Folders that are the same as another folder are that one.
+    """
+    root, _, rest = name.partition(".")
+    if root not in ROOTS:
+        return None
+    place = ".".join(part for part in (ROOTS[root], rest) if part)
+    while True:
+        same = [folder for folder in SYNONYMS if _within(place, folder)]
+        if not same:
+            return place
+        longest = max(same, key=len)
+        place = f"{SYNONYMS[longest]}{place[len(longest) :]}".strip(".")
+
+
+def _public_module(place: str) -> str | None:
+    """The name of graphflow's public module of the same place, None if there is none."""
+    module: Any = import_module("graphflow")
+    for part in place.split("."):
+        module = getattr(module, part, None)
+        if not isinstance(module, ModuleType):
+            return None
+    name: str = module.__name__
+    return name
+
+
+def sources_of(place: str) -> Sequence[str] | None:
+    """The modules here that have the names of a module of TensorFlow's, None if it is not served."""
+    folder, _, last = place.rpartition(".")
+    if folder in MESSAGES and last.endswith("_pb2"):
+        messages = import_module("graphflow.protos")
+        return (f"graphflow.protos.{last}",) if hasattr(messages, last) else None
+    public = _public_module(place) if place else None
+    listed = SOURCES.get(place)
+    if listed is not None or public is not None:
+        return tuple(dict.fromkeys((*(listed or ()), *((public,) if public else ()))))
+    folders = (*SOURCES, *SYNONYMS, *MESSAGES)
+    return () if any(_within(other, place) for other in folders) else None
+
+
+def _load(source: str) -> Any:
+    """A module here; one of messages may be of another package."""
+    folder, _, last = source.rpartition(".")
+    return getattr(import_module(folder), last) if folder == "graphflow.protos" else import_module(source)
+
+
+def _names_of(place: str) -> Iterator[str]:
+    """The names that a module has, those of modules in it among them."""
+    prefix = f"{place}." if place else ""
+    for known in (*NAMES, *SOURCES, *SYNONYMS):
+        if known.startswith(prefix):
+            yield known[len(prefix) :].partition(".")[0]
+    for source in sources_of(place) or ():
+        module = _load(source)
+        listed = getattr(module, "__all__", None)
+        yield from (name for name in dir(module) if not name.startswith("_")) if listed is None else listed
+
+
+class Served(ModuleType):
+    """A module of TensorFlow's: its names are looked up when they are asked for."""
+
+    def __getattr__(self, name: str) -> Any:
+        place = place_of(self.__name__)
+        assert place is not None  # Only such modules are made.
+        if name == "__all__":
+            return sorted({*_names_of(place)})
+        value = _found(place, name)
+        if value is _NOTHING:
+            inside = f"{place}.{name}" if place else name
+            if name.startswith("__") or sources_of(inside) is None:
+                missing(self.__name__, _names_of(place))(name)
+            value = import_module(f"{self.__name__}.{name}")
+        setattr(self, name, value)
+        return value
+
+    def __dir__(self) -> list[str]:
+        """What it has, and what it has been given."""
+        place = place_of(self.__name__)
+        return sorted({*(_names_of(place) if place is not None else ()), *vars(self)})
+
+
+def _found(place: str, name: str) -> Any:
+    """What a name of a module is, _NOTHING if it is a module of TensorFlow's itself or not there."""
+    single = NAMES.get(f"{place}.{name}")
+    if single is not None:
+        return getattr(import_module(single[0]), single[1])
+    for source in sources_of(place) or ():
+        value = getattr(_load(source), name, _NOTHING)
+        if value is not _NOTHING and not (
+            isinstance(value, ModuleType) and value.__name__.startswith("graphflow")
+        ):
+            return value
+    return _NOTHING
+
+
+class _Maker(Loader):
+    """Makes the module, which needs no code."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        """An empty module that looks up its names."""
+        return Served(spec.name, f"{spec.name}, served by graphflow (graphflow.as_tensorflow).")
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing."""
+
+
+class Finder(MetaPathFinder):
+    """Finds tensorflow and all in it; what is not served raises an ImportError that says so, and the nearest module."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """The spec of a module of TensorFlow's, None for any other."""
+        place = place_of(fullname)
+        if place is None:
+            return None
+        if sources_of(place) is None:
+            # Without its name, by which Python would take it for the absence of a name, and say less.
+            raise ModuleNotFoundError(_not_served(fullname, place))
+        return ModuleSpec(fullname, _Maker(), origin="graphflow", is_package=True)
+
+
+def _not_served(fullname: str, place: str) -> str:
+    """What is said of a module, or of a name that was asked for as one is, that is not there."""
+    folder, _, last = place.rpartition(".")
+    where = fullname.rpartition(".")[0]
+    if sources_of(folder) is None:
+        near = get_close_matches(place, [known for known in SOURCES if known], 3)
+        told = f": the nearest modules are {', '.join(f'tensorflow.{one}' for one in near)}" if near else ""
+        return f"graphflow does not serve the module {fullname}{told}."
+    try:
+        missing(where, _names_of(folder))(last)
+    except AttributeError as error:
+        return str(error)
+    raise AssertionError("missing names raise")
+
+
+def real_tensorflow() -> str | None:
+    """The file of the tensorflow package that is installed, None if there is none."""
+    for finder in sys.meta_path:
+        if not isinstance(finder, Finder) and hasattr(finder, "find_spec"):
+            spec = finder.find_spec("tensorflow", None, None)
+            if spec is not None:
+                return spec.origin or "a folder without an __init__.py"
+    return None
