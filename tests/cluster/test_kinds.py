@@ -61,6 +61,19 @@ def test_what_a_client_may_send_is_taken_and_a_request_is_answered_once(kind: Ki
     assert len(answers) == (kind in REQUESTS)
 
 
+def test_a_question_that_is_wrong_is_answered_and_ends_nothing_else() -> None:
+    """The others do not take it, so it ends by a tick, which has more to do than this."""
+    world = World(1)
+    client = _client(world)
+    world.nodes[MASTER].service.store.other("a resource", object)
+    client.send(Kind.RESET, details={"containers": 5, "seconds": 1.0})
+    for _ in range(20):
+        world.settle()
+        world.pass_time(0.25)
+    (answer,) = [answer for answer in client.answers if answer.a == client.request]
+    assert answer.kind is Kind.FAILED and "TypeError" in answer.details["message"]
+
+
 @pytest.mark.parametrize("kind", sorted(kinds_that_go(Way.FROM_TASK) - OF_LINKS), ids=lambda kind: kind.name)
 def test_what_a_task_may_send_is_taken_by_the_others(kind: Kind) -> None:
     world = World(1)

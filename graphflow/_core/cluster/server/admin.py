@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
+from graphflow._core.cluster.failures import as_details
 from graphflow._core.cluster.protocol.queries import (
     AnswerQuery,
     EndQuery,
@@ -40,8 +41,8 @@ class Admin:
     """The admin requests of clients to all tasks, at one task. For the thread of the sockets.
 
     tell: gives an event to the task's protocol, and carries out what comes of it. to_peer, reply: send to a task, and
-    to a client. answers: what this task answers to each question, given its details. clock: seconds that never
-    go back.
+    to a client. fail: answers a client by an error. answers: what this task answers to each question, given its
+    details. clock: seconds that never go back.
     """
 
     def __init__(
@@ -51,6 +52,7 @@ class Admin:
         tell: Tell,
         to_peer: Callable[[str, Message], None],
         reply: Callable[[bytes, Message], None],
+        fail: Callable[[bytes, int, Mapping[str, Any]], None],
         answers: Mapping[Kind, Callable[[Mapping[str, Any]], Mapping[str, Any]]],
         clock: Callable[[], float],
     ) -> None:
@@ -59,6 +61,7 @@ class Admin:
         self._tell = tell
         self._to_peer = to_peer
         self._reply = reply
+        self._fail = fail
         self._answers = answers
         self._clock = clock
         self.gathered: dict[int, dict[str, Mapping[str, Any]]] = {}
@@ -98,7 +101,13 @@ class Admin:
 
     def _end(self, i: EndQuery, message: Message | None) -> None:
         tasks = {task: {"state": "unreachable"} for task in i.silent} | self.gathered.pop(i.number, {})
-        own = {"task": self._task, **self._answers[Kind[i.question]](i.details)}
+        try:
+            own = {"task": self._task, **self._answers[Kind[i.question]](i.details)}
+        except (
+            Exception
+        ) as error:  # What the client said is wrong. A tick may bring more than this to be done.
+            self._fail(i.client, i.request, as_details(error))
+            return
         listed = [
             {"task": task, "address": self._addresses[task], **answer} for task, answer in tasks.items()
         ]

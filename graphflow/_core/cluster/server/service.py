@@ -147,7 +147,7 @@ class Service:
         self.knows: Callable[[bytes], bool] = self.handshake.knows
         self.received: Callable[[bytes, Sequence[Buffer]], None] = self.handshake.received
         self.admin = Admin(
-            task, others, self.tell, self.links.to_peer, self.links.reply,
+            task, others, self.tell, self.links.to_peer, self.links.reply, self.links.fail,
             {question: partial(answer, self) for question, answer in _ANSWERS.items()}, clock,
         )  # fmt: skip
         self.status = Status(self.links, store, self.protocol, self.steps.deduplicator, clock, self.waits)
