@@ -18,8 +18,8 @@ _log = logging.getLogger(__name__)
 
 _FEWEST_BYTES: Final = 64 << 10
 """Smaller graphs are written each time: a file of its own is worth more than so little room."""
-_TOLD_BYTES: Final = 256 << 10
-"""Constants of so many bytes are told of, if they are more than the checkpoint."""
+_TOLD_BYTES: Final = 4 << 20
+"""Constants of so many bytes are told of, if they are more than the checkpoint. Less, and once, is in nobody's way."""
 _BLOCK: Final = 1 << 20
 
 

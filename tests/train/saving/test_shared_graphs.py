@@ -14,6 +14,8 @@ import graphflow as gf
 
 HELD = np.random.default_rng(0).random((20_000, 4), np.float32)
 """What a program holds: 320,000 bytes."""
+MUCH = np.concatenate([HELD] * 15)
+"""4,800,000 bytes."""
 
 
 @pytest.fixture(autouse=True)
@@ -124,15 +126,15 @@ def test_a_small_graph_is_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_large_constants_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO):
-        _saved(tmp_path, 3)
+        _saved(tmp_path, 3, held=MUCH)
     (line,) = [r.getMessage() for r in caplog.records if "in constants" in r.getMessage()]
-    assert "'held' with 320" in line and "model-0.meta" in line and "write_meta_graph=False" in line
+    assert "'held' with 4800" in line and "model-0.meta" in line and "write_meta_graph=False" in line
 
 
 def test_the_arrays_of_a_one_shot_iterator_are_named(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    rows = gf.data.make_one_shot_iterator(gf.data.Dataset.from_tensor_slices(HELD)).get_next()
+    rows = gf.data.make_one_shot_iterator(gf.data.Dataset.from_tensor_slices(MUCH)).get_next()
     v = gf.get_variable("v", [4])
     gf.reduce_sum(rows * v)
     with caplog.at_level(logging.INFO), gf.Session() as session:
@@ -141,11 +143,17 @@ def test_the_arrays_of_a_one_shot_iterator_are_named(
     assert [r for r in caplog.records if "in constants" in r.getMessage()]
 
 
+def test_nothing_is_said_of_a_small_data_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.INFO):
+        _saved(tmp_path, 3)
+    assert not [r for r in caplog.records if "in constants" in r.getMessage()]
+
+
 def test_nothing_is_said_of_what_is_less_than_the_checkpoint(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    gf.constant(HELD)
-    v = gf.get_variable("v", [500_000])
+    gf.constant(MUCH)
+    v = gf.get_variable("v", [2_000_000])
     with caplog.at_level(logging.INFO), gf.Session() as session:
         session.run(v.initializer)
         gf.train.Saver().save(session, str(tmp_path / "model"))
