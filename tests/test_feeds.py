@@ -169,6 +169,129 @@ def test_arrays_of_other_libraries() -> None:
         assert np.from_dlpack(fetched).tolist() == [2.0]
 
 
+NARROW = {
+    "bfloat16": (ml_dtypes.bfloat16, [1.5, -2.0], np.float32),
+    "float8": (ml_dtypes.float8_e4m3fn, [1.5, -2.0], np.float32),
+    "int4": (ml_dtypes.int4, [1, -2], np.int8),
+    "uint4": (ml_dtypes.uint4, [1, 15], None),
+}
+
+
+@pytest.mark.parametrize("form", ["array", "scalars", "arrays", "scalar"])
+@pytest.mark.parametrize("kind", list(NARROW))
+def test_narrow_numbers_of_a_package_are_taken_wherever_numpys_are(kind: str, form: str) -> None:
+    narrow, numbers, wide = NARROW[kind]
+    array = np.array(numbers, narrow)
+    value: Any = {"array": array, "scalars": list(array), "arrays": [array, array], "scalar": array[0]}[form]
+    expected: Any = {"arrays": [numbers, numbers], "scalar": numbers[0]}.get(form, numbers)
+    x = gf.placeholder(gf.float32)
+    made = [
+        gf.identity(x),
+        gf.constant(value),
+        gf.constant(value, gf.float32),
+        gf.Variable(value, dtype=gf.float32).initialized_value(),
+    ]
+    if form != "scalar":
+        rows = gf.data.Dataset.from_tensor_slices(value).batch(2)
+        made.append(gf.data.make_one_shot_iterator(rows).get_next())
+    with gf.Session() as session:
+        got = session.run(made, {x: value})
+    for each in got:
+        assert each.tolist() == expected
+    assert got[1].dtype == wide or (wide is None and got[1].dtype.kind in "iu")
+
+
+def test_a_bfloat16_placeholder_says_what_to_take() -> None:
+    x = gf.placeholder(gf.bfloat16, name="victim")
+    with gf.Session() as session, pytest.raises(TypeError, match=r"victim.*bfloat16.*float32"):
+        session.run(x, {x: [1.5]})
+
+
+def test_constants_and_data_sets_take_what_other_libraries_hold() -> None:
+    own = np.array([1.0, 2.0], np.float32)
+    other = OtherLibrary(own)
+    constant = gf.constant(other)
+    row = gf.data.make_one_shot_iterator(gf.data.Dataset.from_tensor_slices(other)).get_next()
+    product = gf.ones([2]) * other
+    v = gf.Variable(other)
+    own[:] = 9.0  # They have copies.
+    with gf.Session() as session:
+        session.run(v.initializer)
+        got = session.run([constant, product, v])
+        assert [each.tolist() for each in got] == [[1.0, 2.0]] * 3 and constant.dtype is gf.float32
+        assert session.run(row) == 1.0
+    for make in (gf.constant, gf.Variable, gf.data.Dataset.from_tensor_slices, gf.convert_to_tensor):
+        with pytest.raises(TypeError, match=r"detach\(\)"):
+            make(WithGradient())
+
+
+def test_what_a_device_holds_is_refused_in_words() -> None:
+    class OnADevice:
+        def __dlpack_device__(self) -> Any:
+            return (2, 0)
+
+        def __dlpack__(self, **options: Any) -> Any:
+            raise BufferError("The array is on a GPU: copy it to the host first.")
+
+    x = gf.placeholder(gf.float32, name="victim")
+    with gf.Session() as session, pytest.raises(TypeError, match=r"victim.*copy it to the host"):
+        session.run(x, {x: OnADevice()})
+
+
+class Frame:
+    """What a table of pandas shows to NumPy."""
+
+    def __init__(self, columns: Any) -> None:
+        self._columns = columns
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._columns, dtype)
+
+
+def test_tables_are_fed_by_their_numbers_and_texts() -> None:
+    x, n, s = gf.placeholder(gf.float32), gf.placeholder(gf.int32), gf.placeholder(gf.string, name="s")
+    with gf.Session() as session:
+        assert session.run(x * 1.0, {x: Frame([[1.5, 1], [2.5, 2]])}).tolist() == [[1.5, 1.0], [2.5, 2.0]]
+        assert session.run(n * 1, {n: Frame([1, 2])}).tolist() == [1, 2]
+        objects = np.array([1, 2.5], object)
+        assert session.run(x * 1.0, {x: Frame(objects)}).tolist() == [1.0, 2.5]
+        assert session.run(gf.identity(s), {s: Frame(np.array(["a", "b"], object))}).tolist() == [b"a", b"b"]
+        with pytest.raises(ValueError, match=r"could not convert string to float: 'x'"):
+            session.run(x * 1.0, {x: Frame(np.array([[1, "x"]], object))})
+
+
+@pytest.mark.parametrize(
+    ("dtype", "value", "expected"),
+    [
+        (gf.int32, np.float64(1.5), 1), (gf.int32, np.float32(-1.5), -1), (gf.int64, np.float16(1.5), 1),
+        (gf.int32, np.array(1.5), 1), (gf.int32, np.bool_(True), 1), (gf.float32, np.int64(3), 3.0),
+        (gf.float32, np.uint8(3), 3.0), (gf.int32, [np.float32(1.5), np.float64(-2.5)], [1, -2]),
+        (gf.uint8, 1.5, 1), (gf.int32, np.array([1.9, -1.9], np.float32), [1, -1]), (gf.int32, -0.5, 0),
+        (gf.bool, np.bool_(True), True), (gf.float16, np.float64(1.5), 1.5), (gf.complex64, np.float32(2), 2 + 0j),
+    ],
+)  # fmt: skip
+def test_scalars_of_numpy_are_fed_as_in_tensorflow(dtype: Any, value: Any, expected: Any) -> None:
+    """What TensorFlow 1.15.5 gave for the same feeds."""
+    x = gf.placeholder(dtype)
+    with gf.Session() as session:
+        assert np.asarray(session.run(gf.identity(x), {x: value})).tolist() == expected
+
+
+@pytest.mark.parametrize("name", ["bool", "uint8", "int64", "float16", "float32", "float64", "complex64"])
+def test_what_is_fetched_is_handed_to_other_libraries(name: str) -> None:
+    v = gf.Variable(np.array([1, 0], name))
+    c = gf.constant(np.array([1, 0], name))
+    with gf.Session() as session:
+        session.run(v.initializer)
+        for fetched in session.run([c, v, gf.identity(v), gf.reshape(v, [2, 1])]):
+            other = np.from_dlpack(fetched)
+            assert (
+                other.dtype == name
+                and np.shares_memory(other, fetched)
+                and other.reshape(-1).tolist() == [1, 0]
+            )
+
+
 def test_fractions_that_an_integer_loses_are_told_once(caplog: pytest.LogCaptureFixture) -> None:
     labels = gf.placeholder(gf.int32, [None], name="labels")
     with gf.Session() as session:

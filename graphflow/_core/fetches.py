@@ -10,6 +10,7 @@ from weakref import WeakSet
 import numpy as np
 
 import graphflow.nest as nest
+from graphflow._core.common.arrays import array_of
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -195,20 +196,25 @@ def _converted(tensor: Tensor, value: Any) -> Any:
             f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
             f"the feed with key {tensor!r}."
         )
+    if tensor.dtype is dtypes.bfloat16:
+        raise TypeError(
+            f"Cannot feed {_short(value)} to {tensor.name!r}: no operation computes with bfloat16 here. Make the "
+            "placeholder float32, which takes arrays of bfloat16 (of the package ml_dtypes) as they are."
+        )
     if not tensor.dtype.is_numpy_compatible:
         return np.asarray(value, dtype=object)
     if tensor.dtype is dtypes.string:
         return _bytes_array(tensor, value)
     wanted = tensor.dtype.native
     try:
-        array = _array_of(value)
+        array = array_of(value)
         if array.dtype.kind in "SU":
             array = np.asarray(value, dtype=wanted)
         elif array.dtype == object:
             if any(item is None for item in array.reshape(-1)):
                 raise ValueError("None is not a number.")
             array = np.array(value, dtype=wanted)
-    except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
         kind = ValueError if isinstance(error, ValueError) else TypeError
         raise kind(
             f"Cannot feed {_short(value)} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
@@ -223,19 +229,6 @@ def _converted(tensor: Tensor, value: Any) -> Any:
         _tell_of_fractions(tensor, value)
     with np.errstate(all="ignore"):
         return np.array(array, dtype=wanted, order="C") if array.dtype != wanted else array
-
-
-def _array_of(value: Any) -> Any:
-    """An array of what other libraries hold, too.
-
-    What has only `__dlpack__` is taken by it. A dtype that a package has added to NumPy, as ml_dtypes bfloat16, has
-    fewer digits than float32. RuntimeError and BufferError are what PyTorch raises for a tensor that has a gradient.
-    """
-    if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
-        return np.from_dlpack(value)
-    array = np.asarray(value)
-    of_a_package = array.dtype.kind == "V" and array.dtype.type is not np.void
-    return array.astype(np.float32) if of_a_package else array
 
 
 def _tell_of_fractions(tensor: Tensor, value: Any) -> None:

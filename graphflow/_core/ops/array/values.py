@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.arrays import array_of, widened
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 
@@ -20,15 +21,19 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     TypeError if the value is not of that dtype, ValueError if it is ragged.
     """
     if isinstance(value, np.ndarray | np.generic):
-        return _from_numpy(np.asarray(value), dtype)
+        return _from_numpy(widened(np.asarray(value)), dtype)
     if value is None:
         raise ValueError("None values not supported.")
     if isinstance(value, DType):
         return np.array(value.as_datatype_enum, np.int32)
     try:
-        array = np.array(value)
+        array = array_of(value)
+        if not isinstance(value, list | tuple):  # Else it is fresh.
+            array = np.array(array)
     except ValueError:
         raise _uneven(value) from None
+    except TypeError as error:
+        raise TypeError(f"Failed to convert {_short(value)} to a tensor: {error}") from None
     kind = array.dtype.kind
     if kind in "SU" and not _all_strings(value):
         raise _unsupported(value)

@@ -1,0 +1,33 @@
+"""Arrays of what other libraries hold, for feeds and for constants alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def array_of(value: Any) -> Any:
+    """A NumPy array of a value, the user's own memory if that can be.
+
+    What has only `__dlpack__` is taken by it. TypeError or ValueError if NumPy has no array of it; TypeError, too, for
+    what its library does not hand out, as PyTorch a tensor that takes part in a gradient: the text is the library's.
+    """
+    try:
+        if hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
+            return widened(np.from_dlpack(value))
+        array = np.asarray(value)
+        return array if array.dtype.kind != "V" else widened(array)
+    except (RuntimeError, BufferError) as error:
+        raise TypeError(str(error)) from None
+
+
+def widened(array: Any) -> Any:
+    """The array, with a dtype of NumPy's own if a package has added its dtype, as ml_dtypes bfloat16.
+
+    Those hold integers of a few bits, which become integers of eight, or numbers with fewer digits than float32.
+    """
+    if array.dtype.kind != "V" or array.dtype.type is np.void:
+        return array
+    found = [each for each in (np.int8, np.uint8) if np.can_cast(array.dtype, each)]
+    return array.astype(found[0] if found else np.float32)
