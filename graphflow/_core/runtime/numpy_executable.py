@@ -26,8 +26,8 @@ from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
 
-_SHORT_SECONDS: Final = 0.001
-"""A run without large products is not watched; one that took longer may have had some, and the next is."""
+_SHORT_SECONDS: Final = 0.0003
+"""To watch a run costs 2 us. After one that was shorter the next is not watched, unless neighbours are known."""
 
 
 class NumpyExecutable(Executable):
@@ -67,7 +67,7 @@ class NumpyExecutable(Executable):
         self.uses_variables = bool(self.part.cells)
         self._pool = pool
         self._shares = shares and calls_blas(plan)
-        self._is_small = False
+        self._is_short = False
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)
 
@@ -101,15 +101,16 @@ class NumpyExecutable(Executable):
         try:
             if not self._shares:
                 return self._function(run, *feeds)
-            if self._is_small:
-                begun = monotonic()
+            begun = monotonic()
+            if self._is_short:
                 result = self._function(run, *feeds)
-                self._is_small = monotonic() - begun < _SHORT_SECONDS
+                if monotonic() - begun > _SHORT_SECONDS or begun < SHARING.until:
+                    self._is_short = False
                 return result
-            seen = SHARING.large_products
             with SHARING:
                 result = self._function(run, *feeds)
-            self._is_small = SHARING.large_products == seen
+            ended = monotonic()
+            self._is_short = ended - begun < _SHORT_SECONDS and ended > SHARING.until
             return result
         except Exception as error:
             raise_explained(error, self.part, self.cells)

@@ -5,6 +5,7 @@ The clock, the products' times and the cores lost are played, and what is counte
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace
@@ -151,7 +152,6 @@ def test_small_products_are_not_timed(machine: Machine) -> None:
     machine.neighbours = True
     shared = CoreSharing()
     assert machine.run(shared, 10, SMALL) == [2] * 10
-    assert shared.large_products == 0
 
 
 def test_blas_is_given_back_after_the_last_run_and_after_an_error(machine: Machine) -> None:
@@ -193,8 +193,16 @@ def test_results_are_those_of_numpy(factors: tuple[np.ndarray, np.ndarray]) -> N
 # ---- which runs take part --------------------------------------------------------------------------------------------
 
 
-def watched_runs(monkeypatch: pytest.MonkeyPatch, build: Callable[[Any], Any], size: int, draws: bool) -> int:
-    """How many of ten runs watched their products."""
+def watched_runs(
+    monkeypatch: pytest.MonkeyPatch,
+    build: Callable[[Any], Any],
+    *,
+    size: int = 100,
+    draws: bool = True,
+    short: bool = False,
+    until: float = 0.0,
+) -> int:
+    """How many of ten runs watched their products; until: when the neighbours that are known will be forgotten."""
     entered = []
 
     class Noted(CoreSharing):
@@ -202,8 +210,10 @@ def watched_runs(monkeypatch: pytest.MonkeyPatch, build: Callable[[Any], Any], s
             entered.append(self)
             super().__enter__()
 
-    monkeypatch.setattr(numpy_executable, "SHARING", Noted())
-    monkeypatch.setattr(numpy_executable, "_SHORT_SECONDS", 1000.0)
+    noted = Noted()
+    noted.until = until
+    monkeypatch.setattr(numpy_executable, "SHARING", noted)
+    monkeypatch.setattr(numpy_executable, "_SHORT_SECONDS", 1000.0 if short else 0.0)
     config = gf.ConfigProto(compiled="never")
     with gf.Graph().as_default(), gf.Session(config=config) as session:
         if draws:
@@ -215,10 +225,15 @@ def watched_runs(monkeypatch: pytest.MonkeyPatch, build: Callable[[Any], Any], s
     return len(entered)
 
 
-def test_only_runs_with_large_products_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), 100, True) == 10
-    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), 8, True) == 1
-    assert watched_runs(monkeypatch, lambda x: x * x, 100, True) == 0
+def test_runs_with_products_are_watched_after_one_that_took_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x)) == 10
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), short=True) == 1
+    assert watched_runs(monkeypatch, lambda x: x * x) == 0
+
+
+def test_short_runs_are_watched_as_long_as_there_are_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = time.monotonic() + 1e6
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), short=True, until=later) == 10
 
 
 def test_convolutions_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,15 +242,15 @@ def test_convolutions_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
             x[None, :, :, None] * gf.ones([16]), gf.ones([3, 3, 16, 16]), [1, 1, 1, 1], "SAME"
         )
 
-    assert watched_runs(monkeypatch, convolved, 30, True) == 10
+    assert watched_runs(monkeypatch, convolved, size=30) == 10
 
 
 def test_bits_of_seeded_programs_do_not_depend_on_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), 100, False) == 0
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), draws=False) == 0
 
 
 def test_functions_of_users_find_blas_as_they_left_it(monkeypatch: pytest.MonkeyPatch) -> None:
     def build(x: Any) -> Any:
         return gf.py_func(lambda v: v, [gf.matmul(x, x)], gf.float32)
 
-    assert watched_runs(monkeypatch, build, 100, True) == 0
+    assert watched_runs(monkeypatch, build) == 0

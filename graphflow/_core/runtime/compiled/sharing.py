@@ -55,8 +55,8 @@ class CoreSharing:
     """
 
     def __init__(self) -> None:
-        self.large_products = 0
-        """Products that more than one core could share, which grew if a run had some."""
+        self.until = 0.0
+        """When, by time.monotonic(), BLAS may have all cores again."""
         self._lock = threading.Lock()
         self._runs = 0
         self._held: AbstractContextManager[None] | None = None
@@ -64,7 +64,7 @@ class CoreSharing:
         self._looked = -1.0
         self._fastest = _SLOWEST
         self._pause = _FIRST_PAUSE_SECONDS
-        self._until = self._resumed = 0.0
+        self._resumed = 0.0
 
     def __enter__(self) -> None:
         with self._lock:
@@ -73,7 +73,7 @@ class CoreSharing:
                 now = time.monotonic()
                 if now > self._looked + _LOOK_SECONDS:
                     self._looked, self._losses = now, core_losses()
-                if now < self._until:
+                if now < self.until:
                     self._hold()
                 PRODUCTS.multiply = self._multiply
 
@@ -90,10 +90,9 @@ class CoreSharing:
         """np.matmul, which takes note of how long BLAS needed."""
         if x.shape[-2] * x.shape[-1] * y.shape[-1] <= _ON_ONE_THREAD or x.dtype.kind not in "fc":
             return np.matmul(x, y, out)
-        self.large_products += 1
         begun = time.monotonic()
         if self._held is not None:
-            if begun < self._until:
+            if begun < self.until:
                 return np.matmul(x, y, out)
             self._try_again(begun)
         result = np.matmul(x, y, out)
@@ -121,7 +120,7 @@ class CoreSharing:
                 return
             good = now - self._resumed > _GOOD_PAUSES * self._pause
             self._pause = _FIRST_PAUSE_SECONDS if good else min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
-            self._until = now + self._pause
+            self.until = now + self._pause
             self._hold()
 
     def _hold(self) -> None:
