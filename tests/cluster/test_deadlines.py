@@ -20,6 +20,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+from graphflow.train.sessions import session_manager
 from tests.cluster.serving import spec_of
 from tests.machine_clock import MachineClock
 
@@ -201,3 +202,68 @@ def test_a_function_that_leaves_its_program_ends_the_step_and_not_the_task(stack
         for _ in range(2):
             with pytest.raises(gf.errors.UnknownError, match="SystemExit: 3"):
                 session.run(left)
+
+
+# ---- a cluster that has ended ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ps_is_there", [True, False])
+def test_a_worker_that_comes_after_the_others_have_ended_is_told_soon(
+    ps_is_there: bool, stack: ExitStack, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(session_manager, "STATUS_LOG_SECONDS", 0.0)
+    cluster = spec_of(stack, ps=1, worker=2)
+    ps = gf.train.Server(cluster, "ps", 0)
+    stack.callback(ps.stop)
+    with gf.device("/job:ps/task:0"):
+        step = gf.train.get_or_create_global_step()
+        made = step.assign_add(1)
+        ready = gf.report_uninitialized_variables()
+    config = gf.ConfigProto(device_filters=["/job:ps", "/job:worker"])
+
+    def worker(index: int) -> gf.train.Server:
+        return gf.train.Server(cluster, "worker", index, config=config)
+
+    chief = worker(0)
+    stack.callback(chief.stop)
+    filters = gf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:0"])
+    hooks = [gf.train.StopAtStepHook(last_step=3)]
+    with gf.train.MonitoredTrainingSession(chief.target, True, hooks=hooks, config=filters) as session:
+        while not session.should_stop():
+            session.run(made)
+    chief.stop()
+    if not ps_is_there:
+        ps.stop()
+
+    late = worker(1)
+    stack.callback(late.stop)
+    filters = gf.ConfigProto(device_filters=["/job:ps", "/job:worker/task:1"])
+    manager = gf.train.SessionManager(ready_op=ready)
+    if ps_is_there:  # What was trained is there.
+        with manager.wait_for_session(late.target, filters, max_wait_secs=7200) as found:
+            assert found.run(step) >= 3
+        return
+    ended: list[BaseException] = []
+
+    def waits() -> None:
+        try:
+            manager.wait_for_session(late.target, filters, max_wait_secs=7200)
+        except gf.errors.CancelledError as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=waits)
+    thread.start()
+    stack.callback(thread.join)
+    stack.callback(manager.abandoned.set)
+
+    def told() -> list[str]:
+        return [r.getMessage() for r in caplog.records if "if it has ended" in r.getMessage()]
+
+    limit = time.monotonic() + 100
+    while not told():
+        assert time.monotonic() < limit
+        time.sleep(0.05)
+    assert f"/job:ps/replica:0/task:0 at {cluster['ps'][0]}" in told()[0] and "7200 s" in told()[0]
+    manager.abandoned.set()
+    thread.join()
+    assert len(ended) == 1 and len(told()) == 1

@@ -12,13 +12,18 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.status_line import Waiting
-from graphflow._core.common.timeouts import REPLICA_WAIT_MS, SESSION_CONNECT_SECONDS, SESSION_POLL_SECONDS
+from graphflow._core.common.timeouts import (
+    REPLICA_WAIT_MS,
+    SESSION_CONNECT_SECONDS,
+    SESSION_POLL_SECONDS,
+    STATUS_LOG_SECONDS,
+)
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import Session
@@ -33,6 +38,12 @@ if TYPE_CHECKING:
     from graphflow.train.saving.saver import Saver
 
 _log = logging.getLogger(__name__)
+
+_ENDED_OR_NOT_BEGUN: Final = (
+    "%s. If the cluster has not begun yet, this process goes on when it is there; if it has ended, nobody will come, "
+    "and this process is to be ended, too. It waits for at most %g s (max_wait_secs)."
+)
+"""Where nobody is left, nobody can say whether there was a cluster."""
 
 
 class SessionManager:
@@ -226,6 +237,7 @@ class SessionManager:
         if not master:
             return Session(master, graph=self._graph, config=config)
         waiting = Waiting(max_wait_secs, quiet_secs=0)
+        told = False
         try:
             while True:
                 self._check_wanted()
@@ -244,6 +256,9 @@ class SessionManager:
                             None, None, f"After waiting {max_wait_secs:g} s: {error.message}"
                         ) from error
                     waiting.update(f"the cluster: {error.message.rstrip('.')}")
+                    if not told and waiting.seconds() >= STATUS_LOG_SECONDS:
+                        told = True
+                        _log.warning(_ENDED_OR_NOT_BEGUN, error.message.rstrip("."), max_wait_secs)
         finally:
             waiting.close()
 
