@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import collections
 import collections.abc
+import functools
 import inspect
 import re
 import sys
@@ -106,7 +107,7 @@ _HINTS: Final[Sequence[_Hint]] = (
         _TWO,
     ),
     _Hint(AttributeError, r"'(dict|OrderedDict)' object has no attribute '(iter\w+|has_key)'", _TWO),
-    _Hint(AttributeError, r"has no attribute 'next'", _TWO),
+    _Hint(AttributeError, r"has no attribute 'next'|module 'urllib' has no attribute '\w+'", _TWO),
     _Hint(
         ModuleNotFoundError,
         r"No module named '(cPickle|urllib2|Queue|ConfigParser|StringIO|cStringIO|Tkinter|urlparse|itertools\.izip)'",
@@ -141,6 +142,29 @@ def mend() -> None:
     """Gives back to modules of this process what they no longer have; each says so when it is first used."""
     for module, names in _GONE.items():
         _give_back(module, names)
+    if "newshape" not in inspect.signature(np.reshape).parameters:
+        setattr(np, "reshape", _with_newshape(np.reshape))  # noqa: B010  To a type checker np is not to be changed.
+
+
+def _with_newshape(reshape: Callable[..., Any]) -> Callable[..., Any]:
+    """np.reshape that takes the new shape as `newshape`, too, as it did before NumPy 2.4."""
+    told: set[str] = set()
+
+    @functools.wraps(reshape)
+    def with_newshape(*args: Any, **kwargs: Any) -> Any:
+        if "newshape" in kwargs and "shape" not in kwargs and len(args) < 2:
+            kwargs["shape"] = kwargs.pop("newshape")
+            if not told:
+                told.add("newshape")
+                logging.warning(
+                    "numpy.reshape's newshape, which is shape now, is taken in this process.",
+                    stacklevel=3,
+                )
+        if "a" in kwargs and not args:
+            args = (kwargs.pop("a"),)
+        return reshape(*args, **kwargs)
+
+    return with_newshape
 
 
 def _give_back(module: ModuleType, names: Mapping[str, Any]) -> None:

@@ -87,6 +87,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "version": ("graphflow.as_tensorflow.version",),
     "examples.tutorials.mnist.input_data": ("graphflow.as_tensorflow.mnist",),
     "examples.tutorials.mnist": (),
+    "examples.tutorials.mnist.mnist": ("graphflow.as_tensorflow.mnist_model",),
     "contrib.learn.datasets.mnist": ("graphflow.as_tensorflow.mnist",),
     "python.framework.ops": ("graphflow", f"{_CORE}.graph.elements"),
     "python.platform.gfile": ("graphflow.gfile",),

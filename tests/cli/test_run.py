@@ -46,6 +46,8 @@ assert np.float is float and np.zeros([2], np.float).dtype == np.float64
 assert issubclass(dict, collections.Mapping) and issubclass(list, collections.Iterable)
 spec = inspect.getargspec(lambda a, b=1, *c, **d: 0)
 assert spec.args == ["a", "b"] and spec == (["a", "b"], "c", "d", (1,))
+assert np.reshape(np.arange(6), newshape=[2, 3]).shape == np.reshape(np.arange(6), (2, 3)).shape == (2, 3)
+assert np.reshape(np.arange(6), newshape=6).tolist() == np.reshape(a=np.arange(6), shape=[6]).tolist()
 before = time.clock()
 assert time.clock() >= before
 for module, name in ((np, "nothing"), (collections, "nothing"), (inspect, "nothing"), (time, "nothing")):
@@ -61,6 +63,7 @@ OLD: Final = {
     "try:\n    pass\nexcept ValueError, error:\n    pass": "written for Python 2",
     "for i in xrange(3): pass": "written for Python 2",
     "{}.iteritems()": "written for Python 2",
+    "import urllib; urllib.urlretrieve('', '')": "written for Python 2",
     "import cPickle": "written for Python 2",
 }
 """What Python 2 had."""
@@ -146,9 +149,16 @@ def test_what_python_and_numpy_had_is_there_and_said_once(folder: Path) -> None:
     (folder / "program.py").write_text(AGE)
     ended = run("program.py", cwd=folder)
     assert (ended.returncode, ended.stdout) == (0, ""), ended.stderr
-    for name in ("numpy.float", "collections.Mapping", "inspect.getargspec", "time.clock"):
-        assert ended.stderr.count(f"{name}, which is gone") == 1
+    for name in (
+        "numpy.float",
+        "numpy.reshape's newshape",
+        "collections.Mapping",
+        "inspect.getargspec",
+        "time.clock",
+    ):
+        assert ended.stderr.count(f"{name}, which is") == 1
     assert " program.py:4: numpy.float" in ended.stderr
+    assert " program.py:9: numpy.reshape's newshape" in ended.stderr
 
 
 @pytest.mark.parametrize("text", OLD)

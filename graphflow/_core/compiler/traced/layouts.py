@@ -5,6 +5,7 @@ It walks through memory as NumPy's arrays do, but counts elements instead of byt
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -160,9 +161,10 @@ def _moveaxis(array: Layout, source: int, destination: int) -> Layout:
     return array.transpose(order)
 
 
+# By what NumPy calls itself, of which a program's np.reshape may be a wrapper (graphflow.as_tensorflow.age).
 _FUNCTIONS: Final[dict[Any, Callable[..., Layout]]] = {
     np.expand_dims: _expand_dims,
-    np.reshape: lambda array, shape: array.reshape(shape),
+    inspect.unwrap(np.reshape): lambda array, shape: array.reshape(shape),
     np.flip: _flip,
     np.moveaxis: _moveaxis,
     np.broadcast_to: lambda array, shape: array.broadcast(shape),
