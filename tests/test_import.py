@@ -67,6 +67,7 @@ def test_a_program_loads_what_it_needs(name: str) -> None:
     assert not loaded.intersection(without)
 
 
+@pytest.mark.timeout(300)  # Nothing of an archive is compiled beforehand: seconds, on busy cores a minute.
 def test_a_program_runs_from_an_archive(tmp_path: Path) -> None:
     """As zipapp makes one of a program and its packages: what is found in folders is found there, too."""
     package = Path(__file__).resolve().parent.parent / "graphflow"
@@ -89,6 +90,6 @@ def test_a_program_runs_from_an_archive(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=240,
     )
     assert done.stdout == f"{tmp_path}/program.pyz/graphflow/__init__.py [0.5, 1.0]\n", done.stderr
