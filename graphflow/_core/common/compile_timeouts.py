@@ -1,4 +1,5 @@
-"""The times of what compiles kernels: the compile server, its clients, compiler processes. As in timeouts.py."""
+"""The times of what compiles kernels: the compile server, its clients, compiler processes; and those of products that
+meet other programs on their cores. As in timeouts.py."""
 
 from __future__ import annotations
 
@@ -101,4 +102,32 @@ WARM_END_SECONDS: Final = 5.0
 """How long a program that `graphflow cache warm --seconds` asks to end may take before it is killed.
 
 Guard: tests/cli/test_cache.py::test_warm_ends_a_program_that_goes_on
+"""
+
+# ---- cores that other programs want -------------------------------------------------------------------------------
+
+SHORT_RUN_SECONDS: Final = 0.0003
+"""To watch a run for neighbours costs 2 us. After one that was shorter the next is not watched, unless some are known.
+
+Guard: tests/runtime/compiled/test_sharing.py::test_runs_with_products_are_watched_after_one_that_took_long
+"""
+SLOW_PRODUCT_SECONDS: Final = 0.002
+"""A product that was held up takes so much longer than its size explains: less, and the cores are not worth giving up.
+
+Guard: tests/runtime/compiled/test_sharing.py::test_a_product_that_is_a_little_late_was_not_held_up
+"""
+CORE_LOSSES_LOOK_SECONDS: Final = 0.01
+"""Cores lost for so long before a run are not held against its products; short runs save the question.
+
+Guard: tests/runtime/compiled/test_sharing.py::test_cores_lost_before_a_run_are_not_held_against_its_products
+"""
+FIRST_ONE_CORE_SECONDS: Final = 0.05
+"""For how long products first keep to one core after they met neighbours; twice as long each time that they are there.
+
+Guard: tests/runtime/compiled/test_sharing.py::test_products_have_all_cores_again_after_the_neighbours_have_gone
+"""
+LONGEST_ONE_CORE_SECONDS: Final = 2.0
+"""The longest such time: an attempt costs one slow product.
+
+Guard: tests/runtime/compiled/test_sharing.py::test_attempts_become_rare_beside_steady_neighbours
 """

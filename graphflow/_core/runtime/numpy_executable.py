@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from time import monotonic
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.compile_timeouts import SHORT_RUN_SECONDS
 from graphflow._core.common.denormals import flushing
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import PASS_THROUGH, Plan, walk
@@ -25,9 +26,6 @@ from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
-
-_SHORT_SECONDS: Final = 0.0003
-"""To watch a run costs 2 us. After one that was shorter the next is not watched, unless neighbours are known."""
 
 
 class NumpyExecutable(Executable):
@@ -104,13 +102,13 @@ class NumpyExecutable(Executable):
             begun = monotonic()
             if self._is_short:
                 result = self._function(run, *feeds)
-                if monotonic() - begun > _SHORT_SECONDS or begun < SHARING.until:
+                if monotonic() - begun > SHORT_RUN_SECONDS or begun < SHARING.until:
                     self._is_short = False
                 return result
             with SHARING:
                 result = self._function(run, *feeds)
             ended = monotonic()
-            self._is_short = ended - begun < _SHORT_SECONDS and ended > SHARING.until
+            self._is_short = ended - begun < SHORT_RUN_SECONDS and ended > SHARING.until
             return result
         except Exception as error:
             raise_explained(error, self.part, self.cells)

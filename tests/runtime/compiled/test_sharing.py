@@ -123,6 +123,23 @@ def test_a_core_lost_between_products_is_no_slow_product(machine: Machine) -> No
     assert machine.ran_on == [2] * 100
 
 
+def test_cores_lost_before_a_run_are_not_held_against_its_products(machine: Machine) -> None:
+    shared = CoreSharing()
+    assert machine.run(shared, 10) == [2] * 10
+    machine.losses, machine.now = 5, machine.now + 0.02
+    machine.neighbours, machine.takes_cores = True, False
+    assert machine.run(shared, 10) == [2] * 10
+
+
+def test_a_product_that_is_a_little_late_was_not_held_up(machine: Machine) -> None:
+    shared = CoreSharing()
+    assert machine.run(shared, 10) == [2] * 10
+    machine.neighbours, machine.stall = True, 0.0015
+    assert machine.run(shared, 10) == [2] * 10
+    machine.stall = 0.005
+    assert machine.run(shared, 10) == [2] + [1] * 9
+
+
 def test_a_large_product_may_take_as_long_as_its_size_explains(machine: Machine) -> None:
     shared, large = CoreSharing(), np.ones((2048, 2048), np.float32)
     machine.neighbours, machine.stall = (
@@ -213,7 +230,7 @@ def watched_runs(
     noted = Noted()
     noted.until = until
     monkeypatch.setattr(numpy_executable, "SHARING", noted)
-    monkeypatch.setattr(numpy_executable, "_SHORT_SECONDS", 1000.0 if short else 0.0)
+    monkeypatch.setattr(numpy_executable, "SHORT_RUN_SECONDS", 1000.0 if short else 0.0)
     config = gf.ConfigProto(compiled="never")
     with gf.Graph().as_default(), gf.Session(config=config) as session:
         if draws:

@@ -23,6 +23,12 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.compile_timeouts import (
+    CORE_LOSSES_LOOK_SECONDS,
+    FIRST_ONE_CORE_SECONDS,
+    LONGEST_ONE_CORE_SECONDS,
+    SLOW_PRODUCT_SECONDS,
+)
 from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.runtime.compiled.cores import one_core
 
@@ -30,15 +36,10 @@ _ON_ONE_THREAD: Final = 1 << 18
 """Multiply-adds of a product up to which OpenBLAS takes one thread anyway."""
 _ELEMENT_MOVED: Final = 16
 """An element read or written counts as so many multiply-adds: a product with a vector waits for memory."""
-_SLACK_SECONDS: Final = 0.002
 _TIMES_SLOWER: Final = 3.0
-"""A product that takes so many times as long as the fastest so far would have, and the slack, was held up."""
+"""A product was held up if it takes so many times as long as by the fastest so far, and SLOW_PRODUCT_SECONDS more."""
 _SLOWEST: Final = 1e9
 """Multiply-adds a second that any core does: what is expected before a product was timed."""
-_LOOK_SECONDS: Final = 0.01
-"""Cores lost for so long before a run are not held against its products; short runs save the question."""
-_FIRST_PAUSE_SECONDS: Final = 0.05
-_LONGEST_PAUSE_SECONDS: Final = 2.0
 _GOOD_PAUSES: Final = 8
 """After attempts that went well for so many pauses, the next pause is as short as the first."""
 
@@ -63,7 +64,7 @@ class CoreSharing:
         self._losses = 0
         self._looked = -1.0
         self._fastest = _SLOWEST
-        self._pause = _FIRST_PAUSE_SECONDS
+        self._pause = FIRST_ONE_CORE_SECONDS
         self._resumed = 0.0
 
     def __enter__(self) -> None:
@@ -71,7 +72,7 @@ class CoreSharing:
             self._runs += 1
             if self._runs == 1:
                 now = time.monotonic()
-                if now > self._looked + _LOOK_SECONDS:
+                if now > self._looked + CORE_LOSSES_LOOK_SECONDS:
                     self._looked, self._losses = now, core_losses()
                 if now < self.until:
                     self._hold()
@@ -99,7 +100,7 @@ class CoreSharing:
         ended = time.monotonic()
         moved = _ELEMENT_MOVED * (x.size + y.size + result.size)
         work = (x.shape[-1] * result.size + moved) * x.itemsize / 4
-        if ended - begun > _SLACK_SECONDS + _TIMES_SLOWER * work / self._fastest:
+        if ended - begun > SLOW_PRODUCT_SECONDS + _TIMES_SLOWER * work / self._fastest:
             self._was_slow(ended)
         elif work > self._fastest * (ended - begun):
             self._fastest = work / max(ended - begun, 1e-9)
@@ -119,7 +120,7 @@ class CoreSharing:
             if not lost or self._runs == 0 or self._held is not None:
                 return
             good = now - self._resumed > _GOOD_PAUSES * self._pause
-            self._pause = _FIRST_PAUSE_SECONDS if good else min(2 * self._pause, _LONGEST_PAUSE_SECONDS)
+            self._pause = FIRST_ONE_CORE_SECONDS if good else min(2 * self._pause, LONGEST_ONE_CORE_SECONDS)
             self.until = now + self._pause
             self._hold()
 
