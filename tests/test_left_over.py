@@ -86,7 +86,9 @@ def test_what_is_in_a_cycle_is_collected_first(tmp_path: Path) -> None:
         cycle.append(cycle)
 
     with pytest.warns(ResourceWarning):
-        nothing_stays(once)  # Python collects nothing while another thread does, and it may stand still in that.
+        nothing_stays(
+            once
+        )  # Python collects nothing while another thread does, and it may stand still in that.
 
 
 def test_new_threads_are_those_that_were_not_there_before(stack: ExitStack) -> None:

@@ -1,0 +1,7 @@
+"""Estimators: a model as a function, trained, evaluated and asked by the library (gf.estimator)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

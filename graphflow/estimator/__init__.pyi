@@ -1,0 +1,31 @@
+"""Estimators: a model as a function, trained, evaluated and asked by the library (gf.estimator)."""
+
+from graphflow.estimator.exporters import BestExporter as BestExporter
+from graphflow.train.hooks.saving_hooks import CheckpointSaverHook as CheckpointSaverHook
+from graphflow.train.hooks.saving_hooks import CheckpointSaverListener as CheckpointSaverListener
+from graphflow.estimator.estimator import Estimator as Estimator
+from graphflow.estimator.spec import EstimatorSpec as EstimatorSpec
+from graphflow.estimator.training import EvalSpec as EvalSpec
+from graphflow.estimator.exporters import Exporter as Exporter
+from graphflow.train.hooks.basic_hooks import FeedFnHook as FeedFnHook
+from graphflow.estimator.exporters import FinalExporter as FinalExporter
+from graphflow.train.hooks.basic_hooks import FinalOpsHook as FinalOpsHook
+from graphflow.train.hooks.basic_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
+from graphflow.estimator.exporters import LatestExporter as LatestExporter
+from graphflow.train.hooks.basic_hooks import LoggingTensorHook as LoggingTensorHook
+from graphflow.estimator.spec import ModeKeys as ModeKeys
+from graphflow.train.hooks.basic_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+from graphflow.train.hooks.basic_hooks import NanTensorHook as NanTensorHook
+from graphflow.train.hooks.saving_hooks import ProfilerHook as ProfilerHook
+from graphflow.estimator.run_config import RunConfig as RunConfig
+from graphflow.train.hooks.session_run_hook import SessionRunArgs as SessionRunArgs
+from graphflow.train.hooks.session_run_hook import SessionRunContext as SessionRunContext
+from graphflow.train.hooks.session_run_hook import SessionRunHook as SessionRunHook
+from graphflow.train.hooks.session_run_hook import SessionRunValues as SessionRunValues
+from graphflow.train.hooks.saving_hooks import StepCounterHook as StepCounterHook
+from graphflow.train.hooks.basic_hooks import StopAtStepHook as StopAtStepHook
+from graphflow.train.hooks.saving_hooks import SummarySaverHook as SummarySaverHook
+from graphflow.estimator.training import TrainSpec as TrainSpec
+from . import export as export
+from . import inputs as inputs
+from graphflow.estimator.training import train_and_evaluate as train_and_evaluate

@@ -1,0 +1,582 @@
+"""Estimator: trains, evaluates and asks a model that a function builds, each time in a graph of its own."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+import graphflow.metrics as metrics
+import graphflow.summary as summary
+import graphflow.train as train
+from graphflow._core.cluster.client.device_setter import replica_device_setter
+from graphflow._core.common.files.paths import local_path
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.random_seed import set_random_seed
+from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.state.scopes import device
+from graphflow._core.session import Session
+from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
+from graphflow.estimator.export import PredictOutput
+from graphflow.estimator.inputs import features_of, parts_of
+from graphflow.estimator.run_config import RunConfig
+from graphflow.estimator.spec import EstimatorSpec, ModeKeys
+from graphflow.saved_model import signature_constants, tag_constants
+from graphflow.saved_model.builder import SavedModelBuilder
+from graphflow.summary.writer import FileWriterCache
+from graphflow.train.hooks.saving_hooks import events_can_be_written
+
+if TYPE_CHECKING:
+    from graphflow.train.hooks.saving_hooks import CheckpointSaverListener
+    from graphflow.train.hooks.session_run_hook import SessionRunHook
+    from graphflow.train.sessions.scaffold import Scaffold
+
+_log = logging.getLogger(__name__)
+
+_LOSS: Final = "loss"
+_STEP: Final = "global_step"
+_MODEL_ARGUMENTS: Final = ("features", "labels", "mode", "params", "config")
+_MOST_FOLDER_TRIES: Final = 10
+
+InputFunction = Callable[..., Any]
+
+
+class Estimator:
+    """A model function with the folder in which what it has learnt is kept.
+
+    Each call builds a graph of its own: the model function is called with what the input function gives, and what was
+    saved last is restored. One program serves as chief, worker and ps, by TF_CONFIG (train_and_evaluate).
+
+    Args:
+        model_fn: A function of `features` and any of `labels`, `mode`, `params` and `config` that returns an
+            EstimatorSpec.
+        model_dir: The folder; by default config.model_dir, or a new temporary one.
+        config: A RunConfig.
+        params: Passed to model_fn: hyperparameters, a dictionary as a rule.
+        warm_start_from: None; a Scaffold's init_fn, or gf.train.init_from_checkpoint in model_fn, do that.
+
+    Raises:
+        ValueError: If model_fn takes other arguments, or the folder is not that of config.
+    """
+
+    def __init__(
+        self,
+        model_fn: Callable[..., EstimatorSpec],
+        model_dir: str | os.PathLike[str] | None = None,
+        config: RunConfig | None = None,
+        params: Any = None,
+        warm_start_from: Any = None,
+    ) -> None:
+        if warm_start_from is not None:
+            raise ValueError(
+                "warm_start_from is not there: call gf.train.init_from_checkpoint in the model function."
+            )
+        if config is not None and not isinstance(config, RunConfig):
+            raise ValueError(f"config must be an instance of RunConfig, received {config!r}.")
+        self._model_arguments = _checked_arguments(model_fn, params)
+        self._model_fn = model_fn
+        self._params = copy.deepcopy(params or {})
+        config = config or RunConfig()
+        folder = None if model_dir is None else local_path(model_dir)
+        if folder is not None and config.model_dir not in (None, folder):
+            raise ValueError(
+                "model_dir are set both in constructor and RunConfig, but with different values. In constructor: "
+                f"{folder!r}, in RunConfig: {config.model_dir!r}."
+            )
+        folder = folder or config.model_dir
+        if folder is None:
+            folder = tempfile.mkdtemp()
+            _log.warning("The model is kept in a temporary folder: %s", folder)
+        self._config = config if config.model_dir == folder else config.replace(model_dir=folder)
+
+    # ---- what it is -------------------------------------------------------------------------------------------------
+
+    @property
+    def model_dir(self) -> str:
+        """The folder of checkpoints and summaries."""
+        assert self._config.model_dir is not None
+        return self._config.model_dir
+
+    @property
+    def config(self) -> RunConfig:
+        """A copy of its RunConfig."""
+        return copy.copy(self._config)
+
+    @property
+    def params(self) -> Any:
+        """A copy of its hyperparameters."""
+        return copy.deepcopy(self._params)
+
+    @property
+    def model_fn(self) -> Callable[..., Any]:
+        """The model function, of features, labels, mode and config."""
+
+        def called(features: Any, labels: Any, mode: str, config: RunConfig) -> Any:
+            return self._call_model_fn(features, labels, mode, config)
+
+        return called
+
+    def eval_dir(self, name: str | None = None) -> str:
+        """The folder of the summaries of evaluations of that name."""
+        return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
+
+    def latest_checkpoint(self) -> str | None:
+        """The path of the newest checkpoint, None if there is none."""
+        return train.latest_checkpoint(self.model_dir)
+
+    def get_variable_names(self) -> list[str]:
+        """The names of the variables in the newest checkpoint; ValueError if there is none."""
+        return [name for name, _ in train.list_variables(self._found_checkpoint())]
+
+    def get_variable_value(self, name: str) -> Any:
+        """The value of a variable in the newest checkpoint, as an array; ValueError if there is none."""
+        return train.load_variable(self._found_checkpoint(), name)
+
+    def _found_checkpoint(self) -> str:
+        found = self.latest_checkpoint()
+        if found is None:
+            raise ValueError(f"Estimator has not been trained yet: no checkpoint in {self.model_dir}.")
+        return found
+
+    # ---- training ---------------------------------------------------------------------------------------------------
+
+    def train(
+        self,
+        input_fn: InputFunction,
+        hooks: Sequence[SessionRunHook] | None = None,
+        steps: int | None = None,
+        max_steps: int | None = None,
+        saving_listeners: Sequence[CheckpointSaverListener] | None = None,
+    ) -> Estimator:
+        """Trains until the input ends, or so many steps are made.
+
+        Args:
+            input_fn: A function of any of `mode`, `params` and `config` that gives features, or features and labels:
+                tensors, or a dataset of them.
+            hooks: Of the session.
+            steps: How many more steps are made.
+            max_steps: The global step at which training ends; nothing is done where it is reached.
+            saving_listeners: Are told of every checkpoint.
+
+        Returns:
+            The estimator.
+
+        Raises:
+            ValueError: If both numbers of steps are given, or one is not positive.
+        """
+        if steps is not None and max_steps is not None:
+            raise ValueError("Can not provide both steps and max_steps.")
+        _check_steps(steps, "steps")
+        _check_steps(max_steps, "max_steps")
+        if max_steps is not None and self._saved_step() >= max_steps:
+            _log.info("Skipping training since max_steps has already saved.")
+            return self
+        all_hooks = _checked_hooks(hooks)
+        if steps is not None or max_steps is not None:
+            all_hooks.append(train.StopAtStepHook(steps, max_steps))
+        loss = self._train(input_fn, all_hooks, saving_listeners or ())
+        _log.info("Loss for final step: %s.", loss)
+        return self
+
+    def _saved_step(self) -> int:
+        found = self.latest_checkpoint()
+        return 0 if found is None else int(train.load_variable(found, GraphKeys.GLOBAL_STEP))
+
+    def _train(self, input_fn: InputFunction, hooks: list[Any], listeners: Sequence[Any]) -> Any:
+        config = self._config
+        with self._graph(ModeKeys.TRAIN) as step:
+            features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.TRAIN))
+            spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, config)
+            get_default_graph().add_to_collection(GraphKeys.LOSSES, spec.loss)
+            if events_can_be_written() and not _has_summary(_LOSS):
+                summary.scalar(_LOSS, spec.loss)
+            hooks += [train.NanTensorHook(spec.loss), *spec.training_hooks]
+            if config.log_step_count_steps:
+                shown = {_LOSS: spec.loss, "step": step}
+                hooks.append(train.LoggingTensorHook(shown, every_n_iter=config.log_step_count_steps))
+            scaffold = _with_saver(spec.scaffold, config)
+            with train.MonitoredTrainingSession(
+                config.master, config.is_chief, self.model_dir, scaffold, hooks,
+                [*self._saving_hooks([*hooks, *spec.training_chief_hooks], scaffold, listeners),
+                 *spec.training_chief_hooks],
+                None, config.save_summary_steps, None, config.session_config, 120, config.log_step_count_steps,
+                config.session_creation_timeout_secs, None,
+            ) as session:  # fmt: skip
+                loss = None
+                while not session.should_stop():
+                    _, loss = session.run([spec.train_op, spec.loss])
+        if loss is None:
+            _log.warning("Training with estimator made no steps. Perhaps input is empty or misspecified.")
+        return loss
+
+    def _saving_hooks(self, given: Sequence[Any], scaffold: Scaffold, listeners: Sequence[Any]) -> list[Any]:
+        config = self._config
+        savers = [hook for hook in given if isinstance(hook, train.CheckpointSaverHook)]
+        if savers:
+            if listeners:
+                raise ValueError("saving_listeners go with the estimator's own CheckpointSaverHook.")
+            return []
+        if not config.save_checkpoints_secs and not config.save_checkpoints_steps:
+            return []
+        return [
+            train.CheckpointSaverHook(
+                self.model_dir, config.save_checkpoints_secs, config.save_checkpoints_steps,
+                scaffold=scaffold, listeners=listeners,
+            )
+        ]  # fmt: skip
+
+    # ---- evaluation -------------------------------------------------------------------------------------------------
+
+    def evaluate(
+        self,
+        input_fn: InputFunction,
+        steps: int | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        checkpoint_path: str | None = None,
+        name: str | None = None,
+    ) -> dict[str, Any]:
+        """Computes the metrics of the model function over an input.
+
+        Args:
+            input_fn: As for `train`.
+            steps: How many batches; None for all.
+            hooks: Of the session.
+            checkpoint_path: What is restored, by default the newest checkpoint; without any, the model is initialised.
+            name: Of the folder of the summaries.
+
+        Returns:
+            The metrics by name, with "loss", the mean over the batches, and "global_step".
+
+        Raises:
+            ValueError: If steps is not positive, or a metric is called "loss" or "global_step".
+        """
+        _check_steps(steps, "steps")
+        config = self._config
+        with self._graph(ModeKeys.EVAL) as step:
+            features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.EVAL))
+            spec = self._call_model_fn(features, labels, ModeKeys.EVAL, config)
+            found = dict(spec.eval_metric_ops)
+            for taken in (_LOSS, _STEP):
+                if taken in found:
+                    raise ValueError(
+                        f"Metric with name {taken!r} is not allowed: the estimator has one of that name."
+                    )
+            found[_LOSS] = metrics.mean(spec.loss)
+            results = evaluate_once(
+                checkpoint_path or self._checkpoint_or_none("evaluate"),
+                config.evaluation_master,
+                spec.scaffold,
+                group(*[update for _, update in found.values()]),
+                final_ops={key: value for key, (value, _) in found.items()} | {_STEP: step},
+                hooks=[
+                    *_checked_hooks(hooks),
+                    StopAfterNEvalsHook(steps, log_progress=steps is not None),
+                    *spec.evaluation_hooks,
+                ],
+                config=config.session_config,
+            )
+        _log.info(
+            "Evaluated at step %d: %s",
+            results[_STEP],
+            {k: v for k, v in sorted(results.items()) if k != _STEP},
+        )
+        self._write_evaluation(results, name)
+        return dict(results)
+
+    def _checkpoint_or_none(self, what: str) -> Any:
+        found = self.latest_checkpoint()
+        if found is None:
+            _log.info("No trained model in %s: it is initialised to %s.", self.model_dir, what)
+        return found
+
+    def _write_evaluation(self, results: Mapping[str, Any], name: str | None) -> None:
+        if not events_can_be_written():
+            return
+        from graphflow.protos import summary_pb2
+
+        message = summary_pb2.Summary()
+        for key, value in results.items():
+            if key != _STEP and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
+                message.value.add(tag=key, simple_value=float(value))
+        writer = FileWriterCache.get(self.eval_dir(name))
+        writer.add_summary(message, int(results[_STEP]))
+        writer.flush()
+
+    # ---- prediction -------------------------------------------------------------------------------------------------
+
+    def predict(
+        self,
+        input_fn: InputFunction,
+        predict_keys: str | Sequence[str] | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        checkpoint_path: str | None = None,
+        yield_single_examples: bool = True,
+    ) -> Iterator[Any]:
+        """The predictions for an input, one after the other.
+
+        Args:
+            input_fn: As for `train`; labels are not looked at.
+            predict_keys: The names of those predictions that are wanted; None for all.
+            hooks: Of the session.
+            checkpoint_path: What is restored, by default the newest checkpoint; without any, the model is initialised.
+            yield_single_examples: Whether each row of a batch comes by itself, or the whole batch.
+
+        Yields:
+            Arrays, or dictionaries of them, as the model function's predictions are.
+
+        Raises:
+            ValueError: If there are none of those names, or rows of different numbers in one batch.
+        """
+        config = self._config
+        with self._graph(ModeKeys.PREDICT):
+            features = features_of(self._call_input_fn(input_fn, ModeKeys.PREDICT))
+            spec = self._call_model_fn(features, None, ModeKeys.PREDICT, config)
+            predictions = _chosen(spec.predictions, predict_keys)
+            creator = train.ChiefSessionCreator(
+                spec.scaffold, config.evaluation_master, config.session_config,
+                checkpoint_filename_with_path=checkpoint_path or self._checkpoint_or_none("predict"),
+            )  # fmt: skip
+            graph = get_default_graph()
+        with graph.as_default():
+            session = train.MonitoredSession(creator, [*_checked_hooks(hooks), *spec.prediction_hooks])
+        with session:
+            while not session.should_stop():
+                found = session.run(predictions)
+                if not yield_single_examples:
+                    yield found
+                elif isinstance(predictions, Mapping):
+                    for row in range(_rows(found)):
+                        yield {key: value[row] for key, value in found.items()}
+                else:
+                    yield from found
+
+    # ---- export -----------------------------------------------------------------------------------------------------
+
+    def export_saved_model(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        experimental_mode: str = ModeKeys.PREDICT,
+    ) -> bytes:
+        """Writes the model as a SavedModel into a new folder, named by the time in seconds.
+
+        Args:
+            export_dir_base: The folder in which the new one is made.
+            serving_input_receiver_fn: Makes a ServingInputReceiver.
+            assets_extra: Files to copy: from paths under assets.extra to where they are.
+            as_text: Whether the graph is written as text.
+            checkpoint_path: What is restored, by default the newest checkpoint.
+            experimental_mode: The mode in which the model function is called.
+
+        Returns:
+            The path of the new folder, as bytes.
+
+        Raises:
+            ValueError: If there is no checkpoint, or an output is none.
+        """
+        path = checkpoint_path or self._found_checkpoint()
+        with self._graph(experimental_mode):
+            receiver = serving_input_receiver_fn()
+            spec = self._call_model_fn(receiver.features, None, experimental_mode, self._config)
+            signatures = _signatures(spec, receiver)
+            with Session(config=self._config.session_config) as session:
+                saver = spec.scaffold.saver or train.Saver()
+                saver.restore(session, path)
+                tables = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
+                main_op = spec.scaffold.local_init_op or (
+                    group(*tables, name="init_tables") if tables else None
+                )
+                if main_op is not None:
+                    session.run(main_op)
+                folder = _new_folder(local_path(export_dir_base))
+                builder = SavedModelBuilder(folder)
+                builder.add_meta_graph_and_variables(
+                    session, [tag_constants.SERVING], signatures,
+                    get_default_graph().get_collection(GraphKeys.ASSET_FILEPATHS), main_op=main_op,
+                )  # fmt: skip
+                builder.save(as_text)
+        for name, source in (assets_extra or {}).items():
+            target = os.path.join(folder, "assets.extra", name)
+            os.makedirs(os.path.dirname(target), exist_ok=True)
+            shutil.copyfile(local_path(source), target)
+        _log.info("SavedModel written to: %s", folder)
+        return os.fsencode(folder)
+
+    def export_savedmodel(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        serving_input_receiver_fn: Callable[[], Any],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+        strip_default_attrs: bool = False,
+    ) -> bytes:
+        """As export_saved_model, by its former name; strip_default_attrs has no effect."""
+        return self.export_saved_model(
+            export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path
+        )
+
+    # ---- functions of the user --------------------------------------------------------------------------------------
+
+    def _graph(self, mode: str) -> _Building:
+        return _Building(self._config, mode)
+
+    def _call_input_fn(self, input_fn: InputFunction, mode: str) -> Any:
+        named = {"mode": mode, "params": self.params, "config": self.config}
+        taken = _argument_names(input_fn)
+        with device("/cpu:0"):
+            return input_fn(**{name: value for name, value in named.items() if name in taken})
+
+    def _call_model_fn(self, features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        named = {"labels": labels, "mode": mode, "params": self.params, "config": config}
+        taken = self._model_arguments
+        if labels is not None and "labels" not in taken:
+            raise ValueError("model_fn does not take labels, but input_fn returns labels.")
+        spec = self._model_fn(
+            features=features, **{name: value for name, value in named.items() if name in taken}
+        )
+        if not isinstance(spec, EstimatorSpec):
+            raise ValueError(f"model_fn should return an EstimatorSpec, got {spec!r}.")
+        return spec
+
+
+class _Building:
+    """A new graph as the default one, with its global step and the devices of the cluster; gives the step."""
+
+    def __init__(self, config: RunConfig, mode: str) -> None:
+        self._graph = Graph()
+        self._entered = self._graph.as_default()
+        self._config = config
+        function: Any = config.device_fn if mode == ModeKeys.TRAIN else None
+        if function is None and mode == ModeKeys.TRAIN and config.num_ps_replicas:
+            worker = f"/job:{config.task_type}/task:{config.task_id}"
+            function = replica_device_setter(
+                config.num_ps_replicas, worker_device=worker, cluster=config.cluster_spec
+            )
+        self._device = device(function)
+
+    def __enter__(self) -> Any:
+        self._entered.__enter__()
+        self._device.__enter__()
+        if self._config.tf_random_seed is not None:
+            set_random_seed(self._config.tf_random_seed)
+        return train.get_or_create_global_step()
+
+    def __exit__(self, *error: Any) -> None:
+        self._device.__exit__(*error)
+        self._entered.__exit__(*error)
+
+
+def _argument_names(function: Callable[..., Any]) -> list[str]:
+    kinds = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    found = signature(function).parameters.values()
+    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in found):
+        return list(_MODEL_ARGUMENTS)
+    return [parameter.name for parameter in found if parameter.kind not in kinds]
+
+
+def _checked_arguments(model_fn: Callable[..., Any], params: Any) -> list[str]:
+    taken = _argument_names(model_fn)
+    if "features" not in taken:
+        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
+    if params is not None and "params" not in taken:
+        raise ValueError(
+            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed to Estimator."
+        )
+    needed = [
+        parameter.name
+        for parameter in signature(model_fn).parameters.values()
+        if parameter.default is Parameter.empty and parameter.name in taken
+    ]
+    unknown = sorted(set(needed) - set(_MODEL_ARGUMENTS))
+    if unknown:
+        raise ValueError(f"model_fn ({model_fn}) has following not expected args: {unknown}")
+    return taken
+
+
+def _check_steps(number: int | None, what: str) -> None:
+    if number is not None and number <= 0:
+        raise ValueError(f"Must specify {what} > 0, given: {number}")
+
+
+def _checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
+    for hook in hooks or ():
+        if not isinstance(hook, train.SessionRunHook):
+            raise TypeError(f"All hooks must be SessionRunHook instances, given: {hook!r}.")
+    return list(hooks or ())
+
+
+def _has_summary(name: str) -> bool:
+    return any(
+        one.op.name.rpartition("/")[2] == name
+        for one in get_default_graph().get_collection(GraphKeys.SUMMARIES)
+    )
+
+
+def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
+    """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one."""
+    if scaffold.saver is None and not get_default_graph().get_collection(GraphKeys.SAVERS):
+        saver = train.Saver(
+            max_to_keep=config.keep_checkpoint_max,
+            keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
+            save_relative_paths=True,
+        )
+        get_default_graph().add_to_collection(GraphKeys.SAVERS, saver)
+    return scaffold
+
+
+def _chosen(predictions: Any, keys: str | Sequence[str] | None) -> Any:
+    if not isinstance(predictions, Mapping):
+        if keys:
+            raise ValueError("predict_keys argument is not valid in case of non-dict predictions.")
+        return predictions
+    wanted = list(predictions) if not keys else [keys] if isinstance(keys, str) else list(keys)
+    chosen = {key: value for key, value in predictions.items() if key in wanted}
+    if not chosen:
+        raise ValueError(f"Expected to run at least one output from {list(predictions)}, provided {wanted}.")
+    return chosen
+
+
+def _rows(found: Mapping[str, Any]) -> int:
+    sizes = {key: len(value) if np.ndim(value) else None for key, value in found.items()}
+    if len(set(sizes.values())) != 1 or None in sizes.values():
+        raise ValueError(
+            f"The predictions of a batch should have the same first size, one for each example, got {sizes}. With "
+            "yield_single_examples=False the whole batch is given."
+        )
+    return int(next(iter(sizes.values())) or 0)
+
+
+def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
+    default = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+    outputs = dict(spec.export_outputs or {default: PredictOutput(spec.predictions)})
+    if len(outputs) == 1:
+        outputs[default] = next(iter(outputs.values()))
+    found = {name: output.signature(receiver.receiver_tensors) for name, output in outputs.items()}
+    for name, tensors in receiver.receiver_tensors_alternatives.items():
+        for key, output in outputs.items():
+            found[f"{name}:{key}"] = output.signature(tensors)
+    return found
+
+
+def _new_folder(base: str) -> str:
+    """A folder under `base` named by the time in seconds, which is not there yet."""
+    for _ in range(_MOST_FOLDER_TRIES):
+        folder = os.path.join(base, str(int(time.time())))
+        if not os.path.exists(folder):
+            return folder
+        time.sleep(1)
+    raise RuntimeError(f"Failed to obtain a unique export directory name in {base}.")

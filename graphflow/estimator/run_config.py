@@ -1,0 +1,175 @@
+"""RunConfig: where and how often an estimator saves, and on what it runs."""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from collections.abc import Callable
+from typing import Any, Final
+
+from graphflow._core.cluster.cluster_spec import ClusterSpec
+from graphflow._core.cluster.environment import VARIABLE, task_from_environment
+from graphflow._core.common.files.paths import local_path
+from graphflow.config import ConfigProto
+from graphflow.errors import UnimplementedError
+
+
+class _Default:
+    def __repr__(self) -> str:
+        return "USE_DEFAULT"
+
+
+_USE_DEFAULT: Final[Any] = _Default()
+_SAVE_SECONDS: Final = 600
+_REPLACEABLE: Final = (
+    "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
+    "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "device_fn",
+    "session_creation_timeout_secs",
+)  # fmt: skip
+CHIEF: Final = "chief"
+MASTER: Final = "master"
+WORKER: Final = "worker"
+PARAMETER_SERVER: Final = "ps"
+EVALUATOR: Final = "evaluator"
+
+
+class RunConfig:
+    """Where and how often an estimator saves, and on what it runs. Immutable; `replace` makes others.
+
+    The cluster and this process's part in it come from the environment variable TF_CONFIG. The chief is the task of
+    the job "chief" or "master", worker 0 if there is none.
+
+    Args:
+        model_dir: The folder of checkpoints and summaries.
+        tf_random_seed: The graphs' random seed; None for none.
+        save_summary_steps: The period of summaries in steps.
+        save_checkpoints_steps: The period of checkpoints in steps, None for none.
+        save_checkpoints_secs: The period of checkpoints in seconds, None for none; 600 if neither period is given.
+        session_config: Of all sessions.
+        keep_checkpoint_max: How many checkpoints are kept; 0 or None for all.
+        keep_checkpoint_every_n_hours: One of so many hours is kept besides.
+        log_step_count_steps: The period in steps in which the loss and the rate of steps are logged.
+        train_distribute: None; see UnimplementedError.
+        device_fn: Gives an operation its device, as gf.device takes it; by default variables are put on the tasks of
+            the job "ps" in turn if there are any.
+        protocol: Is kept and has no effect.
+        eval_distribute: None; see UnimplementedError.
+        experimental_distribute: None; see UnimplementedError.
+        experimental_max_worker_delay_secs: Is kept and has no effect.
+        session_creation_timeout_secs: The most that a worker waits for the chief.
+
+    Raises:
+        ValueError: If both periods of checkpoints are given, a number is negative, or TF_CONFIG is wrong.
+        UnimplementedError: For strategies: a model function enters the scope of one itself.
+    """
+
+    def __init__(
+        self,
+        model_dir: str | os.PathLike[str] | None = None,
+        tf_random_seed: int | None = None,
+        save_summary_steps: int | None = 100,
+        save_checkpoints_steps: int | None = _USE_DEFAULT,
+        save_checkpoints_secs: float | None = _USE_DEFAULT,
+        session_config: ConfigProto | None = None,
+        keep_checkpoint_max: int | None = 5,
+        keep_checkpoint_every_n_hours: float = 10_000,
+        log_step_count_steps: int | None = 100,
+        train_distribute: None = None,
+        device_fn: Callable[..., Any] | None = None,
+        protocol: str | None = None,
+        eval_distribute: None = None,
+        experimental_distribute: None = None,
+        experimental_max_worker_delay_secs: float | None = None,
+        session_creation_timeout_secs: float = 7200,
+    ) -> None:
+        for name, given in (
+            ("train_distribute", train_distribute),
+            ("eval_distribute", eval_distribute),
+            ("experimental_distribute", experimental_distribute),
+        ):
+            if given is not None:
+                raise UnimplementedError(
+                    None, None,
+                    f"RunConfig({name}=...) is not there: enter the strategy's scope in the model function, or train "
+                    "with gf.train.MonitoredTrainingSession.",
+                )  # fmt: skip
+        if save_checkpoints_steps is _USE_DEFAULT and save_checkpoints_secs is _USE_DEFAULT:
+            save_checkpoints_steps, save_checkpoints_secs = None, _SAVE_SECONDS
+        elif save_checkpoints_secs is _USE_DEFAULT:
+            save_checkpoints_secs = None
+        elif save_checkpoints_steps is _USE_DEFAULT:
+            save_checkpoints_steps = None
+        if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
+            raise ValueError("Can not provide both save_checkpoints_steps and save_checkpoints_secs.")
+        for name, number in (
+            ("save_summary_steps", save_summary_steps),
+            ("save_checkpoints_steps", save_checkpoints_steps),
+            ("save_checkpoints_secs", save_checkpoints_secs),
+            ("keep_checkpoint_max", keep_checkpoint_max),
+        ):
+            if number is not None and number < 0:
+                raise ValueError(f"{name} should be >= 0, got {number!r}.")
+        if model_dir is not None and not str(model_dir):
+            raise ValueError("model_dir should be non-empty.")
+        self.model_dir = None if model_dir is None else local_path(model_dir)
+        self.tf_random_seed = tf_random_seed
+        self.save_summary_steps = save_summary_steps
+        self.save_checkpoints_steps = save_checkpoints_steps
+        self.save_checkpoints_secs = save_checkpoints_secs
+        self.session_config = session_config
+        self.keep_checkpoint_max = keep_checkpoint_max
+        self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
+        self.log_step_count_steps = log_step_count_steps
+        self.train_distribute = self.eval_distribute = None
+        self.device_fn = device_fn
+        self.protocol = protocol
+        self.experimental_max_worker_delay_secs = experimental_max_worker_delay_secs
+        self.session_creation_timeout_secs = session_creation_timeout_secs
+        self._find_task()
+
+    def _find_task(self) -> None:
+        text = os.environ.get(VARIABLE)
+        if text and json.loads(text).get("cluster"):
+            self.cluster_spec, self.task_type, self.task_id = task_from_environment()
+        else:
+            self.cluster_spec, self.task_type, self.task_id = ClusterSpec({}), WORKER, 0
+        jobs = self.cluster_spec.jobs
+        chief = next((job for job in (CHIEF, MASTER, WORKER) if job in jobs), WORKER)
+        self.is_chief = (self.task_type, self.task_id) == (chief, 0)
+        self.num_ps_replicas = self._tasks(PARAMETER_SERVER)
+        self.num_worker_replicas = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
+        self.master = ""
+        self.evaluation_master = ""
+        if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
+            self.master = f"zmq://{self.cluster_spec.task_address(self.task_type, self.task_id)}"
+
+    def _tasks(self, job: str) -> int:
+        return self.cluster_spec.num_tasks(job) if job in self.cluster_spec.jobs else 0
+
+    def replace(self, **changes: Any) -> RunConfig:
+        """A copy in which some of the arguments are others.
+
+        Args:
+            **changes: model_dir, tf_random_seed, the periods, session_config, keep_checkpoint_max and the like.
+
+        Returns:
+            The new RunConfig.
+
+        Raises:
+            ValueError: For a name that cannot be replaced, or as the constructor does.
+        """
+        unknown = sorted(set(changes) - set(_REPLACEABLE))
+        if unknown:
+            raise ValueError(
+                f"Replacing {', '.join(unknown)} is not supported, only: {', '.join(_REPLACEABLE)}."
+            )
+        found = copy.copy(self)
+        periods = ("save_checkpoints_steps", "save_checkpoints_secs")
+        for period, other in (periods, periods[::-1]):
+            if changes.get(period) is not None and other not in changes:
+                changes[other] = None
+        checked = RunConfig(**{name: getattr(self, name) for name in _REPLACEABLE} | changes)
+        for name in changes:
+            setattr(found, name, getattr(checked, name))
+        return found
