@@ -7,31 +7,28 @@ import logging
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from inspect import Parameter, signature
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 import graphflow.metrics as metrics
+import graphflow.protos as protos
 import graphflow.summary as summary
 import graphflow.train as train
-from graphflow._core.cluster.client.device_setter import replica_device_setter
 from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.defaults import get_default_graph
-from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.graph.random_seed import set_random_seed
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.state.scopes import device
 from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
-from graphflow.estimator.export import PredictOutput
+from graphflow.estimator.building import Building, argument_names, checked_arguments
 from graphflow.estimator.inputs import features_of, parts_of
 from graphflow.estimator.run_config import RunConfig
+from graphflow.estimator.signatures import new_folder, signatures_of
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
-from graphflow.saved_model import signature_constants, tag_constants
+from graphflow.saved_model import tag_constants
 from graphflow.saved_model.builder import SavedModelBuilder
 from graphflow.summary.writer import FileWriterCache
 from graphflow.train.hooks.saving_hooks import events_can_be_written
@@ -45,8 +42,6 @@ _log = logging.getLogger(__name__)
 
 _LOSS: Final = "loss"
 _STEP: Final = "global_step"
-_MODEL_ARGUMENTS: Final = ("features", "labels", "mode", "params", "config")
-_MOST_FOLDER_TRIES: Final = 10
 
 InputFunction = Callable[..., Any]
 
@@ -83,7 +78,7 @@ class Estimator:
             )
         if config is not None and not isinstance(config, RunConfig):
             raise ValueError(f"config must be an instance of RunConfig, received {config!r}.")
-        self._model_arguments = _checked_arguments(model_fn, params)
+        self._model_arguments = checked_arguments(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         config = config or RunConfig()
@@ -302,9 +297,7 @@ class Estimator:
     def _write_evaluation(self, results: Mapping[str, Any], name: str | None) -> None:
         if not events_can_be_written():
             return
-        from graphflow.protos import summary_pb2
-
-        message = summary_pb2.Summary()
+        message = protos.summary_pb2.Summary()
         for key, value in results.items():
             if key != _STEP and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
                 message.value.add(tag=key, simple_value=float(value))
@@ -391,7 +384,7 @@ class Estimator:
         with self._graph(experimental_mode):
             receiver = serving_input_receiver_fn()
             spec = self._call_model_fn(receiver.features, None, experimental_mode, self._config)
-            signatures = _signatures(spec, receiver)
+            signatures = signatures_of(spec, receiver)
             with Session(config=self._config.session_config) as session:
                 saver = spec.scaffold.saver or train.Saver()
                 saver.restore(session, path)
@@ -401,7 +394,7 @@ class Estimator:
                 )
                 if main_op is not None:
                     session.run(main_op)
-                folder = _new_folder(local_path(export_dir_base))
+                folder = new_folder(local_path(export_dir_base))
                 builder = SavedModelBuilder(folder)
                 builder.add_meta_graph_and_variables(
                     session, [tag_constants.SERVING], signatures,
@@ -431,12 +424,12 @@ class Estimator:
 
     # ---- functions of the user --------------------------------------------------------------------------------------
 
-    def _graph(self, mode: str) -> _Building:
-        return _Building(self._config, mode)
+    def _graph(self, mode: str) -> Building:
+        return Building(self._config, mode)
 
     def _call_input_fn(self, input_fn: InputFunction, mode: str) -> Any:
         named = {"mode": mode, "params": self.params, "config": self.config}
-        taken = _argument_names(input_fn)
+        taken = argument_names(input_fn)
         with device("/cpu:0"):
             return input_fn(**{name: value for name, value in named.items() if name in taken})
 
@@ -451,60 +444,6 @@ class Estimator:
         if not isinstance(spec, EstimatorSpec):
             raise ValueError(f"model_fn should return an EstimatorSpec, got {spec!r}.")
         return spec
-
-
-class _Building:
-    """A new graph as the default one, with its global step and the devices of the cluster; gives the step."""
-
-    def __init__(self, config: RunConfig, mode: str) -> None:
-        self._graph = Graph()
-        self._entered = self._graph.as_default()
-        self._config = config
-        function: Any = config.device_fn if mode == ModeKeys.TRAIN else None
-        if function is None and mode == ModeKeys.TRAIN and config.num_ps_replicas:
-            worker = f"/job:{config.task_type}/task:{config.task_id}"
-            function = replica_device_setter(
-                config.num_ps_replicas, worker_device=worker, cluster=config.cluster_spec
-            )
-        self._device = device(function)
-
-    def __enter__(self) -> Any:
-        self._entered.__enter__()
-        self._device.__enter__()
-        if self._config.tf_random_seed is not None:
-            set_random_seed(self._config.tf_random_seed)
-        return train.get_or_create_global_step()
-
-    def __exit__(self, *error: Any) -> None:
-        self._device.__exit__(*error)
-        self._entered.__exit__(*error)
-
-
-def _argument_names(function: Callable[..., Any]) -> list[str]:
-    kinds = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    found = signature(function).parameters.values()
-    if any(parameter.kind == Parameter.VAR_KEYWORD for parameter in found):
-        return list(_MODEL_ARGUMENTS)
-    return [parameter.name for parameter in found if parameter.kind not in kinds]
-
-
-def _checked_arguments(model_fn: Callable[..., Any], params: Any) -> list[str]:
-    taken = _argument_names(model_fn)
-    if "features" not in taken:
-        raise ValueError(f"model_fn ({model_fn}) must include features argument.")
-    if params is not None and "params" not in taken:
-        raise ValueError(
-            f"model_fn ({model_fn}) does not include params argument, but params ({params}) is passed to Estimator."
-        )
-    needed = [
-        parameter.name
-        for parameter in signature(model_fn).parameters.values()
-        if parameter.default is Parameter.empty and parameter.name in taken
-    ]
-    unknown = sorted(set(needed) - set(_MODEL_ARGUMENTS))
-    if unknown:
-        raise ValueError(f"model_fn ({model_fn}) has following not expected args: {unknown}")
-    return taken
 
 
 def _check_steps(number: int | None, what: str) -> None:
@@ -558,25 +497,3 @@ def _rows(found: Mapping[str, Any]) -> int:
             "yield_single_examples=False the whole batch is given."
         )
     return int(next(iter(sizes.values())) or 0)
-
-
-def _signatures(spec: EstimatorSpec, receiver: Any) -> dict[str, Any]:
-    default = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    outputs = dict(spec.export_outputs or {default: PredictOutput(spec.predictions)})
-    if len(outputs) == 1:
-        outputs[default] = next(iter(outputs.values()))
-    found = {name: output.signature(receiver.receiver_tensors) for name, output in outputs.items()}
-    for name, tensors in receiver.receiver_tensors_alternatives.items():
-        for key, output in outputs.items():
-            found[f"{name}:{key}"] = output.signature(tensors)
-    return found
-
-
-def _new_folder(base: str) -> str:
-    """A folder under `base` named by the time in seconds, which is not there yet."""
-    for _ in range(_MOST_FOLDER_TRIES):
-        folder = os.path.join(base, str(int(time.time())))
-        if not os.path.exists(folder):
-            return folder
-        time.sleep(1)
-    raise RuntimeError(f"Failed to obtain a unique export directory name in {base}.")

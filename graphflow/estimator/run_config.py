@@ -46,7 +46,7 @@ class RunConfig:
         save_summary_steps: The period of summaries in steps.
         save_checkpoints_steps: The period of checkpoints in steps, None for none.
         save_checkpoints_secs: The period of checkpoints in seconds, None for none; 600 if neither period is given.
-        session_config: Of all sessions.
+        session_config: Of all sessions; by default of one that knows this task and those of the job "ps".
         keep_checkpoint_max: How many checkpoints are kept; 0 or None for all.
         keep_checkpoint_every_n_hours: One of so many hours is kept besides.
         log_step_count_steps: The period in steps in which the loss and the rate of steps are logged.
@@ -143,6 +143,9 @@ class RunConfig:
         self.evaluation_master = ""
         if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
             self.master = f"zmq://{self.cluster_spec.task_address(self.task_type, self.task_id)}"
+            if self.session_config is None:  # A worker that has ended is nothing to the others.
+                own = f"/job:{self.task_type}/task:{self.task_id}"
+                self.session_config = ConfigProto(device_filters=[f"/job:{PARAMETER_SERVER}", own])
 
     def _tasks(self, job: str) -> int:
         return self.cluster_spec.num_tasks(job) if job in self.cluster_spec.jobs else 0
