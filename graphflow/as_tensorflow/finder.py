@@ -111,7 +111,7 @@ class Served(ModuleType):
 
 def _found(place: str, name: str) -> Any:
     """What a name of a module is, _NOTHING if it is a module of TensorFlow's itself or not there."""
-    single = NAMES.get(f"{place}.{name}")
+    single = NAMES.get(f"{place}.{name}" if place else name)
     if single is not None:
         return getattr(import_module(single[0]), single[1])
     for source in sources_of(place) or ():

@@ -83,7 +83,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
 _CORE: Final = "graphflow._core"
 
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
-    "": ("graphflow.as_tensorflow.version", "graphflow"),
+    "": ("graphflow.as_tensorflow.version", "graphflow", "graphflow.as_tensorflow.before_one"),
     "version": ("graphflow.as_tensorflow.version",),
     "examples.tutorials.mnist.input_data": ("graphflow.as_tensorflow.mnist",),
     "examples.tutorials.mnist": (),
@@ -227,6 +227,14 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.summary": ("graphflow.summary",),
     "python.layers.layers": ("graphflow.layers",),
     "python.layers": ("graphflow.layers",),
+    "nn.seq2seq": ("graphflow.contrib.legacy_seq2seq",),
+    "python.estimator.estimator": ("graphflow.estimator",),
+    "python.estimator.model_fn": ("graphflow.estimator",),
+    "python.estimator.run_config": ("graphflow.estimator",),
+    "python.estimator.inputs.numpy_io": ("graphflow.estimator.inputs",),
+    "python.estimator.export.export": ("graphflow.estimator.export",),
+    "python.estimator.inputs": ("graphflow.estimator.inputs",),
+    "python.estimator": ("graphflow.estimator",),
     "python": ("graphflow",),
     "core": (),
 }
@@ -254,5 +262,17 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.framework.ops.internal_convert_to_tensor": ("graphflow", "convert_to_tensor"),
     "python.framework.tensor_util.constant_value": (f"{_CORE}.ops.core", "constant_value"),
     "python.client.session.BaseSession": ("graphflow", "Session"),
+    "pack": ("graphflow", "stack"),
+    "unpack": ("graphflow", "unstack"),
+    "mul": ("graphflow", "multiply"),
+    "sub": ("graphflow", "subtract"),
+    "neg": ("graphflow", "negative"),
+    "inv": ("graphflow", "reciprocal"),
+    "complex_abs": ("graphflow", "abs"),
+    "concat_v2": ("graphflow", "concat"),
+    "merge_summary": ("graphflow.summary", "merge"),
+    "merge_all_summaries": ("graphflow.summary", "merge_all"),
+    "initialize_all_tables": ("graphflow", "tables_initializer"),
+    "train.SummaryWriter": ("graphflow.summary", "FileWriter"),
 }
-"""Single names that have another name here."""
+"""Single names that have another name here; the last ones are those of before 1.0."""

@@ -70,6 +70,26 @@ namespace = {}
 exec("from tensorflow.contrib.slim import *", namespace)
 assert namespace["conv2d"] is slim.conv2d
 """
+BEFORE_ONE: Final = """
+import tensorflow as tf
+from tensorflow.estimator import inputs
+from tensorflow.python.estimator.estimator import Estimator
+
+x = tf.pack([tf.mul(2.0, 3.0), tf.sub(1.0, 2.0), tf.neg(3.0)])
+for summary in (tf.scalar_summary("loss", x[0]), tf.histogram_summary("rows", x),
+                tf.image_summary("picture", tf.zeros([4, 2, 2, 1]), 2)):
+    assert summary in tf.get_collection(tf.GraphKeys.SUMMARIES)
+found = tf.concat_v2([x, tf.select(x > 0, x, -x)], 0), tf.unpack(x)
+product = tf.batch_matmul(tf.ones([2, 2, 3]), tf.ones([2, 4, 3]), adj_y=True)
+with tf.Session() as session:
+    session.run([tf.initialize_all_variables(), tf.initialize_all_tables()])
+    assert session.run(found)[0].tolist() == [6, -1, -3, 6, 1, 3] and session.run(found)[1] == [6, -1, -3]
+    assert session.run(product).shape == (2, 2, 4) and session.run(tf.merge_all_summaries())
+assert tf.train.SummaryWriter is gf.summary.FileWriter and Estimator is gf.estimator.Estimator
+assert inputs.numpy_input_fn is gf.estimator.inputs.numpy_input_fn
+assert tf.nn.seq2seq.sequence_loss is gf.contrib.legacy_seq2seq.sequence_loss
+assert not hasattr(gf, "mul") and not hasattr(gf, "scalar_summary")
+"""
 WRONG: Final = {
     "import tensorflow.python.ops.maths_ops": "tensorflow.python.ops has no attribute 'maths_ops'.*math_ops",
     "from tensorflow.python.ops import maths_ops": "tensorflow.python.ops has no attribute 'maths_ops'.*math_ops",
@@ -94,6 +114,12 @@ def run(program: str, *, path: Path | None = None) -> subprocess.CompletedProces
 def test_names_are_the_same_objects() -> None:
     pytest.importorskip("tensorboard")
     ended = run(HOOKED + SAME)
+    assert (ended.returncode, ended.stderr) == (0, "")
+
+
+def test_names_of_before_1_0_are_there_in_that_process_alone() -> None:
+    pytest.importorskip("tensorboard")
+    ended = run(HOOKED + BEFORE_ONE)
     assert (ended.returncode, ended.stderr) == (0, "")
 
 
