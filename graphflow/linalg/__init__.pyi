@@ -1,5 +1,11 @@
 """Linear algebra, as tf.linalg: products, norms, diagonals, decompositions, and what is solved with them."""
 
+from graphflow.linalg.linear_operators import LinearOperator as LinearOperator
+from graphflow.linalg.linear_operators import LinearOperatorDiag as LinearOperatorDiag
+from graphflow.linalg.linear_operators import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from graphflow.linalg.linear_operators import LinearOperatorIdentity as LinearOperatorIdentity
+from graphflow.linalg.linear_operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from graphflow.linalg.linear_operators import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
 from graphflow._core.ops.math.linalg import adjoint as adjoint
 from graphflow._core.ops.math.linalg import matrix_band_part as _band_part
 band_part = _band_part
