@@ -11,7 +11,7 @@ import numpy as np
 
 from graphflow._core.kernels.array.array import invalid, normalized
 from graphflow._core.kernels.array.indexing import linear, reduce_rows
-from graphflow._core.kernels.math.math import divide
+from graphflow._core.kernels.math.arithmetic import divide
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 

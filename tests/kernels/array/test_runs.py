@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow._core.kernels.array.indexing import distinct, reduce_rows
+from graphflow._core.kernels.array.indexing import reduce_rows
+from graphflow._core.kernels.math.sorting import distinct
 
 LENGTHS: dict[str, list[int]] = {
     "one": [5],

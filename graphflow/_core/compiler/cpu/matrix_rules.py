@@ -12,7 +12,7 @@ from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.array.array import invalid
-from graphflow._core.kernels.math import linalg
+from graphflow._core.kernels.math import decompositions
 from graphflow._core.plan.ir import Instruction
 
 _FLOATS: Final = ("float32", "float64")
@@ -68,7 +68,7 @@ def _cholesky(lowering: Lowering, i: Instruction) -> bool:
         return matrices.cholesky_steps(kernel, [PROGRAM_STATUS, address(x), address(target)], count, size)
 
     source = matrices.cholesky_source(x.dtype)
-    return _add(lowering, i, [x], [target], source, steps, linalg.NOT_POSITIVE)
+    return _add(lowering, i, [x], [target], source, steps, decompositions.NOT_POSITIVE)
 
 
 def _triangular_solve(lowering: Lowering, i: Instruction) -> bool:
@@ -84,7 +84,7 @@ def _triangular_solve(lowering: Lowering, i: Instruction) -> bool:
         return matrices.triangular_steps(kernel, places, count, size, columns, turned, lower != turned)
 
     source = matrices.triangular_source(a.dtype)
-    return _add(lowering, i, [a, b], [target], source, steps, linalg.ZERO_ON_DIAGONAL)
+    return _add(lowering, i, [a, b], [target], source, steps, decompositions.ZERO_ON_DIAGONAL)
 
 
 def _solve(inverse: bool) -> Rule:
@@ -102,7 +102,7 @@ def _solve(inverse: bool) -> Rule:
             return matrices.solve_steps(kernel, places, count, size, columns, turned)
 
         source = matrices.solve_source(a.dtype, inverse)
-        message = linalg.NO_INVERSE if inverse else linalg.NO_SOLUTION
+        message = decompositions.NO_INVERSE if inverse else decompositions.NO_SOLUTION
         return _add(lowering, i, found, [target, room], source, steps, message)
 
     return rule

@@ -1,4 +1,4 @@
-"""NumPy kernels of reductions, scans and the broadcasting that undoes reductions.
+"""NumPy kernels of reductions.
 
 Sums of float16 are made in float32; integers wrap in their own width. NaN wins in max and min, as in elementwise
 maximum: TensorFlow 1 leaves out NaN or not depending on the order of the elements.
@@ -7,7 +7,6 @@ maximum: TensorFlow 1 leaves out NaN or not depending on the order of the elemen
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -32,18 +31,20 @@ def _axes_of(x: Array, indices: Array) -> tuple[int, ...]:
     return tuple(sorted(set(axes)))
 
 
-def _accumulator(dtype: Any) -> Any:
+def accumulator(dtype: Any) -> Any:
+    """The dtype in which the elements of one are added up."""
     return np.float32 if dtype == np.float16 else dtype
 
 
-def _sum(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
-    total = _ADD.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
+def sum_along(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
+    """The sums along axes, in the dtype of x; `keep` keeps these as axes of size 1."""
+    total = _ADD.reduce(x, axis=axes, dtype=accumulator(x.dtype), keepdims=keep)
     return total.astype(x.dtype, copy=False)
 
 
 def _mean(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     count = int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
-    total = _ADD.reduce(x, axis=axes, dtype=_accumulator(x.dtype), keepdims=keep)
+    total = _ADD.reduce(x, axis=axes, dtype=accumulator(x.dtype), keepdims=keep)
     if x.dtype.kind not in "iu":
         return np.divide(total, total.dtype.type(count)).astype(x.dtype, copy=False)
     quotient = np.abs(total) // x.dtype.type(max(count, 1))
@@ -72,8 +73,8 @@ def _limit(dtype: Any, lowest: bool) -> Any:
 
 def _euclidean_norm(x: Array, axes: tuple[int, ...], keep: bool) -> Array:
     if x.dtype.kind in "iu":
-        return np.sqrt(_sum(np.square(x), axes, keep)).astype(x.dtype)
-    squares = np.square(np.abs(x).astype(_accumulator(np.abs(x).dtype)))
+        return np.sqrt(sum_along(np.square(x), axes, keep)).astype(x.dtype)
+    squares = np.square(np.abs(x).astype(accumulator(np.abs(x).dtype)))
     return np.sqrt(_ADD.reduce(squares, axis=axes, keepdims=keep)).astype(x.dtype)
 
 
@@ -90,7 +91,7 @@ def _register(op_type: str, reduce: Reduce) -> None:
 
 
 for _name, _reduce in {
-    "Sum": _sum,
+    "Sum": sum_along,
     "Mean": _mean,
     "Prod": _product,
     "Max": _extremum(np.maximum, True),
@@ -110,99 +111,4 @@ def _restore_axes(reduced: Array, x: Array, indices: Array) -> Array:
     return np.reshape(reduced, tuple(1 if i in axes else size for i, size in enumerate(x.shape)))
 
 
-def _broadcast_to(x: Array, shape: tuple[int, ...]) -> Array:
-    try:
-        return np.broadcast_to(x, shape)
-    except ValueError:
-        raise InvalidArgumentError(None, None, f"Cannot broadcast shape {x.shape} to {shape}.") from None
-
-
-def _sum_to_shape(x: Array, like: Array) -> Array:
-    if x.shape == like.shape:
-        return x
-    extra = x.ndim - like.ndim
-    inner = tuple(extra + i for i, size in enumerate(like.shape) if size == 1 and x.shape[extra + i] != 1)
-    total = _sum(x, (*range(extra), *inner), True) if extra or inner else x
-    if extra < 0 or total.size != like.size:
-        raise InvalidArgumentError(
-            None, None, f"A gradient of shape {x.shape} does not belong to shape {like.shape}."
-        )
-    return np.reshape(total, like.shape)
-
-
 simple("RestoreReducedAxes", _restore_axes, view=True)
-simple("BroadcastLike", lambda x, like: _broadcast_to(x, like.shape), view=True)
-simple("SumToShape", _sum_to_shape, view=True)
-
-
-@kernel("BroadcastStatic", view=True)
-def _broadcast_static(node: Node) -> Kernel:
-    shape = node.attrs["shape"].raw
-    return lambda x: _broadcast_to(x, shape)
-
-
-# ---- places and scans ----------------------------------------------------------------------------------------------
-
-
-def _axis_of(x: Array, axis: Array, what: str) -> int:
-    if not -x.ndim <= axis < x.ndim:
-        raise InvalidArgumentError(
-            None, None, f"{what}: Expected axis in the range [{-x.ndim}, {x.ndim}), but got {axis}."
-        )
-    along: int = int(axis) % x.ndim
-    return along
-
-
-def _argument(node: Node, function: Callable[..., Any]) -> Kernel:
-    dtype = node.attrs["output_type"].as_numpy_dtype
-
-    def compute(x: Array, dimension: Array) -> Array:
-        axis = _axis_of(x, dimension, node.type)
-        if x.shape[axis] == 0:
-            raise InvalidArgumentError(
-                None, None, f"Reduction axis {axis} is empty in shape {list(x.shape)}."
-            )
-        return function(x, axis=axis).astype(dtype)
-
-    return compute
-
-
-kernel("ArgMax")(partial(_argument, function=np.argmax))
-kernel("ArgMin")(partial(_argument, function=np.argmin))
-
-
-def _running_sum(x: Array, axis: int) -> Array:
-    return np.add.accumulate(x, axis=axis, dtype=_accumulator(x.dtype)).astype(x.dtype, copy=False)
-
-
-def _running_product(x: Array, axis: int) -> Array:
-    return np.multiply.accumulate(x, axis=axis, dtype=x.dtype)
-
-
-def _running_logsumexp(x: Array, axis: int) -> Array:
-    return np.logaddexp.accumulate(x, axis=axis)
-
-
-@kernel("Cumsum", "Cumprod", "CumulativeLogsumexp")
-def _scan(node: Node) -> Kernel:
-    running, empty = {
-        "Cumsum": (_running_sum, 0),
-        "Cumprod": (_running_product, 1),
-        "CumulativeLogsumexp": (_running_logsumexp, -np.inf),
-    }[node.type]
-    exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
-
-    def compute(x: Array, axis: Array) -> Array:
-        along = _axis_of(x, axis, node.type)
-        if x.size == 0:
-            return np.array(x)
-        ordered = np.flip(x, along) if reverse else x
-        if exclusive:
-            head = np.full_like(x, empty, shape=tuple(1 if i == along else n for i, n in enumerate(x.shape)))
-            body = running(np.take(ordered, range(x.shape[along] - 1), axis=along), along)
-            result = np.concatenate([head, body], axis=along)
-        else:
-            result = running(ordered, along)
-        return np.ascontiguousarray(np.flip(result, along)) if reverse else result
-
-    return compute

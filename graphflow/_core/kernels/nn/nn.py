@@ -60,7 +60,6 @@ simple("Elu", lambda x: np.where(x < 0, np.expm1(x), x))
 simple("EluGrad", lambda g, y: np.where(y < 0, g * (y + 1), g))
 simple("Selu", _selu)
 simple("SeluGrad", _selu_grad)
-simple("Softplus", lambda x: np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x))))
 simple("Softsign", lambda x: x / (1 + np.abs(x)))
 simple("SoftsignGrad", _softsign_grad)
 
@@ -166,26 +165,3 @@ def _sparse_cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
 
 simple("SoftmaxCrossEntropyWithLogits", _cross_entropy)
 simple("SparseSoftmaxCrossEntropyWithLogits", _sparse_cross_entropy)
-
-
-@kernel("AssertBroadcastable", stateful=True)
-def _assert_broadcastable(node: Node) -> Kernel:
-    exact = node.attrs["exact"]
-
-    def run(context: Any, given: Any, wanted: Any) -> tuple[()]:
-        shapes = f"shape {tuple(given.tolist())} against shape {tuple(wanted.tolist())}"
-        if exact and not np.array_equal(given, wanted):
-            raise InvalidArgumentError(None, None, f"{shapes}: they must be equal")
-        same_or_one = (
-            (given == 1) | (given == wanted[: len(given)]) if len(given) == len(wanted) else np.zeros(1)
-        )
-        if not exact and len(given) and not same_or_one.all():
-            raise InvalidArgumentError(
-                None,
-                None,
-                f"weights can not be broadcast to values, {shapes}: they need the same rank, and in each axis the "
-                "same size or 1",
-            )
-        return ()
-
-    return run

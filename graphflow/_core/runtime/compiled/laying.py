@@ -24,7 +24,7 @@ from graphflow._core.compiler.memory import assign_clusters
 from graphflow._core.compiler.nodes import KernelNode, NestedNode, Node, Part
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.control_flow.rows import row_bytes
-from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
+from graphflow._core.kernels.math.arithmetic import DIVISION_BY_ZERO
 from graphflow._core.runtime.explain import failure
 
 ALIGNMENT: Final = 64

@@ -8,7 +8,7 @@ import graphflow.errors as errors
 from graphflow._core.codegen.gpu.status import DIVISION
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.gpu.nodes import DeviceNode
-from graphflow._core.kernels.math.math import DIVISION_BY_ZERO
+from graphflow._core.kernels.math.arithmetic import DIVISION_BY_ZERO
 from graphflow._core.runtime.explain import failure
 
 
