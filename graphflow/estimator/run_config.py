@@ -129,8 +129,7 @@ class RunConfig:
         self._find_task()
 
     def _find_task(self) -> None:
-        text = os.environ.get(VARIABLE)
-        if text and json.loads(text).get("cluster"):
+        if _names_a_cluster(os.environ.get(VARIABLE)):
             self.cluster_spec, self.task_type, self.task_id = task_from_environment()
         else:
             self.cluster_spec, self.task_type, self.task_id = ClusterSpec({}), WORKER, 0
@@ -176,3 +175,11 @@ class RunConfig:
         for name in changes:
             setattr(found, name, getattr(checked, name))
         return found
+
+
+def _names_a_cluster(text: str | None) -> bool:
+    """Whether TF_CONFIG has a cluster; true for what is no JSON, of which the reader says what is wrong."""
+    try:
+        return bool(text) and bool(json.loads(text or "").get("cluster"))
+    except (ValueError, AttributeError):
+        return True

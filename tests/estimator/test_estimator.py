@@ -252,3 +252,16 @@ def test_the_config_knows_its_task(monkeypatch: pytest.MonkeyPatch) -> None:
         config = E.RunConfig()
         found = config.is_chief, config.num_ps_replicas, config.num_worker_replicas, config.master
         assert found == expected
+
+
+def test_a_wrong_tf_config_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TF_CONFIG", '{"task": {"type": "worker"}}')
+    assert E.RunConfig().is_chief
+    for text, wrong in {
+        "{": "is no JSON",
+        "[1]": "must be an object",
+        '{"cluster": {"ps": 1}}': "list of host:port",
+    }.items():
+        monkeypatch.setenv("TF_CONFIG", text)
+        with pytest.raises(ValueError, match=wrong):
+            E.RunConfig()
