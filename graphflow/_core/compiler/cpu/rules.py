@@ -30,7 +30,7 @@ from graphflow._core.compiler.scalar_texts import expressible
 from graphflow._core.compiler.shared.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.shared.statement_rules import STATEMENT_RULES
 from graphflow._core.compiler.values import Value, whole
-from graphflow._core.kernels.nn.nn import check_labels
+from graphflow._core.kernels.nn.softmax import check_labels
 from graphflow._core.plan.ir import Instruction
 from graphflow.errors import InvalidArgumentError
 
