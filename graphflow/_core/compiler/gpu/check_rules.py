@@ -10,7 +10,7 @@ from graphflow._core.codegen.gpu.toolkit import elementwise_launch
 from graphflow._core.compiler.gpu.nodes import Buffers, device_node
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.shared.strided import unwritten
-from graphflow._core.kernels.control_flow.control import not_finite
+from graphflow._core.kernels.control_flow.checking import not_finite
 from graphflow._core.plan.ir import Instruction
 
 

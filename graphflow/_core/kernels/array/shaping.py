@@ -1,4 +1,4 @@
-"""NumPy kernels of the ops that hand a tensor on, tell its shape, or change its shape without changing its elements.
+"""NumPy kernels of the ops that hand a tensor on, tell its shape, or change it without changing the elements.
 
 Results that share memory with an input are said to (view=True); nothing here writes to an input.
 """
@@ -10,6 +10,8 @@ from typing import Any
 
 import numpy as np
 
+import graphflow.errors as errors
+from graphflow._core.graph import shapes
 from graphflow._core.kernels.array.array import invalid, normalized
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
@@ -117,3 +119,18 @@ def _bitcast(node: Node) -> Kernel:
         return np.frombuffer(source.tobytes(), kind).reshape(source.shape)
 
     return run
+
+
+@kernel("Placeholder", stateful=True)
+def _placeholder(node: Node) -> Kernel:
+    shape = shapes.text(shapes.as_dims(node.attrs.get("shape")))
+    message = (
+        f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.dtypes[0].name} and "
+        f"shape {shape}: "
+        "pass feed_dict={tensor: value} to Session.run"
+    )
+
+    def unfed(run: object) -> None:
+        raise errors.InvalidArgumentError(None, None, message)
+
+    return unfed

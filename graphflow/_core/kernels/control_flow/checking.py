@@ -1,4 +1,4 @@
-"""NumPy kernels of placeholders, stacks, assertions and Python functions."""
+"""NumPy kernels of assertions, checks of numbers and Python functions."""
 
 from __future__ import annotations
 
@@ -8,41 +8,9 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.denormals import kept
-from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph import dtypes
 from graphflow._core.kernels.control_flow.printing import summarized
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-
-
-@kernel("Placeholder", stateful=True)
-def _placeholder(node: Node) -> Kernel:
-    shape = shapes.text(shapes.as_dims(node.attrs.get("shape")))
-    message = (
-        f"You must feed a value for placeholder tensor '{node.name}' with dtype {node.dtypes[0].name} and "
-        f"shape {shape}: "
-        "pass feed_dict={tensor: value} to Session.run"
-    )
-
-    def unfed(run: object) -> None:
-        raise errors.InvalidArgumentError(None, None, message)
-
-    return unfed
-
-
-@kernel("StackPushV2", stateful=True)
-def _push(node: Node) -> Kernel:
-    name = node.attrs["stack"]
-
-    def push(run: Any, value: Any) -> Any:
-        run.per_run.setdefault(name, []).append(value)
-        return value
-
-    return push
-
-
-@kernel("StackPopV2", stateful=True)
-def _pop(node: Node) -> Kernel:
-    name = node.attrs["stack"]
-    return lambda run: run.per_run[name].pop()
 
 
 @kernel("Assert", stateful=True)
