@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.common.philox.generator import Philox
+from graphflow._core.graph.claims import calling_module
 from graphflow._core.kernels import candidates
-from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.kernels.registry import Kernel, Node, add_kernel
 from graphflow.errors import InvalidArgumentError
 
 Draw = Callable[..., Any]
@@ -53,7 +54,7 @@ def random_kernel(*op_types: str) -> Callable[[Callable[[Node], Draw]], Callable
 
             return run_random
 
-        kernel(*op_types, stateful=True)(with_state)
+        add_kernel(op_types, with_state, True, False, calling_module(1))
         _DRAWING.update(op_types)
         return factory
 

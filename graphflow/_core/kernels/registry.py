@@ -113,6 +113,12 @@ def factory(op_type: str) -> Factory | None:
     return _FACTORIES.get(op_type)
 
 
+def defined_in(op_type: str) -> str:
+    """The name of the module that defines an op type's kernel; KeyError if there is none."""
+    load()
+    return _CLAIMS.owner(op_type)
+
+
 def is_stateful(op_type: str) -> bool:
     """Whether the kernel gets the run as its first argument."""
     load()
