@@ -7,6 +7,7 @@ room may import which; this is what it does not see.
 from __future__ import annotations
 
 import ast
+import importlib
 import re
 import tomllib
 from collections import defaultdict
@@ -338,6 +339,36 @@ def test_few_op_types_are_compared_with_names() -> None:
     compared = re.compile(r"\.type (?:==|!=|in|not in) [\"'({]")
     found = {m: len(compared.findall(path.read_text("utf-8"))) for m, path in modules().items()}
     assert sum(found.values()) <= OP_TYPES_COMPARED, {m: n for m, n in found.items() if n}
+
+
+KERNELS_ELSEWHERE: Final[Mapping[tuple[str, str], int]] = {
+    ("array.extents", "array.shaping"): 1,  # Size, beside Shape and Rank.
+    ("array.patches", "nn.convolution_ops"): 1,  # Patches are windows, and so are what
+    ("nn.convolution", "nn.convolution_ops"): 6,  # convolutions and pools go over:
+    ("nn.pooling", "nn.convolution_ops"): 6,  # one function fits all of them to the layout of the images.
+    ("control_flow.checking", "control_flow.printing"): 1,  # Print, beside StringFormat and PrintV2.
+    ("core", "array.joining"): 1,  # Every op may pack what it is given, so Pack is defined at the bottom.
+    ("image.resizing", "image.cropping"): 3,  # Both in one file would be too long.
+    ("io.sequence_parsing", "io.parsing"): 1,  # A sequence example's context is an example.
+}
+"""Where definitions and kernels stand in files of two names: how many op types, and why."""
+
+
+def test_a_kernel_stands_in_a_file_with_the_name_of_its_ops() -> None:
+    op_def = importlib.import_module("graphflow._core.graph.op_def")
+    registry = importlib.import_module("graphflow._core.kernels.registry")
+    for module in modules():
+        if module.startswith("graphflow._core.ops."):
+            importlib.import_module(module)
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    for op_type in sorted(registry.op_types()):
+        kernel = registry.defined_in(op_type)
+        if kernel.startswith("graphflow."):  # Tests define kernels too.
+            op = op_def.defined_in(op_type).removeprefix("graphflow._core.").removeprefix("ops.")
+            found[op, kernel.removeprefix("graphflow._core.kernels.")].append(op_type)
+    assert len(found) > 50
+    astray = {names: types for names, types in found.items() if names[0] != names[1]}
+    assert {names: len(types) for names, types in astray.items()} == KERNELS_ELSEWHERE, astray
 
 
 PROGRAMS_OF_A_ROOM: Final = ("cluster", "ops", "plan")
