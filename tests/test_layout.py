@@ -343,9 +343,6 @@ def test_few_op_types_are_compared_with_names() -> None:
 
 KERNELS_ELSEWHERE: Final[Mapping[tuple[str, str], int]] = {
     ("array.extents", "array.shaping"): 1,  # Size, beside Shape and Rank.
-    ("array.patches", "nn.convolution_ops"): 1,  # Patches are windows, and so are what
-    ("nn.convolution", "nn.convolution_ops"): 6,  # convolutions and pools go over:
-    ("nn.pooling", "nn.convolution_ops"): 6,  # one function fits all of them to the layout of the images.
     ("control_flow.checking", "control_flow.printing"): 1,  # Print, beside StringFormat and PrintV2.
     ("core", "array.joining"): 1,  # Every op may pack what it is given, so Pack is defined at the bottom.
     ("image.resizing", "image.cropping"): 3,  # Both in one file would be too long.

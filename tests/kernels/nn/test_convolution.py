@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pytest
 
 from graphflow._core.kernels.nn import convolution as kernels
+from graphflow._core.kernels.nn import pooling
 
 Array = npt.NDArray[Any]
 _FILE = np.load(Path(__file__).parent / "data" / "convolution.npz")
@@ -36,12 +37,12 @@ def results(case: str) -> Iterator[tuple[str, Array]]:
         yield "dx", kernels.conv2d_backprop_input(x.shape, w, dy, strides, padding)
         yield "dw", kernels.conv2d_backprop_filter(x, w.shape, dy, strides, padding)
         largest, dy = given["largest"], given["pool_dy"]
-        yield "largest", kernels.max_pool(x, ksize, strides, padding)
-        yield "largest_dx", kernels.max_pool_grad(x, largest, dy, ksize, strides, padding)
+        yield "largest", pooling.max_pool(x, ksize, strides, padding)
+        yield "largest_dx", pooling.max_pool_grad(x, largest, dy, ksize, strides, padding)
         second = given["second"]
-        yield "largest_second", kernels.max_pool_grad_grad(x, largest, second, ksize, strides, padding)
-        yield "mean", kernels.avg_pool(x, ksize, strides, padding)
-        yield "mean_dx", kernels.avg_pool_grad(x.shape, dy, ksize, strides, padding)
+        yield "largest_second", pooling.max_pool_grad_grad(x, largest, second, ksize, strides, padding)
+        yield "mean", pooling.avg_pool(x, ksize, strides, padding)
+        yield "mean_dx", pooling.avg_pool_grad(x.shape, dy, ksize, strides, padding)
     if "depthwise" in given:
         w, dy = given["depthwise_w"], given["depthwise_dy"]
         yield "depthwise", kernels.depthwise_conv2d_native(x, w, strides, padding)
@@ -87,15 +88,15 @@ def test_empty_batches_images_and_outputs(shape: tuple[int, ...]) -> None:
     assert y.shape == (shape[0], max(shape[1] - 2, 0), max(shape[2] - 2, 0), 5)
     assert kernels.conv2d_backprop_input(shape, w, y, [1, 1, 1, 1], "VALID").shape == shape
     assert not kernels.conv2d_backprop_filter(x, w.shape, y, [1, 1, 1, 1], "VALID").any()
-    assert kernels.max_pool(x, [1, 3, 3, 1], [1, 1, 1, 1], "VALID").shape == (*y.shape[:3], 2)
+    assert pooling.max_pool(x, [1, 3, 3, 1], [1, 1, 1, 1], "VALID").shape == (*y.shape[:3], 2)
 
 
 def test_the_largest_of_integers_and_the_gradient_at_nan() -> None:
     x = np.array([[[[-7], [-9]], [[-8], [-7]]]], np.int32)
-    assert kernels.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME").item() == -7
+    assert pooling.max_pool(x, [1, 2, 2, 1], [1, 2, 2, 1], "SAME").item() == -7
     y = np.array([1, np.nan, 3, np.nan], np.float32).reshape(1, 2, 2, 1)
-    largest = kernels.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
-    gradient = kernels.max_pool_grad(y, largest, np.ones_like(largest), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    largest = pooling.max_pool(y, [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
+    gradient = pooling.max_pool_grad(y, largest, np.ones_like(largest), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
     assert np.isnan(largest.item())
     assert gradient.ravel().tolist() == [0, 1, 0, 0]
 
@@ -108,8 +109,8 @@ def test_inputs_are_not_written_and_results_are_fresh() -> None:
     for result in (
         kernels.conv2d(x, w, [1, 1, 1, 1], "SAME"),
         kernels.conv2d_backprop_input(x.shape, w, x, [1, 1, 1, 1], "SAME"),
-        kernels.max_pool(x, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
-        kernels.avg_pool(x, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
+        pooling.max_pool(x, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
+        pooling.avg_pool(x, [1, 1, 1, 1], [1, 1, 1, 1], "SAME"),
     ):
         assert result.flags.writeable and not np.shares_memory(result, x)
 
@@ -123,7 +124,7 @@ def test_inputs_are_not_written_and_results_are_fresh() -> None:
         (lambda x, w: kernels.conv2d(x, w, [2, 1, 1, 1], "SAME"), "must be 1"),
         (lambda x, w: kernels.conv2d(x, w, [1, 1, 1, 1], "FULL"), "'SAME' or 'VALID'"),
         (lambda x, w: kernels.conv2d_backprop_input(x.shape, w, x, [1, 1, 1, 1], "SAME"), "gradient's shape"),
-        (lambda x, w: kernels.max_pool(x, [2, 2], [1, 1, 1, 1], "SAME"), "ksize"),
+        (lambda x, w: pooling.max_pool(x, [2, 2], [1, 1, 1, 1], "SAME"), "ksize"),
     ],
 )
 def test_what_does_not_fit_is_refused(call: Any, words: str) -> None:

@@ -11,7 +11,7 @@ from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.kernels import pooling
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, VectorUnit, host_vector_unit
 from graphflow._core.codegen.cpu.programs.machine import Machine, Step
-from graphflow._core.kernels.nn import convolution as reference
+from graphflow._core.kernels.nn import pooling as reference
 from graphflow._core.kernels.nn.windows import Axis
 
 Array = npt.NDArray[Any]

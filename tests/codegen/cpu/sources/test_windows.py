@@ -21,6 +21,7 @@ from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, VectorUnit
 from graphflow._core.codegen.cpu.programs.machine import Machine, Step
 from graphflow._core.codegen.cpu.sources import windows
 from graphflow._core.kernels.nn import convolution as reference
+from graphflow._core.kernels.nn import pooling as reference_pooling
 from graphflow._core.kernels.nn.windows import Axis
 
 Array = npt.NDArray[Any]
@@ -278,12 +279,12 @@ def test_pools_of_any_sizes_stay_within_their_arrays(calls: Calls, element: str)
         pool, settings = pool_of(case, element)
         x, dy = pool_arrays(calls, pool)
         most, mean, of_most, through_relu, of_mean = pooled(calls, pool, x, dy, False)
-        np.testing.assert_array_equal(most, reference.max_pool(x, *settings), err_msg=str(case))
-        np.testing.assert_array_equal(mean, reference.avg_pool(x, *settings), err_msg=str(case))
-        expected = reference.max_pool_grad(x, most, dy, *settings)
+        np.testing.assert_array_equal(most, reference_pooling.max_pool(x, *settings), err_msg=str(case))
+        np.testing.assert_array_equal(mean, reference_pooling.avg_pool(x, *settings), err_msg=str(case))
+        expected = reference_pooling.max_pool_grad(x, most, dy, *settings)
         np.testing.assert_array_equal(of_most, expected, err_msg=str(case))
         assert not through_relu[x <= 0].any() and np.array_equal(through_relu[x > 0], of_most[x > 0])
-        expected = reference.avg_pool_grad(x.shape, dy, *settings)
+        expected = reference_pooling.avg_pool_grad(x.shape, dy, *settings)
         np.testing.assert_allclose(of_mean, expected, rtol=1e-5, atol=1e-6, err_msg=str(case))
 
 
