@@ -140,8 +140,9 @@ def _gradient(lowering: Lowering, i: Instruction) -> bool:
             slope = _vector(
                 lowering, i, f"{{0}} * {{1}} * {{2}} * {{2}} / {count}", [factor, product, inverse]
             )
-            shift = _vector(lowering, i, f"{{0}} * {{1}} / {count}", [factor, total])
-            text, reads = "{0} * {1} - {2} - ({3} - {4}) * {5}", [g, factor, shift, x, mean, slope]
+            # A gradient that is the same everywhere is taken away before it is multiplied, so that nothing is left.
+            average = _vector(lowering, i, f"{{0}} / {count}", [total])
+            text, reads = "({0} - {1}) * {2} - ({3} - {4}) * {5}", [g, average, factor, x, mean, slope]
         lowering.elementwise(i, text, _beside_images(i, reads), lowering.result(i))
     _reserved(lowering, i, 3)
     return True

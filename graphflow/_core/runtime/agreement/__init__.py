@@ -9,6 +9,7 @@ reproduces the difference.
     shadow        a store and a run beside the real ones
     bounds        how far results may be apart
     rounding      how far rounding alone may bring them, found by trying
+    steps         the roundings inside of a kernel, for that
     verification  the verified run and its verdict
     trial         what the verdict leads to
     report        the file that reproduces a disagreement

@@ -4,7 +4,7 @@ A difference beyond the bound may still be rounding: large numbers may cancel, a
 optimizer may divide noise by noise. So the run is repeated on NumPy, and every input and every result of an operation
 is changed at random by some units of rounding (Monte Carlo arithmetic; D. S. Parker, 1997). Results that change much in
 such a run need not agree; the others must. Whole numbers stay as they are: they are counts, lengths and masks, which
-are exact in both tiers.
+are exact in both tiers; but not those that rounding has left of other numbers (steps.py).
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.bounds import Reach
 from graphflow._core.runtime.agreement.shadow import ShadowRun, Variables
+from graphflow._core.runtime.agreement.steps import Stepwise, stepwise, without
 from graphflow._core.runtime.agreement.tape import Tape, written_cells
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
@@ -194,13 +195,20 @@ class _Shake:
         """The value, or values, changed; numbers that are whole stay as they are, and so does what is no float."""
         if isinstance(value, tuple | list):
             return type(value)([self(part) for part in value])
+        if isinstance(value, Stepwise):  # Each of its steps has been changed.
+            return without(value)
+        return self.step(value, False)
+
+    def step(self, value: Any, rounded: Any) -> Any:
+        """One array or number changed; `rounded`: which whole numbers are what rounding has left, and change, too."""
         dtype = getattr(value, "dtype", None)
         if dtype is None or dtype.kind not in "fc" or not isinstance(value, np.ndarray | np.generic):
             return value
         share = self._units * np.finfo(dtype).eps * self._random.uniform(-1.0, 1.0, value.shape)
         with np.errstate(all="ignore"):
             moved = value * (1 + share).astype(dtype)
-            result = np.where((value == np.rint(value)) | ~np.isfinite(value), value, moved).astype(dtype)
+            stays = ((value == np.rint(value)) & ~np.asarray(rounded)) | ~np.isfinite(value)
+            result = np.where(stays, value, moved).astype(dtype)
         return result if result.ndim else result[()]
 
     def kernels(self, kernels: KernelTable) -> KernelTable:
@@ -210,6 +218,8 @@ class _Shake:
             kernel = kernels.make(i)
             if kernels.may_view(i.type) or i.writes():
                 return kernel
+            if not (i.bodies or kernels.is_stateful(i.type) or i.definition is None or i.definition.stateful):
+                kernel = self._in_steps(kernel)
             instead = [self._instead.get(name) for name in i.outputs]
             if all(given is None for given in instead):
                 return lambda *arguments: self(kernel(*arguments))
@@ -218,6 +228,17 @@ class _Shake:
             return lambda *arguments: tuple(map(_finite, self(kernel(*arguments)), instead))
 
         return replace(kernels, make=make)
+
+    def _in_steps(self, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel, of which every step is changed that NumPy does."""
+
+        def run(*arguments: Any) -> Any:
+            try:
+                return kernel(*[stepwise(value, self.step) for value in arguments])
+            except Exception:  # A kernel that takes plain arrays alone, or one that fails in any case.
+                return kernel(*arguments)
+
+        return run
 
 
 def _finite(value: Any, instead: Any) -> Any:
