@@ -21,7 +21,6 @@ class _Default:
 
 
 _USE_DEFAULT: Final[Any] = _Default()
-_SAVE_SECONDS: Final = 600
 _REPLACEABLE: Final = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
     "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "device_fn",
@@ -95,7 +94,7 @@ class RunConfig:
                     "with gf.train.MonitoredTrainingSession.",
                 )  # fmt: skip
         if save_checkpoints_steps is _USE_DEFAULT and save_checkpoints_secs is _USE_DEFAULT:
-            save_checkpoints_steps, save_checkpoints_secs = None, _SAVE_SECONDS
+            save_checkpoints_steps, save_checkpoints_secs = None, 600
         elif save_checkpoints_secs is _USE_DEFAULT:
             save_checkpoints_secs = None
         elif save_checkpoints_steps is _USE_DEFAULT:

@@ -10,7 +10,7 @@ from graphflow.estimator.export import PredictOutput, ServingInputReceiver
 from graphflow.estimator.spec import EstimatorSpec
 from graphflow.saved_model import signature_constants
 
-_MOST_FOLDER_TRIES: Final = 10
+_MOST_FOLDER_TRIES: Final = 1000
 
 
 def signatures_of(spec: EstimatorSpec, receiver: ServingInputReceiver) -> dict[str, Any]:
@@ -27,10 +27,10 @@ def signatures_of(spec: EstimatorSpec, receiver: ServingInputReceiver) -> dict[s
 
 
 def new_folder(base: str) -> str:
-    """A folder under `base` named by the time in seconds, which is not there yet."""
-    for _ in range(_MOST_FOLDER_TRIES):
-        folder = os.path.join(base, str(int(time.time())))
+    """A folder under `base` named by the time in seconds or the first after it that is not there yet."""
+    now = int(time.time())
+    for later in range(_MOST_FOLDER_TRIES):
+        folder = os.path.join(base, str(now + later))
         if not os.path.exists(folder):
             return folder
-        time.sleep(1)
     raise RuntimeError(f"Failed to obtain a unique export directory name in {base}.")

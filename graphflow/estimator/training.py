@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import graphflow.train as train
 from graphflow._core.cluster.server.server import Server
+from graphflow.contrib.evaluation import wait_for_new_checkpoint
 from graphflow.estimator.estimator import Estimator
 from graphflow.estimator.exporters import Exporter
 from graphflow.estimator.run_config import EVALUATOR, PARAMETER_SERVER
@@ -16,8 +17,7 @@ from graphflow.train.hooks.session_run_hook import SessionRunHook
 
 _log = logging.getLogger(__name__)
 
-_LOOK_SECONDS: Final = 0.5
-"""How often an evaluator looks for a new checkpoint at least, if its throttle is longer."""
+_STEP: Final = "global_step"
 
 
 class _Training(NamedTuple):
@@ -192,7 +192,7 @@ class _Evaluations:
         spec = self._spec
         self._began, self._last = time.monotonic(), path
         self.results = self._estimator.evaluate(spec.input_fn, spec.steps, spec.hooks, path, spec.name)
-        self.step = int(self.results[train_step])
+        self.step = int(self.results[_STEP])
         is_last = self._max_steps is not None and self.step >= self._max_steps
         self.exports = [
             exporter.export(
@@ -213,18 +213,11 @@ class _Evaluations:
                 "An evaluator ends at max_steps of the TrainSpec, which must be given on a cluster."
             )
         time.sleep(self._spec.start_delay_secs)
-        told = False
         while self.step < self._max_steps:
-            if self.is_due() and self.evaluate():
-                told = False
-                continue
-            if not told:
-                told = True
-                _log.info("Waiting for a new checkpoint in %s.", self._estimator.model_dir)
-            time.sleep(min(_LOOK_SECONDS, self._spec.throttle_secs or _LOOK_SECONDS))
-
-
-train_step: Final = "global_step"
+            wait_for_new_checkpoint(self._estimator.model_dir, self._last or None)
+            if self._began:
+                time.sleep(max(0.0, self._began + self._spec.throttle_secs - time.monotonic()))
+            self.evaluate()
 
 
 class _Listener(train.CheckpointSaverListener):

@@ -125,7 +125,7 @@ def test_a_small_graph_is_a_file_of_its_own(tmp_path: Path) -> None:
 
 
 def test_large_constants_are_told_of_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "graphflow"):
         _saved(tmp_path, 3, held=MUCH)
     (line,) = [r.getMessage() for r in caplog.records if "in constants" in r.getMessage()]
     assert "'held' with 4800" in line and "model-0.meta" in line and "write_meta_graph=False" in line
@@ -137,14 +137,14 @@ def test_the_arrays_of_a_one_shot_iterator_are_named(
     rows = gf.data.make_one_shot_iterator(gf.data.Dataset.from_tensor_slices(MUCH)).get_next()
     v = gf.get_variable("v", [4])
     gf.reduce_sum(rows * v)
-    with caplog.at_level(logging.INFO), gf.Session() as session:
+    with caplog.at_level(logging.INFO, "graphflow"), gf.Session() as session:
         session.run(v.initializer)
         gf.train.Saver().save(session, str(tmp_path / "model"))
     assert [r for r in caplog.records if "in constants" in r.getMessage()]
 
 
 def test_nothing_is_said_of_a_small_data_set(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.INFO):
+    with caplog.at_level(logging.INFO, "graphflow"):
         _saved(tmp_path, 3)
     assert not [r for r in caplog.records if "in constants" in r.getMessage()]
 
@@ -154,7 +154,7 @@ def test_nothing_is_said_of_what_is_less_than_the_checkpoint(
 ) -> None:
     gf.constant(MUCH)
     v = gf.get_variable("v", [2_000_000])
-    with caplog.at_level(logging.INFO), gf.Session() as session:
+    with caplog.at_level(logging.INFO, "graphflow"), gf.Session() as session:
         session.run(v.initializer)
         gf.train.Saver().save(session, str(tmp_path / "model"))
     assert not [r for r in caplog.records if "in constants" in r.getMessage()]
