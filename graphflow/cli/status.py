@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import cluster_journals, cluster_status
-from graphflow._core.cluster.protocol.journal import read
+from graphflow._core.cluster.machine_journals import task_blocks
+from graphflow._core.cluster.protocol.journal import Journal, read
 from graphflow._core.cluster.protocol.step_journal import step_lines
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
 from graphflow._core.common.printable import printable
@@ -155,12 +156,21 @@ def journals(tasks: Sequence[Mapping[str, Any]]) -> str:
             parts.append(f"{name} at {task['address']}: {task['state']}, no journal")
             continue
         journal = read(data)
-        before = f", {journal.forgotten:,} before them" if journal.forgotten else ""
-        head = f"{name} at {task['address']}: {len(journal.entries):,} events{before}"
+        forgotten = _forgotten(journal, data)
+        before = f", {forgotten:,} before them" if forgotten else ""
+        machines = data.get("machines", ())  # A task of an earlier version has none.
+        count = len(journal.entries) + sum(len(machine["entries"]) for machine in machines)
+        head = f"{name} at {task['address']}: {count:,} events{before}"
         of_steps = [line for _, line in step_lines(data["step_events"], data["now"])]
-        lines = [*journal.lines(data["now"]), *of_steps, *lines_of_steps(data["steps"])]
+        of_events = [line for _, lines in task_blocks(journal, machines, data["now"]) for line in lines]
+        lines = [*of_events, *of_steps, *lines_of_steps(data["steps"])]
         parts.append("\n".join([head, *(f"  {printable(line)}" for line in lines)]))
     return "\n\n".join(parts)
+
+
+def _forgotten(journal: Journal, data: Mapping[str, Any]) -> int:
+    """How many events a task's journal and those of its rounds and groups have not kept."""
+    return journal.forgotten + sum(int(machine["forgotten"]) for machine in data.get("machines", ()))
 
 
 def timeline(tasks: Sequence[Mapping[str, Any]]) -> str:
@@ -178,10 +188,11 @@ def timeline(tasks: Sequence[Mapping[str, Any]]) -> str:
             parts.append(f"{name} at {task['address']}: {task['state']}, no journal")
             continue
         journal = read(data)
-        if journal.forgotten:
-            parts.append(f"{name} at {task['address']}: {journal.forgotten:,} events before these")
-        for entry in journal.entries:
-            events.append((entry.event.now - data["now"], name, journal.lines_of(entry, data["now"])))
+        forgotten = _forgotten(journal, data)
+        if forgotten:
+            parts.append(f"{name} at {task['address']}: {forgotten:,} events before these")
+        blocks = task_blocks(journal, data.get("machines", ()), data["now"])
+        events += [(age, name, lines) for age, lines in blocks]
         events += [(age, name, [line]) for age, line in step_lines(data["step_events"], data["now"])]
         for step, line in zip(data["steps"]["running"], lines_of_running(data["steps"]), strict=True):
             hops = [hop for other in step["awaited"] for hop in _hops(other, waits, task, step["step"])]

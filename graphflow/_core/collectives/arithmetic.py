@@ -31,6 +31,7 @@ from graphflow._core.collectives.group_events import (
     TellJoined,
     TellLeft,
 )
+from graphflow._core.collectives.group_journal import GroupJournal
 from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.progress_engine import Link, ProgressEngine
 from graphflow._core.collectives.rounds import (
@@ -116,6 +117,8 @@ class Collectives:
 
     def __init__(self, memory: Any = None) -> None:
         self.condition = ProgressEngine()
+        self.journal = GroupJournal()
+        """The last events of the groups."""
         self._groups: dict[int, Group] = {}
         self._memory = memory
         self._number = _drawn()
@@ -211,6 +214,7 @@ class Collectives:
         """
         group = self.group(key)
         found = group.handle(event)
+        self.journal.keep(time.monotonic(), key, event, found)
         if not found:
             return None
         *others, last = found
@@ -312,7 +316,7 @@ class _Second:
         if not call.reduces and any(o.nbytes >= LARGE for o in contributions):
             self._settle(communicator, round_, rank)
         with self._all.condition:
-            self._group.handle(OperationEnded(call.member, self._handle))
+            self._all.heard(call.group, OperationEnded(call.member, self._handle))
         if call.gathers and mine.shape:
             flat = flat.reshape(
                 (-1 if flat.size else sum(o.shape[0] for o in contributions), *mine.shape[1:])

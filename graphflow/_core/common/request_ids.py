@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Any, Final
 
+from graphflow._core.common.machine import Shared
 from graphflow._core.common.records import dataclass
 
 MOST_RUNS: Final = 1 << 16
@@ -19,7 +20,7 @@ _MOST_NUMBER: Final = 1 << 53
 
 
 @dataclass(frozen=True, slots=True)
-class RunId:
+class RunId(Shared):
     """The name of a line of calls, the number of the call in it, and which of the call's runs it is.
 
     repeated: whether this is a later attempt.

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.common.last_runs import LastRuns
-from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
+from graphflow._core.common.machine import Instruction, Machine, Shared, StepEvent, hold, step_event
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId
 from graphflow._core.common.timeouts import ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
@@ -35,7 +35,7 @@ later one: it is the one that is heard of later.
 
 
 @dataclass(frozen=True)
-class Ticket:
+class Ticket(Shared):
     """A run's part in a round.
 
     round: the global step that it has read. epoch: of its rounds, see Number. attempt: its number, from one, or 0
@@ -59,7 +59,7 @@ class Ticket:
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(Shared):
     """The gradients of a round: the attempts that made them, in the order in which they are added.
 
     number: see Number; (epoch, 0) if there is nothing to apply. horizon: attempts below it are settled.
@@ -233,6 +233,8 @@ class RoundMachine(Machine):
         self.current = 0
         """The latest round that a run has begun."""
         self.assigned: int | None = None
+        self.looked_again = False
+        """Whether the run that looked last, without being told anything, had looked before: nothing has changed."""
         self.void_below = 0
         """Attempts below this number were given up, as the global step was set."""
         self.given: LastRuns[Choice] = LastRuns()
@@ -358,6 +360,7 @@ class RoundMachine(Machine):
             if decided and last is not None:
                 return [GiveChoice(last)]
             return [GiveChoice(Choice(mine.round, (self.epoch, 0)))]
+        self.looked_again = mine.arrived
         mine.arrived = True
         arrived = [a for a in self.open.values() if a.arrived and a.round == mine.round]
         if len(arrived) >= self.needed:

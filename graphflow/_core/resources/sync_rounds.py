@@ -21,6 +21,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.common.machine import Instruction, StepEvent
+from graphflow._core.common.machine_journal import MachineJournal
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, WAIT_LOOK_SECONDS
@@ -44,6 +45,8 @@ from graphflow._core.resources.services import AbsentTasks
 from graphflow.errors import AbortedError
 
 _LOG: Final = logging.getLogger("graphflow")
+_MOST_LOOKS: Final = 64
+"""Entries of the journal that say again for whom a run waits, about once a second."""
 _MOST_EPOCHS: Final = 64
 """Epochs that are known to be over, the last ones: each is a restart of the task of the global step."""
 
@@ -55,7 +58,14 @@ class SyncRounds:
         self.name = name
         self.needed = needed
         self.total = total
-        self.machine = RoundMachine(name, needed, total, secrets.randbits(62) + 1, ROUND_GRACE_SECONDS)
+        self.made: dict[str, Any] = {
+            "name": name, "needed": needed, "total": total, "epoch": secrets.randbits(62) + 1,
+            "grace": ROUND_GRACE_SECONDS,
+        }  # fmt: skip
+        """What the machine was made with, and a replay makes another one with."""
+        self.machine = RoundMachine(**self.made)
+        self.journal = MachineJournal(most_often=_MOST_LOOKS)
+        """The last events of the machine."""
         self._condition = threading.Condition()
 
     @property
@@ -75,6 +85,8 @@ class SyncRounds:
     def _tell(self, event: StepEvent) -> list[Instruction]:
         """Tells the machine of an event, and does what concerns all runs; the rest. With the condition held."""
         found = self.machine.handle(event)
+        if found or type(event) is not ChoiceAwaited or not self.machine.looked_again:
+            self.journal.add(event.now, event, found, bool(found) and type(found[0]) is SayAwaited)
         for i in found:
             if isinstance(i, WakeWaiting):
                 self._condition.notify_all()

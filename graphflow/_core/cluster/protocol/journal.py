@@ -22,7 +22,7 @@ from graphflow._core.cluster.protocol import (
     subgraphs,
     welcomes,
 )
-from graphflow._core.common.machine import Event, Instruction, Shared, Tick
+from graphflow._core.common.machine import Event, Instruction, Shared, StepEvent, Tick
 from graphflow._core.common.records import dataclass
 
 MOST_ENTRIES: Final = 256
@@ -126,24 +126,29 @@ class Journal:
 # ---- as data --------------------------------------------------------------------------------------------------------
 
 
-def _classes(modules: Iterable[Any]) -> dict[str, type[Any]]:
+_KINDS: Final = (Event, StepEvent, Instruction, Shared)
+
+
+def classes_of(modules: Iterable[Any]) -> dict[str, type[Any]]:
     """The events and instructions of modules, and what they share, by their names."""
     return {
         name: value
         for module in modules
         for name, value in vars(module).items()
-        if isinstance(value, type) and issubclass(value, Event | Instruction | Shared)
+        if isinstance(value, type) and issubclass(value, _KINDS)
     }
 
 
-_CLASSES: Final = _classes((membership, queries, registrations, sessions, strangers, subgraphs, welcomes))
+_CLASSES: Final = classes_of((membership, queries, registrations, sessions, strangers, subgraphs, welcomes))
 
 
 def to_data(value: Any) -> Any:
-    """An event, an instruction, or a value of one of their fields as JSON has it."""
-    if isinstance(value, Event | Instruction | Shared):
+    """An event, an instruction, or a value of one of their fields as JSON has it; a class of errors is its name."""
+    if isinstance(value, _KINDS):
         own = {field.name: to_data(getattr(value, field.name)) for field in fields(value)}
         return {"type": type(value).__name__, **own}
+    if isinstance(value, type):
+        return {"error": value.__name__}
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, tuple):
@@ -155,19 +160,19 @@ def to_data(value: Any) -> Any:
     return value
 
 
-def from_data(data: Any) -> Any:
-    """What `to_data` was given. KeyError or TypeError for anything else."""
+def from_data(data: Any, classes: Mapping[str, type[Any]] = _CLASSES) -> Any:
+    """What `to_data` was given, of these classes. KeyError or TypeError for anything else."""
     match data:
         case {"type": str(name), **own}:
-            return _CLASSES[name](**{str(key): from_data(each) for key, each in own.items()})
+            return classes[name](**{str(key): from_data(each, classes) for key, each in own.items()})
         case {"bytes": str(text)}:
             return bytes.fromhex(text)
         case {"tuple": [*values]}:
-            return tuple(from_data(each) for each in values)
+            return tuple(from_data(each, classes) for each in values)
         case {"map": [*pairs]}:
-            return {from_data(key): from_data(each) for key, each in pairs}
+            return {from_data(key, classes): from_data(each, classes) for key, each in pairs}
         case [*values]:
-            return [from_data(each) for each in values]
+            return [from_data(each, classes) for each in values]
         case _:
             return data
 

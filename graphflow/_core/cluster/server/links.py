@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details
+from graphflow._core.cluster.machine_journals import Block, MachineJournals
 from graphflow._core.cluster.protocol.membership import (
     Disconnect,
     HelloFailed,
@@ -27,12 +28,15 @@ from graphflow._core.transport.sockets import Sockets
 
 _MOST_LINES: Final = 32
 """Lines of the journal that go with the word that a task cannot be reached."""
+_MOST_MACHINE_LINES: Final = 12
+"""Those of them that may be of rounds and groups of collectives."""
 
 
 class Links:
     """The ways from one task to the others and to its clients. For the thread of the sockets.
 
     tell: gives an event to the task's protocol, and carries out what comes of it. clock: seconds that never go back.
+    journals: those of the task's rounds and groups.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Links:
         access: Access,
         tell: Tell,
         clock: Callable[[], float],
+        journals: MachineJournals,
     ) -> None:
         self.task = protocol.membership.task
         self.devices = list(devices)
@@ -63,6 +68,7 @@ class Links:
         self._access = access
         self._tell = tell
         self._clock = clock
+        self._journals = journals
         self.carry_out: CarryOut = {
             SayHello: self._say_hello, OpenChannel: self._open_channel, Disconnect: self._disconnect,
         }  # fmt: skip
@@ -133,9 +139,17 @@ class Links:
     def fail(self, client: bytes, request: int, details: Mapping[str, Any]) -> None:
         """Answers a request of a client by an error; if a task cannot be reached, with what is known of it."""
         if details.get("code") == errors.UNAVAILABLE:
-            lines = self._protocol.journal.lines(self._clock(), _MOST_LINES)
-            details = {**details, "journal": lines}
+            details = {**details, "journal": self._journal_lines()}
         self.sockets.reply(client, Message(Kind.FAILED, request, details=details).frames())
+
+    def _journal_lines(self) -> list[str]:
+        """The last lines of the journal; those of rounds and groups, which are many, leave room for the task's own."""
+        now = self._clock()
+        machines = _last(self._journals.blocks(now), _MOST_MACHINE_LINES)
+        room = _MOST_LINES - sum(len(lines) for _, lines in machines)
+        journal = self._protocol.journal
+        own = _last([(e.event.now - now, journal.lines_of(e, now)) for e in journal.entries], room)
+        return [line for _, lines in sorted([*own, *machines], key=lambda b: b[0]) for line in lines]
 
     def where(self, task: str) -> str:
         """A task and its address, and why it does not answer, as far as that is known."""
@@ -147,3 +161,14 @@ class Links:
         """Tells the tasks that are connected that this one ends."""
         for member in self._protocol.membership.connected():
             self.to_peer(member.task, Message(Kind.BYE))
+
+
+def _last(blocks: Sequence[Block], most: int) -> list[Block]:
+    """The last blocks that have so many lines together; the first of them may have lost its beginning."""
+    found: list[Block] = []
+    for age, lines in reversed(blocks):
+        if most <= 0:
+            break
+        found.append((age, lines[-most:]))
+        most -= len(lines)
+    return found[::-1]

@@ -17,6 +17,7 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.machine_journals import MachineJournals
 from graphflow._core.cluster.protocol.master_steps import PartFailed, RunAsked, RunCancelled, RunSettled
 from graphflow._core.cluster.protocol.membership import (
     ConnectionLost,
@@ -124,12 +125,14 @@ class Service:
         kernels.load()  # Now: later there may be too few files, and a client would have to be told.
         own = incarnation.to_bytes(8, "little")
         self.sockets: Sockets = sockets or Sockets(self, own, task, access, not tcp_only)
-        self.links = Links(
-            devices, incarnation, self.protocol, self.sockets, self.sharing, access, self.tell, clock
-        )
         self.groups = CollectiveLink(
             task, list(addresses), self.sharing.memory, self._tell_of_group, not tcp_only
         )
+        self.journals = MachineJournals(store, self.groups.collectives.journal)
+        self.links = Links(
+            devices, incarnation, self.protocol, self.sockets, self.sharing, access, self.tell, clock,
+            self.journals,
+        )  # fmt: skip
         store.collectives = self.groups.collectives
         store.absent.expect(others, self._ticked)
         self._pool = pool or ThreadPool()
@@ -366,7 +369,8 @@ class Service:
     def _tell_status(self, details: Mapping[str, Any]) -> Mapping[str, Any]:
         facts = self.status.facts()
         if details.get("journal"):
-            facts["journal"] = self.protocol.journal_data(self._clock())
+            own = self.protocol.journal_data(self._clock())
+            facts["journal"] = {**own, "machines": self.journals.data()}
         return facts
 
     @_answers(Kind.STOP)
