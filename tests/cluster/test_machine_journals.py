@@ -24,7 +24,7 @@ from graphflow._core.collectives.group_events import (
     ResultAwaited,
     SendContribution,
 )
-from graphflow._core.collectives.group_journal import GroupJournal
+from graphflow._core.collectives.group_journal import GroupJournal, event_of
 from graphflow._core.collectives.groups import Group
 from graphflow._core.common.machine_journal import MachineJournal
 from graphflow._core.resources.round_machine import ChoiceAwaited, RoundMachine
@@ -248,7 +248,7 @@ def test_a_journal_of_groups_keeps_no_value_and_no_look() -> None:
     gc.collect()
     assert [ref() for ref in kept] == [None] * 4
     forgotten, entries = journal.read()
-    names = [type(event).__name__ for _, _, (_, event), _ in entries]
+    names = [type(event_of(kept)).__name__ for _, _, (_, kept), _ in entries]
     assert forgotten == 0 and names == ["OperationBegun", "ContributionCame", "MemberLeaves"]
     assert entries[0][3][1][0] is SendContribution
     blocks = machine_blocks(MachineJournals(ResourceStore(), journal).data(), 2.0)
@@ -272,7 +272,7 @@ def test_what_comes_often_does_not_push_out_who_has_joined() -> None:
     for n, (event, _) in enumerate(told.record):
         journal.keep(float(n), 7, event, again.handle(event))
     forgotten, entries = journal.read()
-    names = [type(event).__name__ for _, _, (_, event), _ in entries]
+    names = [type(event_of(kept)).__name__ for _, _, (_, kept), _ in entries]
     assert forgotten == journal.handled - len(entries) > 500 and len(entries) <= 512
     assert {"MemberJoined", "OperationBegun", "ContributionCame"} <= set(names)
     assert [entry[0] for entry in entries] == sorted(entry[0] for entry in entries)

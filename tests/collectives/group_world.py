@@ -23,11 +23,11 @@ from graphflow._core.collectives.group_events import (
     RefuseOperation,
     ResultAwaited,
     SendContribution,
-    ShowRound,
     TaskLost,
     TellJoined,
     TellLeft,
 )
+from graphflow._core.collectives.group_journal import described
 from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.rounds import RECEIVE, Contribution
 
@@ -89,22 +89,6 @@ class Told:
 
     def joined(self, member: str, number: int, size: int) -> list[Any]:
         return self(MemberJoined(member, number, size))
-
-
-def described(what: Any) -> tuple[Any, ...]:
-    """An instruction as data that can be compared: a communicator is its number, an error its text."""
-    if isinstance(what, SendContribution):
-        return type(what), what.communicator.number, what.rank, what.key
-    if isinstance(what, ShowRound):
-        return type(what), what.communicator.number, what.round.key
-    if isinstance(what, RefuseOperation):
-        return type(what), type(what.error), what.error.message
-    if isinstance(what, TellLeft):
-        error = None if what.error is None else what.error.message
-        return type(what), what.member, what.number, error, dict(what.completed)
-    if isinstance(what, GiveHandle):
-        return type(what), what.handle
-    return type(what), what
 
 
 class World:

@@ -14,7 +14,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.protocol.journal import Journal, classes_of, from_data, to_data
 from graphflow._core.cluster.protocol.replay import Differs, Incomplete
 from graphflow._core.collectives import group_events
-from graphflow._core.collectives.group_journal import FIELDS, described
+from graphflow._core.collectives.group_journal import FIELDS, described, event_of
 from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.rounds import Contribution
 from graphflow._core.common import request_ids
@@ -63,8 +63,8 @@ def _rounds_data(rounds: SyncRounds) -> dict[str, Any]:
 def _groups_data(journal: MachineJournal) -> dict[str, Any]:
     forgotten, entries = journal.read()
     found = [
-        [now, key, _event_data(event), *(_description_data(d) for d in said)]
-        for _, now, (key, event), said in entries
+        [now, key, _event_data(event_of(kept)), *(_description_data(d) for d in said)]
+        for _, now, (key, kept), said in entries
     ]
     return {"machine": "groups", "made": {}, "forgotten": forgotten, "entries": found}
 

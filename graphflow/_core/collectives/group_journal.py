@@ -61,26 +61,51 @@ def described(instruction: Instruction) -> Description:
     return _DESCRIBE[type(instruction)](instruction)
 
 
-def _without_value(c: Contribution) -> Contribution:
-    return Contribution(c.terms, c.name, c.dtype, c.shape, None, None, c.rows, c.fixed)
-
-
 def _not_raised(error: Any) -> Any:
     return None if error is None else type(error)(None, None, error.message)
 
 
-_LIGHTEN: Final[dict[type[GroupEvent], Callable[[Any], GroupEvent]]] = {
-    OperationBegun: lambda e: OperationBegun(
-        e.member, e.size, e.instance, _without_value(e.contribution), e.number
-    ),
-    ContributionCame: lambda e: ContributionCame(
-        e.communicator, e.rank, e.key, _without_value(e.contribution)
-    ),
+_CONTRIBUTION: Final = 3
+"""Which field of the two events that bring one has the contribution."""
+
+
+def _begun(e: OperationBegun) -> tuple[Any, ...]:
+    c = e.contribution
+    brought = c.terms, c.name, c.dtype, c.shape, None, None, c.rows, c.fixed
+    return OperationBegun, e.member, e.size, e.instance, brought, e.number
+
+
+def _came(e: ContributionCame) -> tuple[Any, ...]:
+    c = e.contribution
+    brought = c.terms, c.name, c.dtype, c.shape, None, None, c.rows, c.fixed
+    return ContributionCame, e.communicator, e.rank, e.key, brought
+
+
+_LIGHTEN: Final[dict[type[GroupEvent], Callable[[Any], Any]]] = {
+    OperationBegun: _begun,
+    ContributionCame: _came,
     ShareReduced: lambda e: ShareReduced(e.communicator, e.rank, e.key, None),
     MemberLeaves: lambda e: MemberLeaves(e.member, _not_raised(e.error)),
     MemberLeft: lambda e: MemberLeft(e.member, e.number, _not_raised(e.error), e.completed),
     TaskLost: lambda e: TaskLost(e.task, _not_raised(e.error)),
 }
+"""What is kept of an event, if that is not the event: an event, or its class and fields, with those of a contribution.
+
+The two that bring contributions come in each operation, and a tuple is made in a fifth of the time of an event.
+"""
+
+
+def event_of(kept: Any) -> GroupEvent:
+    """The event of which that was kept, without values."""
+    if not isinstance(kept, tuple):
+        found: GroupEvent = kept
+        return found
+    kind, *own = kept
+    own[_CONTRIBUTION] = Contribution(*own[_CONTRIBUTION])
+    made: GroupEvent = kind(*own)
+    return made
+
+
 _RARE: Final = frozenset({MemberJoined, MemberLeaves, MemberLeft, TaskLost})
 """Events of members. The others come in each operation."""
 _OF_OPERATIONS: Final = frozenset({SendContribution, GiveHandle})
@@ -97,10 +122,9 @@ class GroupJournal(MachineJournal):
         if kind is ResultAwaited and (not found or type(found[0]) is ShowRound):
             return
         lighten = _LIGHTEN.get(kind)
-        often = kind not in _RARE and (not found or type(found[0]) in _OF_OPERATIONS)
-        self.add(
-            now,
-            (key, event if lighten is None else lighten(event)),
-            [_DESCRIBE[type(i)](i) for i in found],
-            often,
-        )
+        kept = event if lighten is None else lighten(event)
+        if found:
+            often = kind not in _RARE and type(found[0]) in _OF_OPERATIONS
+            self.add(now, (key, kept), [_DESCRIBE[type(i)](i) for i in found], often)
+        else:
+            self.add(now, (key, kept), (), kind not in _RARE)
