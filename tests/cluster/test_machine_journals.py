@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import json
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from typing import Any
 
@@ -295,3 +296,32 @@ def test_a_journal_that_is_read_while_events_come_has_no_gap() -> None:
         )
     thread.join(LIMIT)
     assert len(journal.read()[1]) == 20_000
+
+
+def test_the_word_that_a_task_is_gone_brings_the_last_events_of_rounds_and_leaves_room_for_others(
+    stack: ExitStack,
+) -> None:
+    server = serve(stack, {"ps": ["localhost:0"], **spec_of(stack, worker=1)}, "ps")
+    step = gf.train.get_or_create_global_step()
+    weight = gf.get_variable("weight", [], gf.float32, gf.zeros_initializer())
+    optimizer = gf.train.SyncReplicasOptimizer(gf.train.GradientDescentOptimizer(0.1), 1, 1)
+    train = optimizer.minimize(gf.square(weight - 1.0), global_step=step)
+    with gf.Session(server.target, config=gf.ConfigProto(device_filters=["/job:ps"])) as session:
+        session.run(gf.global_variables_initializer())
+        for _ in range(40):
+            session.run(train)
+    with pytest.raises(gf.errors.UnavailableError, match="do not answer") as caught:
+        gf.Session(server.target, gf.Graph(), gf.ConfigProto(connect_timeout_in_ms=4000))
+    lines = caught.value.journal
+    heads = [n for n, line in enumerate(lines) if ": rounds '" in line]
+    of_rounds = [line for n in heads for line in [lines[n], *_said(lines[n + 1 :])]]
+    assert 0 < len(of_rounds) <= 12 and len(lines) <= 32
+    assert any("RoundApplied(" in line for line in of_rounds) and "    -> CountUp()" in of_rounds
+    assert any("SessionGreeted(" in line for line in lines)
+    ages = [float(line.split()[0]) for line in lines if " s: " in line]
+    assert ages == sorted(ages)
+
+
+def _said(lines: Sequence[str]) -> list[str]:
+    """The instructions with which these lines begin."""
+    return list(itertools.takewhile(lambda line: line.startswith("    -> "), lines))
