@@ -68,7 +68,7 @@ class Links:
         self._access = access
         self._tell = tell
         self._clock = clock
-        self._journals = journals
+        self.journals = journals
         self.carry_out: CarryOut = {
             SayHello: self._say_hello, OpenChannel: self._open_channel, Disconnect: self._disconnect,
         }  # fmt: skip
@@ -145,7 +145,7 @@ class Links:
     def _journal_lines(self) -> list[str]:
         """The last lines of the journal; those of rounds and groups, which are many, leave room for the task's own."""
         now = self._clock()
-        machines = _last(self._journals.blocks(now), _MOST_MACHINE_LINES)
+        machines = _last(self.journals.blocks(now), _MOST_MACHINE_LINES)
         room = _MOST_LINES - sum(len(lines) for _, lines in machines)
         journal = self._protocol.journal
         own = _last([(e.event.now - now, journal.lines_of(e, now)) for e in journal.entries], room)

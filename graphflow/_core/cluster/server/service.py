@@ -128,10 +128,9 @@ class Service:
         self.groups = CollectiveLink(
             task, list(addresses), self.sharing.memory, self._tell_of_group, not tcp_only
         )
-        self.journals = MachineJournals(store, self.groups.collectives.journal)
         self.links = Links(
             devices, incarnation, self.protocol, self.sockets, self.sharing, access, self.tell, clock,
-            self.journals,
+            MachineJournals(store, self.groups.collectives.journal),
         )  # fmt: skip
         store.collectives = self.groups.collectives
         store.absent.expect(others, self._ticked)
@@ -370,7 +369,7 @@ class Service:
         facts = self.status.facts()
         if details.get("journal"):
             own = self.protocol.journal_data(self._clock())
-            facts["journal"] = {**own, "machines": self.journals.data()}
+            facts["journal"] = {**own, "machines": self.links.journals.data()}
         return facts
 
     @_answers(Kind.STOP)
