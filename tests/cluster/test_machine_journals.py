@@ -167,6 +167,7 @@ def test_rounds_are_played_again_and_a_look_that_changes_nothing_is_not_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trained = Rounds(2, 3)
+    trained.rounds.journal = MachineJournal(None, None)
     for _ in range(20):
         trained.whole_round([0, 1])
     late = trained.begin(2)

@@ -103,6 +103,8 @@ class Call:
         return () if self.receives else tuple(round_.contributions)
 
 
+_MOST_OPERATIONS: Final = 32
+"""Entries of the journal about operations; more of them would cost each operation memory outside of the cache."""
 _TERMS: Final = {
     "CollectiveReduce": "all_reduce, {merge}, {final}",
     "CollectiveBcastSend": SEND,
@@ -117,7 +119,7 @@ class Collectives:
 
     def __init__(self, memory: Any = None) -> None:
         self.condition = ProgressEngine()
-        self.journal = GroupJournal()
+        self.journal = GroupJournal(most_often=_MOST_OPERATIONS)
         """The last events of the groups."""
         self._groups: dict[int, Group] = {}
         self._memory = memory

@@ -45,8 +45,8 @@ from graphflow._core.resources.services import AbsentTasks
 from graphflow.errors import AbortedError
 
 _LOG: Final = logging.getLogger("graphflow")
-_MOST_LOOKS: Final = 64
-"""Entries of the journal that say again for whom a run waits, about once a second."""
+_MOST_EVENTS: Final = 32
+"""Entries of the journal: with 256, memory that is not in the processor's cache cost a step of 90 microseconds 8."""
 _MOST_EPOCHS: Final = 64
 """Epochs that are known to be over, the last ones: each is a restart of the task of the global step."""
 
@@ -64,7 +64,7 @@ class SyncRounds:
         }  # fmt: skip
         """What the machine was made with, and a replay makes another one with."""
         self.machine = RoundMachine(**self.made)
-        self.journal = MachineJournal(most_often=_MOST_LOOKS)
+        self.journal = MachineJournal(_MOST_EVENTS)
         """The last events of the machine."""
         self._condition = threading.Condition()
 
