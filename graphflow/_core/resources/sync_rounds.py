@@ -46,7 +46,7 @@ from graphflow.errors import AbortedError
 
 _LOG: Final = logging.getLogger("graphflow")
 _MOST_EVENTS: Final = 32
-"""Entries of the journal: with 256, memory that is not in the processor's cache cost a step of 90 microseconds 8."""
+"""Entries of the journal: they cost a step of 88 microseconds 3 to 4, and 256 of them 5 to 8."""
 _MOST_EPOCHS: Final = 64
 """Epochs that are known to be over, the last ones: each is a restart of the task of the global step."""
 
