@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from inspect import Parameter, signature
 from typing import Any, Final
 
@@ -16,31 +17,20 @@ from graphflow.estimator.spec import ModeKeys
 _MODEL_ARGUMENTS: Final = ("features", "labels", "mode", "params", "config")
 
 
-class Building:
-    """A new graph as the default one, with its global step and the devices of the cluster; gives the step."""
-
-    def __init__(self, config: RunConfig, mode: str) -> None:
-        self._graph = Graph()
-        self._entered = self._graph.as_default()
-        self._config = config
-        function: Any = config.device_fn if mode == ModeKeys.TRAIN else None
-        if function is None and mode == ModeKeys.TRAIN and config.num_ps_replicas:
-            worker = f"/job:{config.task_type}/task:{config.task_id}"
-            function = replica_device_setter(
-                config.num_ps_replicas, worker_device=worker, cluster=config.cluster_spec
-            )
-        self._device = self._graph.device(function)
-
-    def __enter__(self) -> Any:
-        self._entered.__enter__()
-        self._device.__enter__()
-        if self._config.tf_random_seed is not None:
-            set_random_seed(self._config.tf_random_seed)
-        return train.get_or_create_global_step()
-
-    def __exit__(self, *error: Any) -> None:
-        self._device.__exit__(*error)
-        self._entered.__exit__(*error)
+@contextmanager
+def building(config: RunConfig, mode: str) -> Iterator[Any]:
+    """A new graph as the default one, with the devices of the cluster; gives its global step."""
+    function: Any = config.device_fn if mode == ModeKeys.TRAIN else None
+    if function is None and mode == ModeKeys.TRAIN and config.num_ps_replicas:
+        worker = f"/job:{config.task_type}/task:{config.task_id}"
+        function = replica_device_setter(
+            config.num_ps_replicas, worker_device=worker, cluster=config.cluster_spec
+        )
+    graph = Graph()
+    with graph.as_default(), graph.device(function):
+        if config.tf_random_seed is not None:
+            set_random_seed(config.tf_random_seed)
+        yield train.get_or_create_global_step()
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import graphflow.metrics as metrics
-import graphflow.protos as protos
 import graphflow.summary as summary
 import graphflow.train as train
 from graphflow._core.common.files.paths import local_path
@@ -23,7 +22,8 @@ from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.state.scopes import device
 from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
-from graphflow.estimator.building import Building, argument_names, checked_arguments
+from graphflow.estimator.building import argument_names, building, checked_arguments
+from graphflow.estimator.checks import check_positive, checked_hooks
 from graphflow.estimator.inputs import features_of, parts_of
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.signatures import new_folder, signatures_of
@@ -31,7 +31,7 @@ from graphflow.estimator.spec import EstimatorSpec, ModeKeys
 from graphflow.saved_model import tag_constants
 from graphflow.saved_model.builder import SavedModelBuilder
 from graphflow.summary.writer import FileWriterCache
-from graphflow.train.hooks.saving_hooks import events_can_be_written
+from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers
 
 if TYPE_CHECKING:
     from graphflow.train.hooks.saving_hooks import CheckpointSaverListener
@@ -171,12 +171,12 @@ class Estimator:
         """
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
-        _check_steps(steps, "steps")
-        _check_steps(max_steps, "max_steps")
+        check_positive(steps, "steps")
+        check_positive(max_steps, "max_steps")
         if max_steps is not None and self._saved_step() >= max_steps:
             _log.info("Skipping training since max_steps has already saved.")
             return self
-        all_hooks = _checked_hooks(hooks)
+        all_hooks = [*checked_hooks(hooks)]
         if steps is not None or max_steps is not None:
             all_hooks.append(train.StopAtStepHook(steps, max_steps))
         loss = self._train(input_fn, all_hooks, saving_listeners or ())
@@ -189,7 +189,7 @@ class Estimator:
 
     def _train(self, input_fn: InputFunction, hooks: list[Any], listeners: Sequence[Any]) -> Any:
         config = self._config
-        with self._graph(ModeKeys.TRAIN) as step:
+        with building(self._config, ModeKeys.TRAIN) as step:
             features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.TRAIN))
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, config)
             get_default_graph().add_to_collection(GraphKeys.LOSSES, spec.loss)
@@ -255,9 +255,9 @@ class Estimator:
         Raises:
             ValueError: If steps is not positive, or a metric is called "loss" or "global_step".
         """
-        _check_steps(steps, "steps")
+        check_positive(steps, "steps")
         config = self._config
-        with self._graph(ModeKeys.EVAL) as step:
+        with building(self._config, ModeKeys.EVAL) as step:
             features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.EVAL))
             spec = self._call_model_fn(features, labels, ModeKeys.EVAL, config)
             found = dict(spec.eval_metric_ops)
@@ -274,7 +274,7 @@ class Estimator:
                 group(*[update for _, update in found.values()]),
                 final_ops={key: value for key, (value, _) in found.items()} | {_STEP: step},
                 hooks=[
-                    *_checked_hooks(hooks),
+                    *checked_hooks(hooks),
                     StopAfterNEvalsHook(steps, log_progress=steps is not None),
                     *spec.evaluation_hooks,
                 ],
@@ -297,12 +297,13 @@ class Estimator:
     def _write_evaluation(self, results: Mapping[str, Any], name: str | None) -> None:
         if not events_can_be_written():
             return
-        message = protos.summary_pb2.Summary()
-        for key, value in results.items():
-            if key != _STEP and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu":
-                message.value.add(tag=key, simple_value=float(value))
+        numbers = {
+            key: float(value)
+            for key, value in results.items()
+            if key != _STEP and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"
+        }
         writer = FileWriterCache.get(self.eval_dir(name))
-        writer.add_summary(message, int(results[_STEP]))
+        write_numbers(writer, numbers, int(results[_STEP]))
         writer.flush()
 
     # ---- prediction -------------------------------------------------------------------------------------------------
@@ -331,7 +332,7 @@ class Estimator:
             ValueError: If there are none of those names, or rows of different numbers in one batch.
         """
         config = self._config
-        with self._graph(ModeKeys.PREDICT):
+        with building(self._config, ModeKeys.PREDICT):
             features = features_of(self._call_input_fn(input_fn, ModeKeys.PREDICT))
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, config)
             predictions = _chosen(spec.predictions, predict_keys)
@@ -341,7 +342,7 @@ class Estimator:
             )  # fmt: skip
             graph = get_default_graph()
         with graph.as_default():
-            session = train.MonitoredSession(creator, [*_checked_hooks(hooks), *spec.prediction_hooks])
+            session = train.MonitoredSession(creator, [*checked_hooks(hooks), *spec.prediction_hooks])
         with session:
             while not session.should_stop():
                 found = session.run(predictions)
@@ -381,7 +382,7 @@ class Estimator:
             ValueError: If there is no checkpoint, or an output is none.
         """
         path = checkpoint_path or self._found_checkpoint()
-        with self._graph(experimental_mode):
+        with building(self._config, experimental_mode):
             receiver = serving_input_receiver_fn()
             spec = self._call_model_fn(receiver.features, None, experimental_mode, self._config)
             signatures = signatures_of(spec, receiver)
@@ -424,9 +425,6 @@ class Estimator:
 
     # ---- functions of the user --------------------------------------------------------------------------------------
 
-    def _graph(self, mode: str) -> Building:
-        return Building(self._config, mode)
-
     def _call_input_fn(self, input_fn: InputFunction, mode: str) -> Any:
         named = {"mode": mode, "params": self.params, "config": self.config}
         taken = argument_names(input_fn)
@@ -444,18 +442,6 @@ class Estimator:
         if not isinstance(spec, EstimatorSpec):
             raise ValueError(f"model_fn should return an EstimatorSpec, got {spec!r}.")
         return spec
-
-
-def _check_steps(number: int | None, what: str) -> None:
-    if number is not None and number <= 0:
-        raise ValueError(f"Must specify {what} > 0, given: {number}")
-
-
-def _checked_hooks(hooks: Sequence[Any] | None) -> list[Any]:
-    for hook in hooks or ():
-        if not isinstance(hook, train.SessionRunHook):
-            raise TypeError(f"All hooks must be SessionRunHook instances, given: {hook!r}.")
-    return list(hooks or ())
 
 
 def _has_summary(name: str) -> bool:

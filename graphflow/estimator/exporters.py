@@ -120,7 +120,8 @@ class LatestExporter(_SavedModelExporter):
     ) -> bytes | None:  # fmt: skip
         """Writes the model; its path."""
         written = self._write(estimator, export_path, checkpoint_path)
-        _drop_old(export_path, self._keep)
+        if self._keep is not None:
+            _drop_old(export_path, self._keep)
         return written
 
 
@@ -173,10 +174,10 @@ def _has_less_loss(best_eval_result: Mapping[str, Any], current_eval_result: Map
     return bool(current_eval_result["loss"] < best_eval_result["loss"])
 
 
-def _drop_old(folder: str, keep: int | None) -> None:
+def _drop_old(folder: str, keep: int) -> None:
     """Removes all but the newest models of a folder, whose names are numbers; what else lies there stays."""
     numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
-    for number in numbers[: -keep if keep else 0] if keep else ():
+    for number in numbers[:-keep]:
         path = os.path.join(folder, str(number))
         shutil.rmtree(path, ignore_errors=True)
         _log.info("Removed the former model %s.", path)

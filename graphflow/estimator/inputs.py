@@ -70,8 +70,7 @@ def numpy_input_fn(
         data = Dataset.range(rows)
         if shuffle:
             data = data.shuffle(max(1, min(rows, queue_capacity)))
-        data = data.repeat(num_epochs).batch(batch_size).map(batch_of).prefetch(1)
-        return _taken(data, labels is not None)
+        return _taken(data.repeat(num_epochs).batch(batch_size).map(batch_of).prefetch(1))
 
     return build
 
@@ -141,12 +140,16 @@ def _values(part: Any) -> list[Any]:
     return list(part.values()) if isinstance(part, dict) else [part]
 
 
-def _taken(data: Dataset, is_pair: bool) -> Any:
+def _taken(data: Dataset) -> Any:
     """The next element of a dataset, whose iterator is initialised with the tables of the graph."""
     iterator = data.make_initializable_iterator()
     get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, iterator.initializer)
-    found = iterator.get_next()
-    return tuple(found) if is_pair else found
+    return iterator.get_next()
+
+
+def _element_of(result: Any) -> Any:
+    """What an input function has given, or the next element if that is a dataset."""
+    return _taken(result) if hasattr(result, "make_initializable_iterator") else result
 
 
 def parts_of(result: Any) -> tuple[Any, Any]:
@@ -154,8 +157,7 @@ def parts_of(result: Any) -> tuple[Any, Any]:
 
     ValueError for a tuple of other than two.
     """
-    if hasattr(result, "make_initializable_iterator"):
-        result = _taken(result, False)
+    result = _element_of(result)
     if isinstance(result, list | tuple):
         if len(result) != 2:
             raise ValueError(
@@ -167,6 +169,5 @@ def parts_of(result: Any) -> tuple[Any, Any]:
 
 def features_of(result: Any) -> Any:
     """The features of what an input function has given, whatever stands beside them."""
-    if hasattr(result, "make_initializable_iterator"):
-        result = _taken(result, False)
+    result = _element_of(result)
     return result[0] if isinstance(result, list | tuple) else result

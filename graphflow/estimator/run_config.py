@@ -13,14 +13,8 @@ from graphflow._core.cluster.environment import VARIABLE, task_from_environment
 from graphflow._core.common.files.paths import local_path
 from graphflow.config import ConfigProto
 from graphflow.errors import UnimplementedError
+from graphflow.train.sessions.training_session import USE_DEFAULT, saving_periods
 
-
-class _Default:
-    def __repr__(self) -> str:
-        return "USE_DEFAULT"
-
-
-_USE_DEFAULT: Final[Any] = _Default()
 _REPLACEABLE: Final = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
     "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "device_fn",
@@ -30,7 +24,6 @@ CHIEF: Final = "chief"
 MASTER: Final = "master"
 WORKER: Final = "worker"
 PARAMETER_SERVER: Final = "ps"
-EVALUATOR: Final = "evaluator"
 
 
 class RunConfig:
@@ -68,8 +61,8 @@ class RunConfig:
         model_dir: str | os.PathLike[str] | None = None,
         tf_random_seed: int | None = None,
         save_summary_steps: int | None = 100,
-        save_checkpoints_steps: int | None = _USE_DEFAULT,
-        save_checkpoints_secs: float | None = _USE_DEFAULT,
+        save_checkpoints_steps: int | None = USE_DEFAULT,
+        save_checkpoints_secs: float | None = USE_DEFAULT,
         session_config: ConfigProto | None = None,
         keep_checkpoint_max: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10_000,
@@ -93,12 +86,9 @@ class RunConfig:
                     f"RunConfig({name}=...) is not there: enter the strategy's scope in the model function, or train "
                     "with gf.train.MonitoredTrainingSession.",
                 )  # fmt: skip
-        if save_checkpoints_steps is _USE_DEFAULT and save_checkpoints_secs is _USE_DEFAULT:
-            save_checkpoints_steps, save_checkpoints_secs = None, 600
-        elif save_checkpoints_secs is _USE_DEFAULT:
-            save_checkpoints_secs = None
-        elif save_checkpoints_steps is _USE_DEFAULT:
-            save_checkpoints_steps = None
+        save_checkpoints_secs, save_checkpoints_steps = saving_periods(
+            save_checkpoints_secs, save_checkpoints_steps
+        )
         if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
             raise ValueError("Can not provide both save_checkpoints_steps and save_checkpoints_secs.")
         for name, number in (

@@ -9,6 +9,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import reshape
+from graphflow.estimator.checks import checked_hooks
 from graphflow.estimator.export import ExportOutput
 from graphflow.train.hooks.session_run_hook import SessionRunHook
 from graphflow.train.sessions.scaffold import Scaffold
@@ -91,9 +92,10 @@ class EstimatorSpec(_Fields):
         return super().__new__(
             cls, mode, {} if predictions is None else predictions, _scalar(loss), train_op,
             _checked_metrics(eval_metric_ops or {}), _checked_outputs(export_outputs),
-            _hooks(training_chief_hooks, "training_chief_hooks"), _hooks(training_hooks, "training_hooks"),
-            scaffold or Scaffold(), _hooks(evaluation_hooks, "evaluation_hooks"),
-            _hooks(prediction_hooks, "prediction_hooks"),
+            checked_hooks(training_chief_hooks, "training_chief_hooks"),
+            checked_hooks(training_hooks, "training_hooks"),
+            scaffold or Scaffold(), checked_hooks(evaluation_hooks, "evaluation_hooks"),
+            checked_hooks(prediction_hooks, "prediction_hooks"),
         )  # fmt: skip
 
 
@@ -145,10 +147,3 @@ def _checked_outputs(outputs: Mapping[str, ExportOutput] | None) -> Mapping[str,
                 f"Values in export_outputs must be ExportOutput objects, given: {output!r} for key: {name}."
             )
     return dict(outputs)
-
-
-def _hooks(hooks: Sequence[SessionRunHook] | None, what: str) -> tuple[SessionRunHook, ...]:
-    for hook in hooks or ():
-        if not isinstance(hook, SessionRunHook):
-            raise TypeError(f"All {what} must be SessionRunHook instances, given: {hook!r}.")
-    return tuple(hooks or ())

@@ -8,11 +8,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import graphflow.train as train
+from graphflow._core.cluster.environment import EVALUATOR
 from graphflow._core.cluster.server.server import Server
 from graphflow.contrib.evaluation import wait_for_new_checkpoint
+from graphflow.estimator.checks import check_positive, checked_hooks
 from graphflow.estimator.estimator import Estimator
 from graphflow.estimator.exporters import Exporter
-from graphflow.estimator.run_config import EVALUATOR, PARAMETER_SERVER
+from graphflow.estimator.run_config import PARAMETER_SERVER
 from graphflow.train.hooks.session_run_hook import SessionRunHook
 
 _log = logging.getLogger(__name__)
@@ -48,9 +50,8 @@ class TrainSpec(_Training):
         hooks: Sequence[SessionRunHook] | None = None,
     ) -> TrainSpec:
         _check_function(input_fn)
-        if max_steps is not None and max_steps <= 0:
-            raise ValueError(f"Must specify max_steps > 0, given: {max_steps}")
-        return super().__new__(cls, input_fn, max_steps, _checked(hooks))
+        check_positive(max_steps, "max_steps")
+        return super().__new__(cls, input_fn, max_steps, checked_hooks(hooks))
 
 
 class _Evaluation(NamedTuple):
@@ -93,8 +94,7 @@ class EvalSpec(_Evaluation):
         throttle_secs: float = 600,
     ) -> EvalSpec:
         _check_function(input_fn)
-        if steps is not None and steps <= 0:
-            raise ValueError(f"Must specify steps > 0, given: {steps}")
+        check_positive(steps, "steps")
         for what, seconds in (("start_delay_secs", start_delay_secs), ("throttle_secs", throttle_secs)):
             if seconds < 0:
                 raise ValueError(f"Must specify {what} >= 0, given: {seconds}")
@@ -106,20 +106,13 @@ class EvalSpec(_Evaluation):
         if len(set(names)) != len(names):
             raise ValueError(f"exporters must have unique names, got {names}.")
         return super().__new__(
-            cls, input_fn, steps, name, _checked(hooks), tuple(found), start_delay_secs, throttle_secs
+            cls, input_fn, steps, name, checked_hooks(hooks), tuple(found), start_delay_secs, throttle_secs
         )
 
 
 def _check_function(input_fn: Any) -> None:
     if not callable(input_fn):
         raise TypeError(f"input_fn must be callable, given: {input_fn!r}.")
-
-
-def _checked(hooks: Sequence[Any] | None) -> tuple[Any, ...]:
-    for hook in hooks or ():
-        if not isinstance(hook, SessionRunHook):
-            raise TypeError(f"All hooks must be SessionRunHook instances, given: {hook!r}.")
-    return tuple(hooks or ())
 
 
 def train_and_evaluate(

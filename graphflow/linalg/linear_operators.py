@@ -43,7 +43,7 @@ class LinearOperator:
         is_self_adjoint: Whether each is its own adjoint; a hint.
         is_positive_definite: Whether each is positive definite; a hint.
         is_square: Whether there are as many rows as columns; None for what the shape says.
-        name: Its name.
+        name: Its name, by default that of its class.
 
     Raises:
         ValueError: If the hints contradict each other or the shape.
@@ -56,10 +56,10 @@ class LinearOperator:
         is_self_adjoint: bool | None = None,
         is_positive_definite: bool | None = None,
         is_square: bool | None = None,
-        name: str = "LinearOperator",
+        name: str | None = None,
     ) -> None:
         self._matrix = convert_to_tensor(matrix)
-        self.name = name
+        self.name = name = name or type(self).__name__
         rank = self._matrix.shape.ndims
         if rank is not None and rank < 2:
             raise ValueError(f"{name}: a matrix has at least two axes, got {self._matrix}.")
@@ -253,19 +253,20 @@ class LinearOperator:
 class LinearOperatorFullMatrix(LinearOperator):
     """Matrices of no structure; the arguments are those of LinearOperator."""
 
-    def __init__(
-        self,
-        matrix: TensorLike,
-        is_non_singular: bool | None = None,
-        is_self_adjoint: bool | None = None,
-        is_positive_definite: bool | None = None,
-        is_square: bool | None = None,
-        name: str = "LinearOperatorFullMatrix",
-    ) -> None:
-        super().__init__(matrix, is_non_singular, is_self_adjoint, is_positive_definite, is_square, name)
+
+class _OfItsDiagonal(LinearOperator):
+    """Matrices whose determinant is the product of their diagonal."""
+
+    def determinant(self, name: str = "det") -> Tensor:
+        """The products of the diagonals."""
+        return reduce_prod(self.diag_part(), axis=-1, name=name)
+
+    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
+        """The sums of the diagonals' logarithms."""
+        return reduce_sum(log(abs_(self.diag_part())), axis=-1, name=name)
 
 
-class LinearOperatorLowerTriangular(LinearOperator):
+class LinearOperatorLowerTriangular(_OfItsDiagonal):
     """The lower triangles of matrices, with their main diagonals; what stands above is taken for zero.
 
     Args:
@@ -294,19 +295,11 @@ class LinearOperatorLowerTriangular(LinearOperator):
             True if is_square is None else is_square, name,
         )  # fmt: skip
 
-    def determinant(self, name: str = "det") -> Tensor:
-        """The products of the diagonals."""
-        return reduce_prod(self.diag_part(), axis=-1, name=name)
-
-    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """The sums of the diagonals' logarithms."""
-        return reduce_sum(log(abs_(self.diag_part())), axis=-1, name=name)
-
     def _solved(self, rhs: Tensor, adjoint: bool, name: str) -> Tensor:
         return matrix_triangular_solve(self.to_dense(), rhs, lower=True, adjoint=adjoint, name=name)
 
 
-class LinearOperatorDiag(LinearOperator):
+class LinearOperatorDiag(_OfItsDiagonal):
     """Matrices that have nothing beside their diagonals, of shape [..., n].
 
     Args:
@@ -348,14 +341,6 @@ class LinearOperatorDiag(LinearOperator):
         """The products with other matrices; see LinearOperator."""
         x = self._like(x)
         return multiply(self._column(adjoint), adjoint_of(x) if adjoint_arg else x, name=name)
-
-    def determinant(self, name: str = "det") -> Tensor:
-        """The products of the diagonals."""
-        return reduce_prod(self._diag, axis=-1, name=name)
-
-    def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """The sums of the diagonals' logarithms."""
-        return reduce_sum(log(abs_(self._diag)), axis=-1, name=name)
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
         """The diagonals."""

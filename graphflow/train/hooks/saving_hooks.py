@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib.util
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
@@ -55,12 +55,18 @@ def log_session(writer: Any, status: str, step: int, path: str = "") -> None:
     writer.add_session_log(log, step)
 
 
+def write_numbers(writer: Any, numbers: Mapping[str, float], step: int) -> None:
+    """Writes numbers by tag as scalar summaries."""
+    value = protos.summary_pb2.Summary.Value
+    values = [value(tag=tag, simple_value=number) for tag, number in numbers.items()]
+    writer.add_summary(protos.summary_pb2.Summary(value=values), step)
+
+
 def log_rate(writer: Any, tag: str, rate: float, step: int) -> None:
     """Logs the rate of steps, and writes it as a scalar summary."""
     _log.info("%s: %g", tag, rate)
     if writer is not None:
-        value = protos.summary_pb2.Summary.Value(tag=tag, simple_value=rate)
-        writer.add_summary(protos.summary_pb2.Summary(value=[value]), step)
+        write_numbers(writer, {tag: rate}, step)
 
 
 class CheckpointSaverListener:

@@ -17,14 +17,13 @@ import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
 from graphflow._core.common.files.paths import local_path
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.summary.writer import FileWriterCache
 from graphflow.train.coordinator import Coordinator
-from graphflow.train.hooks.saving_hooks import events_can_be_written
+from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers
 from graphflow.train.hooks.session_run_hook import (
     SessionRunContext,
     SessionRunHook,
@@ -147,9 +146,7 @@ class ValidationHook(SessionRunHook):
             "Validation at step %d: %s", step, ", ".join(f"{k} = {v:g}" for k, v in found.metrics.items())
         )
         if self._writer is not None:
-            value = protos.summary_pb2.Summary.Value
-            values = [value(tag=name, simple_value=number) for name, number in found.metrics.items()]
-            self._writer.add_summary(protos.summary_pb2.Summary(value=values), step)
+            write_numbers(self._writer, found.metrics, step)
         answers = [listener(session, found) for listener in self._listeners]
         return any(answers)
 

@@ -36,6 +36,13 @@ class _Default:
 USE_DEFAULT: Final[Any] = _Default()
 
 
+def saving_periods(secs: float | None, steps: int | None) -> tuple[float | None, int | None]:
+    """The periods of checkpoints in seconds and in steps: 600 s if both are USE_DEFAULT, None for one that is."""
+    if secs is USE_DEFAULT and steps is USE_DEFAULT:
+        return 600, None
+    return None if secs is USE_DEFAULT else secs, None if steps is USE_DEFAULT else steps
+
+
 def MonitoredTrainingSession(
     master: str = "",
     is_chief: bool = True,
@@ -68,12 +75,7 @@ def MonitoredTrainingSession(
     progress line; by default if standard error is a terminal. max_recoveries, recovery_window_secs: see
     MonitoredSession.
     """
-    if save_checkpoint_secs is USE_DEFAULT and save_checkpoint_steps is USE_DEFAULT:
-        save_checkpoint_secs, save_checkpoint_steps = 600, None
-    elif save_checkpoint_secs is USE_DEFAULT:
-        save_checkpoint_secs = None
-    elif save_checkpoint_steps is USE_DEFAULT:
-        save_checkpoint_steps = None
+    save_checkpoint_secs, save_checkpoint_steps = saving_periods(save_checkpoint_secs, save_checkpoint_steps)
     summaries_by_default = save_summaries_steps is USE_DEFAULT and save_summaries_secs is USE_DEFAULT
     if summaries_by_default:
         save_summaries_steps, save_summaries_secs = 100, None

@@ -1,0 +1,21 @@
+"""Checks of what estimators and their specifications are given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from graphflow.train.hooks.session_run_hook import SessionRunHook
+
+
+def check_positive(number: int | None, what: str) -> None:
+    """ValueError for a number of steps that is given and not positive."""
+    if number is not None and number <= 0:
+        raise ValueError(f"Must specify {what} > 0, given: {number}")
+
+
+def checked_hooks(hooks: Sequence[SessionRunHook] | None, what: str = "hooks") -> tuple[SessionRunHook, ...]:
+    """The hooks; TypeError if one is none."""
+    for hook in hooks or ():
+        if not isinstance(hook, SessionRunHook):
+            raise TypeError(f"All {what} must be SessionRunHook instances, given: {hook!r}.")
+    return tuple(hooks or ())
