@@ -13,24 +13,11 @@ from typing import Any, Final
 
 import numpy as np
 
-_EXACT: Final = frozenset(
-    {
-        *(
-            "abs",
-            "absolute",
-            "ceil",
-            "conjugate",
-            "copysign",
-            "fabs",
-            "floor",
-            "floor_divide",
-            "fmax",
-            "fmin",
-        ),
-        *("fmod", "ldexp", "maximum", "minimum", "negative", "nextafter", "positive", "remainder", "rint"),
-        *("sign", "spacing", "trunc"),
-    }
-)
+_EXACT: Final = frozenset({
+    "abs", "absolute", "ceil", "conjugate", "copysign", "fabs", "floor", "floor_divide", "fmax", "fmin",
+    "fmod", "ldexp", "maximum", "minimum", "negative", "nextafter", "positive", "remainder", "rint", "sign",
+    "spacing", "trunc",
+})  # fmt: skip
 """Functions whose result is a number that they were given or a whole one, or that decide where they cut."""
 _PRODUCTS: Final = frozenset({"matmul", "vecdot", "matvec", "vecmat"})
 _WIDER: Final[dict[Any, Any]] = {
