@@ -20,6 +20,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.state.scopes import device
+from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
 from graphflow.estimator.building import argument_names, building, checked_arguments
@@ -452,14 +453,19 @@ def _has_summary(name: str) -> bool:
 
 
 def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
-    """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one."""
-    if scaffold.saver is None and not get_default_graph().get_collection(GraphKeys.SAVERS):
+    """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one.
+
+    It saves no place in the input: each call of an estimator begins with its input function, from the beginning.
+    """
+    graph = get_default_graph()
+    if scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
         saver = train.Saver(
+            [*global_variables(), *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)],
             max_to_keep=config.keep_checkpoint_max,
             keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
             save_relative_paths=True,
         )
-        get_default_graph().add_to_collection(GraphKeys.SAVERS, saver)
+        graph.add_to_collection(GraphKeys.SAVERS, saver)
     return scaffold
 
 

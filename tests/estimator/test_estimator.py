@@ -76,6 +76,25 @@ def test_training_and_evaluation_give_tensorflows_numbers(tmp_path: Path) -> Non
     np.testing.assert_allclose(estimator.get_variable_value("w").ravel(), [1, 2, -1], atol=2e-4)
 
 
+def test_each_training_and_evaluation_begins_with_the_first_rows(tmp_path: Path) -> None:
+    estimator = made(tmp_path).train(rows(), steps=30).train(rows(), max_steps=50)
+    expected = [0.999943, 1.9999793, -0.9999084, 0.5000738]  # TensorFlow's; without a new beginning others.
+    found = [*estimator.get_variable_value("w").ravel(), *estimator.get_variable_value("b")]
+    np.testing.assert_allclose(found, expected, rtol=5e-7)
+
+
+@pytest.mark.parametrize("kind", ["one shot", "dataset"])
+def test_an_input_that_ends_is_there_again_for_the_next_call(tmp_path: Path, kind: str) -> None:
+    def data() -> Any:
+        found = gf.data.Dataset.from_tensor_slices(({"x": ROWS}, LABELS)).batch(32)
+        return found.make_one_shot_iterator().get_next() if kind == "one shot" else found
+
+    estimator = made(tmp_path)
+    assert [estimator.train(data).evaluate(data)["global_step"] for _ in range(3)] == [7, 14, 21]
+    estimator.train(data, steps=2)
+    assert len(list(estimator.predict(data))) == 200
+
+
 def test_predictions_come_one_by_one_or_in_batches(tmp_path: Path) -> None:
     estimator = made(tmp_path).train(rows(), steps=30)
     found = list(estimator.predict(rows(1)))
