@@ -1,9 +1,9 @@
 """Protects the documents: the README and docs/ say what is true.
 
 The Python snippets of a page run as they stand there, in order and in one program, and so do the graphflow commands of
-its ```sh blocks, in the background where "&" ends the line; a block that begins with ```python NAME.py is a file that
-the reader saves; a ```text block behind a snippet is what that snippet prints, where "..." stands for anything, as in
-doctest. Links lead somewhere.
+its ```sh blocks, in the background where "&" ends the line; each must succeed unless "|| true" ends it. A block that
+begins with ```python NAME.py is a file that the reader saves; a ```text block behind a snippet is what that snippet
+prints, where "..." stands for anything, as in doctest. Links lead somewhere.
 """
 
 import doctest
@@ -23,7 +23,7 @@ SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?",
 SAVED = re.compile(r"^```python (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
 END = "---- end of snippet ----"
-SHELL = "import subprocess; print(subprocess.run({!r}, stdout=-1, text=True, check=True).stdout, end='')\n"
+SHELL = "import subprocess; print(subprocess.run({!r}, stdout=-1, text=True, check={!r}).stdout, end='')\n"
 BACKGROUND = (
     "import atexit, subprocess; _task = subprocess.Popen({!r}, stdout=-1, text=True); "
     "atexit.register(_task.communicate); atexit.register(_task.kill); print(_task.stdout.readline(), end='')\n"
@@ -39,13 +39,13 @@ def snippets(page: Path) -> list[tuple[str, str, str]]:
 
 
 def command(line: str) -> str:
-    """A line of Python that runs a line of the shell."""
+    """A line of Python that runs a line of the shell, of which `|| true` and `&` are known."""
     words = shlex.split(line)
     assert words[0] == "graphflow", f"only graphflow commands are run, not {line!r}"
-    program = BACKGROUND if words[-1] == "&" else SHELL
-    return program.format(
-        [sys.executable, "-m", "graphflow.cli", *words[1 : -1 if words[-1] == "&" else None]]
-    )
+    may_fail = words[-2:] == ["||", "true"]
+    behind = words[-1] == "&"
+    words = [sys.executable, "-m", "graphflow.cli", *words[1 : len(words) - 2 * may_fail - behind]]
+    return BACKGROUND.format(words) if behind else SHELL.format(words, not may_fail)
 
 
 def name(page: Path) -> str:

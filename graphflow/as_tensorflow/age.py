@@ -188,10 +188,16 @@ def _give_back(module: ModuleType, names: Mapping[str, Any]) -> None:
     setattr(module, "__getattr__", lookup)  # noqa: B010  A module's attribute is not a method that is replaced.
 
 
-def note_for(error: BaseException) -> str | None:
-    """What to do about an error that comes of a program's age, with the Python that runs; None for any other."""
+def advice_for(error: BaseException) -> str | None:
+    """What to do about an error that comes of a program's age; None for any other."""
     text = str(error)
     for hint in _HINTS:
         if isinstance(error, hint.error) and re.search(hint.pattern, text):
-            return f"This is Python {sys.version_info.major}.{sys.version_info.minor}: {hint.advice}."
+            return hint.advice
     return None
+
+
+def note_for(error: BaseException) -> str | None:
+    """What is said beside such an error, with the Python that runs; None for any other."""
+    advice = advice_for(error)
+    return advice and f"This is Python {sys.version_info.major}.{sys.version_info.minor}: {advice}."

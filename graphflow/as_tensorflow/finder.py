@@ -14,7 +14,7 @@ from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
 from graphflow.as_tensorflow.modules import MESSAGES, NAMES, ROOTS, SOURCES, SYNONYMS
@@ -90,16 +90,11 @@ class Served(ModuleType):
     """A module of TensorFlow's: its names are looked up when they are asked for."""
 
     def __getattr__(self, name: str) -> Any:
-        place = place_of(self.__name__)
-        assert place is not None  # Only such modules are made.
         if name == "__all__":
-            return sorted({*_names_of(place)})
-        value = _found(place, name)
-        if value is _NOTHING:
-            inside = f"{place}.{name}" if place else name
-            if name.startswith("__") or sources_of(inside) is None:
-                missing(self.__name__, _names_of(place))(name)
-            value = import_module(f"{self.__name__}.{name}")
+            return sorted({*_names_of(place_of(self.__name__) or "")})
+        value = member(self.__name__, name)
+        if isinstance(value, Place):
+            value = import_module(value.module)
         setattr(self, name, value)
         return value
 
@@ -107,6 +102,31 @@ class Served(ModuleType):
         """What it has, and what it has been given."""
         place = place_of(self.__name__)
         return sorted({*(_names_of(place) if place is not None else ()), *vars(self)})
+
+
+class Place(NamedTuple):
+    """A module of TensorFlow's, by its whole name."""
+
+    module: str
+
+
+def member(module: str, name: str) -> Any:
+    """What a name of a module of TensorFlow's is: an object, or the Place of another such module.
+
+    Args:
+        module: The module, as "tensorflow.contrib.layers"; one that is served.
+        name: A name in it.
+
+    Raises:
+        AttributeError: It is not there; says the nearest names, or what to use.
+    """
+    place, inside = place_of(module) or "", place_of(f"{module}.{name}")
+    value = _found(place, name)
+    if value is not _NOTHING:
+        return value
+    if name.startswith("__") or inside is None or sources_of(inside) is None:
+        missing(module, _names_of(place))(name)
+    return Place(f"{module}.{name}")
 
 
 def _found(place: str, name: str) -> Any:
