@@ -19,10 +19,9 @@ from graphflow._core.cluster.environment import (
     VARIABLE,
     cluster_in,
     cluster_of,
-    local_devices_from_environment,
-    task_from_environment,
 )
 from graphflow._core.cluster.log import LOG
+from graphflow._core.cluster.resolvers.found import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.server.server import Server
 from graphflow.cli import imports
 from graphflow.cli.keygen import add_keys

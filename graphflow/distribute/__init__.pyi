@@ -20,6 +20,7 @@ from graphflow.distribute.reducers.one_device import ReductionToOneDevice as Red
 from graphflow.distribute.reducers.ring import RingReducer as RingReducer
 from graphflow.distribute.context import TowerContext as TowerContext
 from graphflow.distribute.variables import TowerLocalVariable as TowerLocalVariable
+from . import cluster_resolver as cluster_resolver
 from graphflow._core.ops.distributed.collectives import all_gather as all_gather
 from graphflow._core.ops.distributed.collectives import all_reduce as all_reduce
 from graphflow._core.ops.distributed.collectives import broadcast as broadcast

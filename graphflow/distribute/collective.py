@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from graphflow._core.cluster.environment import local_devices_from_environment, task_from_environment
+from graphflow._core.cluster.resolvers.found import local_devices_from_environment, task_from_environment
 from graphflow._core.common.timeouts import COLLECTIVE_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
@@ -127,7 +127,7 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> CollectiveAllReduceStrategy:
-        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError if it tells none."""
+        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
         arguments.setdefault("num_devices", local_devices_from_environment())
         return cls(*task_from_environment(), **arguments)
 

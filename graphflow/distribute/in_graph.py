@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
-from graphflow._core.cluster.environment import task_from_environment
+from graphflow._core.cluster.resolvers.found import task_from_environment
 from graphflow.distribute.reducers.base import Reducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
@@ -40,7 +40,7 @@ class InGraphStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> InGraphStrategy:
-        """For the cluster that a launcher tells in TF_CONFIG; ValueError if it tells none."""
+        """For the cluster that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
         return cls(task_from_environment()[0], **arguments)
 
     def configure(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
-from graphflow._core.cluster.environment import task_from_environment
+from graphflow._core.cluster.resolvers.found import task_from_environment
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
@@ -51,7 +51,7 @@ class ParameterServerStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> ParameterServerStrategy:
-        """For the cluster and the task that a launcher tells in TF_CONFIG; ValueError if it tells none."""
+        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
         return cls(*task_from_environment(), **arguments)
 
     def configure(

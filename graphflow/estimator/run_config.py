@@ -9,7 +9,8 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
-from graphflow._core.cluster.environment import VARIABLE, task_from_environment
+from graphflow._core.cluster.environment import VARIABLE
+from graphflow._core.cluster.resolvers.found import find_resolver
 from graphflow._core.common.files.paths import local_path
 from graphflow.config import ConfigProto
 from graphflow.errors import UnimplementedError
@@ -118,8 +119,10 @@ class RunConfig:
         self._find_task()
 
     def _find_task(self) -> None:
-        if _names_a_cluster(os.environ.get(VARIABLE)):
-            self.cluster_spec, self.task_type, self.task_id = task_from_environment()
+        told = os.environ.get(VARIABLE)
+        resolver = find_resolver() if _names_a_cluster(told) or not told else None
+        if resolver is not None:
+            self.cluster_spec, self.task_type, self.task_id = resolver.task()
         else:
             self.cluster_spec, self.task_type, self.task_id = ClusterSpec({}), WORKER, 0
         jobs = self.cluster_spec.jobs

@@ -111,7 +111,7 @@ from graphflow.train.queue_runner import start_queue_runners as start_queue_runn
 from graphflow._core.cluster.client.control import stop_cluster as stop_cluster
 from graphflow.train.producers import string_input_producer as string_input_producer
 from graphflow.summary.writer import summary_iterator as summary_iterator
-from graphflow._core.cluster.environment import task_from_environment as task_from_environment
+from graphflow._core.cluster.resolvers.found import task_from_environment as task_from_environment
 from graphflow.train.saving.checkpoint_management import update_checkpoint_state as update_checkpoint_state
 from graphflow.train.saving.meta_graph import write_graph as write_graph
 from graphflow.protos import example_pb2 as _example_pb2

@@ -1,4 +1,4 @@
-"""Which cluster and task a process is, from the environment: TF_CONFIG, as TensorFlow's estimators have it.
+"""TF_CONFIG, the variable that names a cluster and the task of a process, as TensorFlow's estimators have it.
 
     TF_CONFIG={"cluster": {"ps": ["host:port"], "worker": ["host:port", "host:port"]},
                "task": {"type": "worker", "index": 0}}
@@ -12,7 +12,6 @@ A task of the type "evaluator" is no part of the cluster that trains, as in Tens
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -24,47 +23,23 @@ EVALUATOR: Final = "evaluator"
 """The type of a task that evaluates checkpoints, and is no part of the cluster that trains."""
 BIND_VARIABLE: Final = "GRAPHFLOW_BIND"
 """Names where servers listen, if that is not at their addresses in the cluster."""
-_EXAMPLE: Final = (
+EXAMPLE: Final = (
     '{"cluster": {"ps": ["host:port"], "worker": ["host:port"]}, "task": {"type": "ps", "index": 0}}'
 )
+"""What it may be, for messages."""
 
 
-def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple[ClusterSpec, str, int]:
-    """The cluster, the job and the index of this process's task, from the environment variable TF_CONFIG.
-
-    The cluster is the one that trains: it has no job "evaluator", and for a task of that type it is empty, as a
-    tf.estimator.RunConfig has it, since an evaluator computes by itself.
-    environment: by default that of this process. ValueError saying what is wrong in it, or that it is not set.
-    """
-    text = (os.environ if environment is None else environment).get(VARIABLE)
-    if not text:
-        raise ValueError(
-            f"The environment variable {VARIABLE} is not set. It names the cluster and this process's task: "
-            f"{_EXAMPLE}. `graphflow launch` sets it."
-        )
-    found = _parsed(text)
-    return _task(found)
-
-
-def local_devices_from_environment(environment: Mapping[str, str] | None = None) -> int:
-    """How many CPU devices this process's task shall have, as TF_CONFIG's "local_devices" says; 1 if it does not."""
-    text = (os.environ if environment is None else environment).get(VARIABLE)
-    count = _parsed(text).get("local_devices", 1) if text else 1
-    if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-        raise ValueError(f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r}.')
-    return count
-
-
-def _parsed(text: str) -> dict[str, Any]:
+def parsed(text: str) -> dict[str, Any]:
+    """What TF_CONFIG says, an object; ValueError if it is none."""
     try:
         found = json.loads(text)
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{VARIABLE} is no JSON: {error.msg} in column {error.colno} of {text[:200]!r}. It should be like "
-            f"{_EXAMPLE}."
+            f"{EXAMPLE}."
         ) from None
     if not isinstance(found, dict):
-        raise ValueError(f"{VARIABLE} must be an object like {_EXAMPLE}, got {text[:200]!r}.")
+        raise ValueError(f"{VARIABLE} must be an object like {EXAMPLE}, got {text[:200]!r}.")
     return found
 
 
@@ -102,7 +77,8 @@ def cluster_of(jobs: Mapping[str, Any], what: str) -> ClusterSpec:
     return ClusterSpec(spec)
 
 
-def _task(found: Mapping[str, Any]) -> tuple[ClusterSpec, str, int]:
+def task_in(found: Mapping[str, Any]) -> tuple[ClusterSpec, str, int]:
+    """The cluster that trains and the task of this process, as TF_CONFIG has them; ValueError saying what is wrong."""
     jobs = cluster_in(found).as_dict()
     jobs.pop(EVALUATOR, None)
     spec = ClusterSpec(jobs)

@@ -23,6 +23,7 @@ REPLACEMENTS: Final[Mapping[str, str]] = {
     "CrossTowerOps": "it is gf.distribute.Reducer, the argument reducer of a strategy",
     "AllReduceCrossTowerOps": "use gf.distribute.RingReducer, or PackingReducer, as a strategy's reducer",
     "ReductionToOneDeviceCrossTowerOps": "it is gf.distribute.ReductionToOneDevice, a strategy's reducer",
+    "TPUClusterResolver": "graphflow has no TPUs: gf.distribute.cluster_resolver has resolvers of other engines",
     "function": "graphflow runs graphs only: call the Python function while the graph is built",
 }
 _OPS: Final = "graphflow._core.ops"

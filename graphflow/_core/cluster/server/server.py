@@ -13,13 +13,9 @@ from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 import graphflow.errors as errors
 from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
-from graphflow._core.cluster.environment import (
-    BIND_VARIABLE,
-    EVALUATOR,
-    local_devices_from_environment,
-    task_from_environment,
-)
+from graphflow._core.cluster.environment import BIND_VARIABLE, EVALUATOR
 from graphflow._core.cluster.in_process import InProcessTask
+from graphflow._core.cluster.resolvers.found import resolver_from_environment
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
 from graphflow._core.resources.store import ResourceStore
@@ -229,14 +225,24 @@ class Server:
 
     @staticmethod
     def from_environment(config: ConfigProto | None = None, start: bool = True) -> Server:
-        """The server of this process's task as the environment variable TF_CONFIG has it.
+        """The server of this process's task, as the engine that has started it tells: TF_CONFIG, Slurm, Kubernetes.
 
-        Without a config it has as many CPU devices as "local_devices" there says. An evaluator gets a server of its
-        own, which is a cluster of one task. ValueError saying what is wrong
-        there. See `gf.train.task_from_environment`, and `graphflow launch`, which sets it.
+        An evaluator gets a server of its own, which is a cluster of one task.
+
+        Args:
+          config: by default one with as many CPU devices as "local_devices" in TF_CONFIG says, or what else the engine
+            has for it.
+          start: whether it serves at once.
+
+        Returns:
+          The server. See `gf.train.task_from_environment`, and `graphflow launch`, which tells programs their tasks.
+
+        Raises:
+          ValueError: if the environment names no cluster, or something in it is wrong; it says what.
         """
-        cluster, job, index = task_from_environment()
-        config = config or ConfigProto(device_count={"CPU": local_devices_from_environment()})
+        resolver = resolver_from_environment()
+        cluster, job, index = resolver.task()
+        config = config or ConfigProto(device_count={"CPU": resolver.local_devices()})
         if job == EVALUATOR:
             cluster = ClusterSpec({job: {index: "localhost:0"}})
             config = _here(config)
