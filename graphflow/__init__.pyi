@@ -257,6 +257,7 @@ from graphflow._core.ops.math.comparison import logical_and as logical_and
 from graphflow._core.ops.math.comparison import logical_not as logical_not
 from graphflow._core.ops.math.comparison import logical_or as logical_or
 from graphflow._core.ops.math.comparison import logical_xor as logical_xor
+from . import lookup as lookup
 from . import losses as losses
 from graphflow._core.ops.state.template import make_template as make_template
 from graphflow._core.ops.control_flow.functional import map_fn as map_fn
@@ -420,6 +421,7 @@ from graphflow._core.graph.dtypes import string as string
 from graphflow._core.ops.strings import string_join as string_join
 from graphflow._core.ops.strings import string_split as string_split
 from graphflow._core.ops.strings import string_strip as string_strip
+from graphflow._core.ops.strings import string_to_hash_bucket_fast as string_to_hash_bucket_fast
 from graphflow._core.ops.strings import string_to_number as string_to_number
 from . import strings as strings
 from graphflow._core.ops.strings import substr as substr

@@ -8,6 +8,7 @@ from . import distributions as distributions
 from . import framework as framework
 from . import layers as layers
 from . import legacy_seq2seq as legacy_seq2seq
+from . import lookup as lookup
 from . import losses as losses
 from . import metrics as metrics
 from . import opt as opt

@@ -25,6 +25,7 @@ from graphflow.nn.rnn import dynamic_rnn as dynamic_rnn
 from graphflow._core.ops.nn.nn import elu as elu
 from graphflow._core.ops.nn.embedding import embedding_lookup as embedding_lookup
 from graphflow._core.ops.nn.embedding import embedding_lookup_sparse as embedding_lookup_sparse
+from graphflow._core.ops.nn.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from graphflow._core.ops.nn.normalization import fused_batch_norm as fused_batch_norm
 from graphflow._core.ops.math.sorting import in_top_k as in_top_k
 from graphflow._core.ops.nn.nn import l2_loss as l2_loss

@@ -3,6 +3,8 @@
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
 from graphflow._core.ops.sparse.sparse import sparse_add as _add
 from graphflow._core.ops.sparse.sparse import sparse_concat as _concat
+from graphflow._core.ops.sparse.crossing import sparse_cross as _cross
+from graphflow._core.ops.sparse.crossing import sparse_cross_hashed as _cross_hashed
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as _fill_empty_rows
 from graphflow._core.ops.sparse.sparse import from_dense as from_dense
 from graphflow._core.ops.sparse.sparse import sparse_placeholder as _placeholder
@@ -18,6 +20,8 @@ from graphflow._core.ops.sparse.sparse import sparse_transpose as _transpose
 
 add = _add
 concat = _concat
+cross = _cross
+cross_hashed = _cross_hashed
 fill_empty_rows = _fill_empty_rows
 placeholder = _placeholder
 reduce_max = _reduce_max

@@ -11,6 +11,7 @@ from graphflow._core.ops.strings import regex_replace as regex_replace
 from graphflow._core.ops.strings import split as split
 from graphflow._core.ops.strings import string_strip as _strip
 from graphflow._core.ops.strings import substr as substr
+from graphflow._core.ops.strings import string_to_hash_bucket_fast as _to_hash_bucket_fast
 from graphflow._core.ops.strings import string_to_number as _to_number
 from graphflow._core.ops.strings import upper as upper
 
@@ -18,4 +19,5 @@ format = _format
 join = _join
 length = _length
 strip = _strip
+to_hash_bucket_fast = _to_hash_bucket_fast
 to_number = _to_number

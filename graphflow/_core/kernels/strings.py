@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.fingerprint import fingerprint64
 from graphflow._core.kernels.array.array import invalid, normalized
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
@@ -174,6 +175,18 @@ def _regex_full_match(node: Node) -> Kernel:
         return np.array([pattern.fullmatch(v) is not None for v in array.reshape(-1)], np.bool_).reshape(
             array.shape
         )
+
+    return run
+
+
+@kernel("StringToHashBucketFast")
+def _to_hash_bucket_fast(node: Node) -> Kernel:
+    buckets = node.attrs["num_buckets"]
+
+    def run(x: Any) -> Any:
+        array = np.asarray(x, object)
+        found = [fingerprint64(text) % buckets for text in array.reshape(-1)]
+        return np.array(found, np.int64).reshape(array.shape)
 
     return run
 

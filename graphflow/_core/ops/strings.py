@@ -68,6 +68,7 @@ STRING_STRIP = _define("StringStrip", "input: string")
 STRING_LOWER = _define("StringLower", "input: string")
 STRING_UPPER = _define("StringUpper", "input: string")
 STRING_LENGTH = _define("StringLength", "input: string", infer=same_shape(dtypes.int32))
+TO_HASH_BUCKET_FAST = _define("StringToHashBucketFast", "input: string", infer=same_shape(dtypes.int64))
 REDUCE_JOIN = _define("ReduceJoin", "inputs: string", "reduction_indices: int32", infer=_reduce_infer)
 ENCODE_BASE64 = _define("EncodeBase64", "input: string")
 DECODE_BASE64 = _define("DecodeBase64", "input: string")
@@ -174,6 +175,25 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise ValueError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}.")
     return _one(STRING_LENGTH, input, name, unit=unit)
+
+
+def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
+    """A number for each string by its fingerprint, the same ones as TensorFlow's (tf.strings.to_hash_bucket_fast).
+
+    Args:
+        input: Strings, of any shape.
+        num_buckets: How many numbers there are.
+        name: A name for the operation.
+
+    Returns:
+        An int64 tensor of the same shape, from 0 to num_buckets - 1.
+
+    Raises:
+        ValueError: If there is no bucket.
+    """
+    if num_buckets < 1:
+        raise ValueError(f"num_buckets must be at least 1, got {num_buckets}.")
+    return _one(TO_HASH_BUCKET_FAST, input, name, num_buckets=int(num_buckets))
 
 
 def reduce_join(

@@ -101,6 +101,7 @@ _TEXTS: Final = frozenset(
         "StringLength",
         "StringLower",
         "StringStrip",
+        "StringToHashBucketFast",
         "StringToNumber",
         "StringUpper",
     ]

@@ -81,6 +81,16 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "work on one array that lives for a run, which a sample cannot hold",
     ),
     **dict.fromkeys(
+        (
+            "HashTableV2",
+            "InitializeTableV2",
+            "InitializeTableFromTextFileV2",
+            "LookupTableFindV2",
+            "LookupTableSizeV2",
+        ),
+        "work on a table that lives in the session: tests/oracle/cases/lookup.py",
+    ),
+    **dict.fromkeys(
         [f"{kind}QueueV2" for kind in ("FIFO", "RandomShuffle", "PaddingFIFO", "Priority")]
         + [
             f"Queue{what}V2"

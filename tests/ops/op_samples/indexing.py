@@ -215,6 +215,19 @@ def _in_top_k(random: Random) -> Iterable[Sample]:
             yield Sample((predictions, targets, scalar(k, index)), {}, reference)
 
 
+def _bucketize(random: Random) -> Iterable[Sample]:
+    edges = [-1.5, 0.0, 0.0, 2.0]
+
+    def reference(x: Any) -> Any:
+        result = np.empty(x.shape, np.int32)
+        for at in np.ndindex(x.shape):
+            result[at] = sum(edge <= x[at] for edge in edges)
+        return result
+
+    for dtype, shape in over([DOUBLE, SINGLE, INT, np.dtype(np.int64)], ((4,), (), (2, 3), (0,))):
+        yield Sample((draw(random, dtype, shape),), {"boundaries": edges}, reference)
+
+
 def _bound(name: str) -> Draw:
     def generate(random: Random) -> Iterable[Sample]:
         def reference(rows: Any, values: Any) -> Any:
@@ -463,6 +476,7 @@ TABLE: dict[str, Draw] = {
     "SelectV2": _select_v2,
     "TopKV2": _top_k,
     "InTopKV2": _in_top_k,
+    "Bucketize": _bucketize,
     "LowerBound": _bound("LowerBound"),
     "UpperBound": _bound("UpperBound"),
     "Unique": _unique(False),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+import graphflow as gf
 from tests.ops.op_samples.sample import (
     DOUBLE,
     INT,
@@ -317,7 +318,34 @@ def _edit_distance(random: Random) -> Iterable[Sample]:
             yield Sample(inputs, {"normalize": normalize}, reference)
 
 
+def _cross(random: Random) -> Iterable[Sample]:
+    """What TensorFlow's fingerprints are is recorded in tests/oracle/cases/lookup.py."""
+    for hashed, (rows, columns) in itertools.product((True, False), ((2, 3), (1, 1), (3, 0))):
+        places = _long(list(np.ndindex(rows, columns))).reshape(-1, 2)
+        values = draw(random, np.dtype(object), (rows * columns,))
+        dense = draw(random, np.int64, (rows, 2))
+        kind = gf.int64 if hashed else gf.string
+
+        def reference(indices: Any, texts: Any, shape: Any, other: Any, rows: int = rows) -> Any:
+            found = []
+            for row in range(rows):
+                chosen = [text for place, text in zip(indices, texts, strict=True) if place[0] == row]
+                found.append([b"%s_X_%d" % (text, number) for text in chosen for number in other[row]])
+            at = [(i, j) for i, row in enumerate(found) for j in range(len(row))]
+            flat = np.empty(len(at), object)
+            flat[:] = [text for row in found for text in row]
+            return _long(at).reshape(-1, 2), flat, _long([rows, max(map(len, found))])
+
+        attrs = {
+            "N": 1, "hashed_output": hashed, "num_buckets": 7, "hash_key": 5, "sparse_types": [gf.string],
+            "dense_types": [gf.int64], "out_type": kind, "internal_type": gf.int64,
+        }  # fmt: skip
+        inputs = ([places], [values], [_long([rows, columns])], [dense])
+        yield Sample(inputs, attrs, None if hashed else reference)
+
+
 TABLE: dict[str, Draw] = {
+    "SparseCross": _cross,
     "SparseToDense": _to_dense,
     "SparseTensorDenseMatMul": _matmul,
     "SparseDenseCwiseMul": _with_dense(False),

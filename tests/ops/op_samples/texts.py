@@ -233,7 +233,14 @@ def _format(random: Random) -> Iterable[Sample]:
         )
 
 
+def _buckets(random: Random) -> Iterable[Sample]:
+    """What TensorFlow's fingerprints are is recorded in tests/oracle/cases/lookup.py."""
+    for shape in ((4,), (), (2, 0)):
+        yield Sample((_words(random, shape),), {"num_buckets": 5})
+
+
 TABLE: dict[str, Draw] = {
+    "StringToHashBucketFast": _buckets,
     "AsString": _as_string,
     "StringJoin": _join,
     "ShardedFilename": _sharded,

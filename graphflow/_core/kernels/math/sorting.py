@@ -87,6 +87,19 @@ kernel("LowerBound")(_bound("left"))
 kernel("UpperBound")(_bound("right"))
 
 
+@kernel("Bucketize")
+def _bucketize(node: Node) -> Kernel:
+    edges = np.array(node.attrs["boundaries"], np.float32)
+
+    def run(x: Any) -> Any:
+        values = np.asarray(x)
+        if values.dtype != np.float64:  # as a C++ compiler compares an integer with a float
+            values = values.astype(np.float32)
+        return np.searchsorted(edges, values, "right").astype(np.int32)
+
+    return run
+
+
 _DENSE = 4
 """Integers of a range that is at most so many times their number are told apart by a table."""
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -201,6 +202,32 @@ def searchsorted(
     definition = LOWER_BOUND if side == "left" else UPPER_BOUND
     found = apply(definition, (rows, columns), {"out_type": as_dtype(out_type)}, name).outputs[0]
     return reshape(found, shape(wanted))
+
+
+BUCKETIZE = op_def(
+    "Bucketize", ("input: T=int32|int64|float32|float64",), infer=rules.same_shape(dtypes.int32),
+    gradient=NOT_DIFFERENTIABLE,
+)  # fmt: skip
+
+
+def bucketize(input: TensorLike, boundaries: Sequence[float], name: str | None = None) -> Tensor:
+    """How many of the sorted boundaries, as float32, are not above each element (math_ops._bucketize).
+
+    Args:
+        input: Integers or floats, of any shape.
+        boundaries: Numbers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        An int32 tensor of the same shape, from 0 to the number of boundaries.
+
+    Raises:
+        ValueError: If the boundaries are not sorted.
+    """
+    edges = [float(edge) for edge in boundaries]
+    if edges != sorted(edges):
+        raise ValueError(f"Expected sorted boundaries, got {edges}.")
+    return apply(BUCKETIZE, (input,), {"boundaries": edges}, name).outputs[0]
 
 
 # ---- distinct values and counts -----------------------------------------------------------------------------------

@@ -13,7 +13,8 @@ from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array, indexing
 from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.math import clip, math, segments, sorting
+from graphflow._core.ops.math import clip, comparison, math, reductions, segments, sorting
+from graphflow._core.ops.sparse import sparse
 
 
 def _parts(params: Any) -> list[Any]:
@@ -160,6 +161,71 @@ def embedding_lookup_sparse(
             }[combiner]
             return function(found, positions, rows_of, name=scope)
         return _weighted(found, positions, rows_of, sp_weights.values, combiner, scope)
+
+
+def safe_embedding_lookup_sparse(
+    embedding_weights: TensorLike,
+    sparse_ids: SparseTensor,
+    sparse_weights: SparseTensor | None = None,
+    combiner: str = "mean",
+    default_id: int | None = None,
+    name: str | None = None,
+    partition_strategy: str = "div",
+    max_norm: float | None = None,
+) -> Tensor:
+    """As embedding_lookup_sparse, for rows without ids and ids below 0 too (tf.nn.safe_embedding_lookup_sparse).
+
+    Args:
+        embedding_weights: The table, or a list of its parts.
+        sparse_ids: Ids [d0, ..., dn]; those below 0 do not count.
+        sparse_weights: Weights of the ids, of the same shape; those not above 0 do not count, unless they are summed.
+        combiner: "mean", "sqrtn" or "sum".
+        default_id: The row for what has no ids; None for zeros.
+        name: A name for the operations.
+        partition_strategy: How rows are dealt out to parts.
+        max_norm: The norm that longer rows are scaled down to.
+
+    Returns:
+        A tensor [d0, ..., dn-1, row].
+
+    Raises:
+        ValueError: There is no part, no such strategy or combiner.
+    """
+    if embedding_weights is None:
+        raise ValueError(f"Missing embedding_weights {embedding_weights}.")
+    parts = _parts(embedding_weights)
+    kind = None if sparse_weights is None else sparse_weights.dtype
+    tables = [convert_to_tensor(part, dtype=kind) for part in parts] if kind else parts
+    with op_scope(name, "embedding_lookup", [*tables, sparse_ids.values]) as scope:
+        shape = sparse_ids.dense_shape
+        known = shape.dims[0] if shape.dims else None
+        rank = array.size(shape) if known is None else known
+        leading = array.slice_(shape, [0], [rank - 1])
+        flat = [reductions.reduce_prod(leading), indexing.gather(shape, rank - 1)]
+        ids = sparse.sparse_reshape(sparse_ids, array.stack(flat))
+        weights = None
+        if sparse_weights is not None:
+            weights = SparseTensor(ids.indices, sparse_weights.values, ids.dense_shape)
+        ids, weights = _retained(ids, weights, comparison.greater_equal(ids.values, 0))
+        if weights is not None and combiner != "sum":
+            ids, weights = _retained(ids, weights, comparison.greater(weights.values, 0))
+        ids, is_empty = sparse.sparse_fill_empty_rows(ids, default_id or 0)
+        if weights is not None:
+            weights, _ = sparse.sparse_fill_empty_rows(weights, 1.0)
+        last = None if default_id is None else scope
+        found = embedding_lookup_sparse(tables, ids, weights, partition_strategy, last, combiner, max_norm)
+        if default_id is None:
+            empty = array.tile(array.reshape(is_empty, [-1, 1]), array.stack([1, array.shape(found)[1]]))
+            found = indexing.where(empty, array.zeros_like(found), found, name=scope)
+        rows = array.slice_(math.cast(shape, dtypes.int32), [0], [rank - 1])
+        result = array.reshape(found, array.concat([rows, array.slice_(array.shape(found), [1], [-1])], 0))
+        if known is not None and found.dims is not None:
+            result.set_shape((*[None] * (known - 1), *found.dims[1:]))
+        return result
+
+
+def _retained(ids: SparseTensor, weights: SparseTensor | None, kept: Tensor) -> tuple[Any, Any]:
+    return sparse.sparse_retain(ids, kept), None if weights is None else sparse.sparse_retain(weights, kept)
 
 
 def _weighted(
