@@ -140,7 +140,14 @@ class OutputStats:
 
 @dataclass(frozen=True)
 class NodeStats:
-    """When one operation ran: microseconds since the start of the run, on which device and thread; its results."""
+    """When one operation, or a piece of compiled code, ran: microseconds since the start of the run, on which device
+    and thread; its results.
+
+    kind: "numpy" if NumPy computed it; of compiled code "fused", "kernel", "scalars" or "loop". Then `operations` are
+    the names of those that it computes, of which node_name is the first, and `op` is their types, joined by +.
+    read_bytes, written_bytes: the memory that it took and gave; of operations on NumPy what they gave. reason: why
+    NumPy computed it in a plan that is compiled.
+    """
 
     node_name: str
     op: str
@@ -149,6 +156,11 @@ class NodeStats:
     duration_us: float
     thread: int
     outputs: tuple[OutputStats, ...] = ()
+    kind: str = "numpy"
+    operations: tuple[str, ...] = ()
+    read_bytes: int = 0
+    written_bytes: int = 0
+    reason: str = ""
 
     @property
     def all_start_micros(self) -> float:
@@ -212,6 +224,8 @@ class RunMetadata:
         for s in nodes:
             place = {"pid": devices.index(s.device), "tid": _TRACE_ROWS.get(s.op, s.thread), "ts": s.start_us}
             arguments = {"name": s.node_name, "op": s.op}
+            if s.operations:
+                arguments |= {"kind": s.kind, "operations": ", ".join(s.operations)}
             if s.op == "Send" and s.outputs:
                 arguments["bytes"] = str(s.outputs[0].bytes)
             name = f"{s.op} {s.node_name.partition('->')[0]}" if s.op in _TRACE_ROWS else s.op

@@ -29,6 +29,7 @@ INSIDE_FUNCTIONS: Final[Mapping[str, int]] = {
     "graphflow._core.codegen.cpu.compiler_process": 1,  # LLVM's options are set before anything imports Numba.
     "graphflow._core.codegen.shared": 3,  # The compiler starts when a plan is hot, and many a program has none that is:
     "graphflow._core.runtime.compiled.tier": 3,  # with it comes what drafts plans, lays them out and describes them.
+    "graphflow._core.runtime.profiling.traced": 1,  # So does what times the pieces of a compiled plan.
     "graphflow._core.runtime.planner": 1,  # Where there is no GPU, nothing of GPUs is loaded.
     "graphflow.train.optimizers.optimizer": 2,  # A strategy asks any for the one that wraps it, which is a subclass.
     "graphflow.train.saving.saver": 1,  # A meta graph holds savers, and a saver writes meta graphs.

@@ -220,12 +220,14 @@ class BaseSession(OfThisProcess):
         traced = options is not None and options.trace_level > 0 and metadata is not None
         given = (feed_dict or {}).values()
         direct = len(values) == len(given) and all(map(is_, values.values(), given))
-        prepared = None if traced or key is None else self._kept(key, direct)
-        if prepared is None:
-            prepared = self._prepare(fetches, list(values), traced)
-            if key is not None and not traced:
+        prepared = None if key is None else self._kept(key, direct)
+        if prepared is None and not (traced and self._target):
+            prepared = self._prepare(fetches, list(values))
+            if key is not None:
                 self._prepared[key] = prepared
                 self._kept(key, direct)
+        if traced or prepared is None:  # It is run as what is kept would be, which is why that is there.
+            prepared = self._prepare(fetches, list(values), traced=True)
         feeds = [feed_array(t, values[t]) for t in prepared.feeds]
         recorder = Recorder() if traced else None
         result = self._execute(prepared, feeds, 0 if options is None else options.timeout_in_ms, recorder)

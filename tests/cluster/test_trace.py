@@ -84,6 +84,29 @@ def test_the_timeline_is_one_file_for_chrome_with_an_arrow_for_each_value_sent(t
     assert all(starts[i]["ts"] <= ends[i]["ts"] and starts[i]["pid"] != ends[i]["pid"] for i in starts)
 
 
+def test_a_traced_step_is_compiled_on_the_tasks_on_which_the_others_are(target: str) -> None:
+    config = gf.ConfigProto(compiled="always")
+    with gf.Graph().as_default(), gf.Session(target, config=config) as session:
+        w, step, x = training_step()
+        session.run(w.initializer)
+        for _ in range(4):
+            session.run(step.op, {x: [1, 2, 3, 4]})
+        metadata = gf.RunMetadata()
+        options = gf.RunOptions(trace_level=gf.RunOptions.FULL_TRACE)
+        session.run(step.op, {x: [1, 2, 3, 4]}, options=options, run_metadata=metadata)
+        traced = session.run(w)
+        session.run(w.initializer)
+        for _ in range(5):
+            session.run(step.op, {x: [1, 2, 3, 4]})
+        assert traced.tobytes() == session.run(w).tobytes()
+    computed = [n for n in metadata.step_stats.nodes() if n.op not in ("Send", "Recv")]
+    assert {n.operations[-1]: n.kind for n in computed if "/job:ps" not in n.device} == {
+        "Tanh": "fused",
+        "Tanh_1": "fused",
+    }
+    assert [(n.kind, n.op) for n in computed if "/job:ps" in n.device] == [("fused", "AddV2+Mul+AssignSub")]
+
+
 def test_a_traced_run_that_fails_leaves_the_session_as_it_was(target: str) -> None:
     with gf.Graph().as_default(), gf.Session(target) as session:
         with gf.device(SECOND):
@@ -108,7 +131,17 @@ def test_times_of_another_clock_are_moved_by_half_the_way_there_and_back() -> No
 
 def test_tasks_on_machines_with_clocks_of_their_own_come_on_one_timeline() -> None:
     def trace(task: str, ahead: int, begun: int) -> dict[str, Any]:
-        node = ["op", "Mul", f"{task}/device:CPU:0", ahead + begun + 10, 20, 7, [["float32", [2], 8]]]
+        node = [
+            "op",
+            "Mul",
+            f"{task}/device:CPU:0",
+            ahead + begun + 10,
+            20,
+            7,
+            [["float32", [2], 8]],
+            "numpy",
+            [],
+        ]
         return {
             "task": task, "clock": task, "begun": ahead + begun, "ended": ahead + begun + 100, "nodes": [node],
             "waits": [[0, ahead + begun, 5]] if task == "b" else [],

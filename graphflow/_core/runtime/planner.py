@@ -15,6 +15,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
 from graphflow._core.plan import kinds
+from graphflow._core.plan.alike import alike
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.plan.lower import lower
@@ -25,13 +26,15 @@ from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.cores import usable_cores
-from graphflow._core.runtime.compiled.tier import TieredExecutable, TierPolicy
+from graphflow._core.runtime.compiled.tier import TieredExecutable, settings_of
+from graphflow._core.runtime.compiled.tier_state import TierPolicy
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.example_code import ask_when_needed
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner
 from graphflow._core.runtime.gpu.held import for_host, gpu_of
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
+from graphflow._core.runtime.profiling.traced import TracedExecutable
 from graphflow._core.runtime.rowwise import Rowwise
 from graphflow._core.runtime.scheduler import StageRunner
 from graphflow._core.runtime.staged import StagedExecutable
@@ -132,6 +135,8 @@ class Planner:
         self._verifies = config.verify_plans or asked_by_environment()
         self._verified: WeakSet[Plan] = WeakSet()
         """Plans that were verified after their last pass."""
+        self._compiling: WeakSet[TieredExecutable] = WeakSet()
+        """What runs the plans that become compiled; traced runs of the same plans do as it does."""
         self._lock = threading.Lock()
         self._pool: ThreadPool | None = None
 
@@ -211,7 +216,7 @@ class Planner:
         # A session that asks means the functions of its datasets too, which its tasks plan later.
         self._verifies |= options.verify_plans
         cut = self.partition(plan)
-        plain = options.compiled == "never" or options.looks
+        plain = options.compiled == "never" or options.check_numerics
         cells: list[VariableCell] = []
 
         def base(part: Plan, inside: bool) -> NumpyExecutable:
@@ -222,6 +227,9 @@ class Planner:
             return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
+            if options.traced:
+                tiered = None if plain else self._compiled_like(part, store)
+                return found if tiered is None else TracedExecutable(found, tiered)
             gpu = gpu_of(part)
             if gpu is not None and not options.looks:
                 settings = store, KERNELS, self.context(), self.threads, kept, options.verify
@@ -264,7 +272,16 @@ class Planner:
             return base
         threads = threads or self._config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(options.compiled, options.seeded, threads, options.verify)
-        return TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
+        made = TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
+        with self._lock:
+            self._compiling.add(made)
+        return made
+
+    def _compiled_like(self, plan: Plan, store: ResourceStore) -> TieredExecutable | None:
+        """What does the other runs of a plan that is to be traced; None if nothing that is there does."""
+        with self._lock:
+            found = list(self._compiling)
+        return next((one for one in found if settings_of(one)[1] is store and alike(one.plan, plan)), None)
 
     def evaluate(self, tensor: Tensor, store: ResourceStore) -> Any:
         """The value of a tensor that depends on nothing fed."""

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -19,6 +20,20 @@ SENDS: Final = 1
 """The "thread" of what goes to other devices."""
 
 
+class Record(NamedTuple):
+    """When an instruction, or a piece of compiled code that begins with it, ran; nanoseconds of perf_counter_ns().
+
+    more: what NodeStats says of it beside these, from `kind` on.
+    """
+
+    instruction: Instruction
+    started: int
+    ended: int
+    thread: int
+    outputs: tuple[OutputStats, ...]
+    more: tuple[Any, ...]
+
+
 class Recorder:
     """Collects start and end of each instruction of one run. Thread-safe."""
 
@@ -27,20 +42,34 @@ class Recorder:
         """The time that counts as 0 in the result."""
         self.elsewhere = StepStats()
         """What other processes have recorded of the run, with the same origin."""
-        self.records: list[tuple[Instruction, int, int, int, tuple[OutputStats, ...]]] = []
+        self.records: list[Record] = []
 
     def __call__(self, instruction: Instruction, started: int, *outputs: Any) -> None:
         """Notes that an instruction which started at a time of time.perf_counter_ns() has ended, with these results."""
         ended = time.perf_counter_ns()
         described = tuple(map(_describe, instruction.dtypes, outputs))
-        self.records.append((instruction, started, ended, threading.get_ident(), described))
+        self.piece(
+            instruction, started, ended, described, "numpy", (), 0, sum(out.bytes for out in described), ""
+        )
+
+    def piece(
+        self,
+        instruction: Instruction,
+        started: int,
+        ended: int,
+        outputs: Sequence[OutputStats],
+        *more: Any,
+    ) -> None:
+        """Notes when a piece of compiled code that begins with an instruction ran; `more` as in Record."""
+        thread = threading.get_ident()
+        self.records.append(Record(instruction, started, ended, thread, tuple(outputs), more))
 
     def stats(self) -> StepStats:
         """What was recorded, by device."""
         devices: dict[str, list[NodeStats]] = {}
-        for i, start, end, thread, outputs in sorted(self.records, key=lambda r: r[1]):
-            times = (start - self.origin) / 1e3, (end - start) / 1e3
-            stats = NodeStats(i.name, i.type, i.device, *times, thread, outputs)
+        for r in sorted(self.records, key=lambda r: r.started):
+            i, times = r.instruction, ((r.started - self.origin) / 1e3, (r.ended - r.started) / 1e3)
+            stats = NodeStats(i.name, i.type, i.device, *times, r.thread, r.outputs, *r.more)
             devices.setdefault(i.device, []).append(stats)
         own = [DeviceStats(device, nodes) for device, nodes in devices.items()]
         return StepStats(own + self.elsewhere.dev_stats, self.elsewhere.clock_errors_us)

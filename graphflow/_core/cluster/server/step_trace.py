@@ -47,11 +47,11 @@ class StepTrace(Recorder):
         self._sends: list[tuple[int, int, int]] = []
         self._dropped = 0
 
-    def __call__(self, instruction: Operation, started: int, *outputs: Any) -> None:
-        """Notes that an operation which started at a time has ended, with these results."""
+    def piece(self, instruction: Operation, *times_and_results: Any) -> None:
+        """See Recorder; no more than MOST_RECORDS are kept."""
         self._free[instruction.device] = time.perf_counter_ns()
         if len(self.records) < MOST_RECORDS:
-            super().__call__(instruction, started, *outputs)
+            super().piece(instruction, *times_and_results)
         else:
             self._dropped += 1
 
@@ -75,8 +75,17 @@ class StepTrace(Recorder):
     def details(self) -> dict[str, Any]:
         """All of it, as the details of a message."""
         nodes = [
-            [i.name, i.type, i.device, start, end - start, thread, [[o.dtype, o.shape, o.bytes] for o in out]]
-            for i, start, end, thread, out in self.records
+            [
+                r.instruction.name,
+                r.instruction.type,
+                r.instruction.device,
+                r.started,
+                r.ended - r.started,
+                r.thread,
+                [[o.dtype, o.shape, o.bytes] for o in r.outputs],
+                *r.more,
+            ]
+            for r in self.records
         ]
         return {"clock": clock(), "begun": self.begun, "ended": time.perf_counter_ns(), "nodes": nodes,
                 "waits": self._waits, "sends": self._sends, "dropped": self._dropped}  # fmt: skip
@@ -118,14 +127,16 @@ def merged(
 
         def add(
             name: str, op: str, device: str, start: int, duration: int, thread: int, move: int = move,
-            outputs: tuple[OutputStats, ...] = (),
+            outputs: tuple[OutputStats, ...] = (), more: Sequence[Any] = (),
         ) -> None:  # fmt: skip
-            stats = NodeStats(name, op, device, (start + move) / 1e3, duration / 1e3, thread, outputs)
+            times = (start + move) / 1e3, duration / 1e3
+            stats = NodeStats(name, op, device, *times, thread, outputs, *more)
             devices.setdefault(device, []).append(stats)
 
-        for name, op, device, start, duration, thread, outputs in trace["nodes"]:
+        for name, op, device, start, duration, thread, outputs, kind, operations, *more in trace["nodes"]:
             described = tuple(OutputStats(dtype, tuple(shape), size) for dtype, shape, size in outputs)
-            add(name, op, device, start, duration, thread, outputs=described)
+            more = kind, tuple(operations), *more
+            add(name, op, device, start, duration, thread, outputs=described, more=more)
         for edge, start, duration in trace["waits"]:
             label, _, device = edges[edge]
             add(f"{label}->{device}/recv", "Recv", device, start, duration, RECEIVES)

@@ -2,21 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.timeouts import COMPILE_AGAIN_SECONDS, LONGEST_COMPILE_AGAIN_SECONDS
-from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.common.timeouts import (
+    COMPILE_AGAIN_SECONDS,
+    COMPILE_LOOK_SECONDS,
+    LONGEST_COMPILE_AGAIN_SECONDS,
+)
+from graphflow._core.compiler.reasons import StaysOnNumpy, label
 from graphflow._core.compiler.specialise import Known
+from graphflow._core.plan.ir import Plan
 from graphflow._core.runtime.agreement.trial import Trial
+from graphflow._core.runtime.context import RunContext
 
 if TYPE_CHECKING:
     from graphflow._core.compiler.compile_job import CompileJob
     from graphflow._core.runtime.compiled.build import CompiledPlan
     from graphflow._core.runtime.compiled.template import Template
+
+_LOG: Final = logging.getLogger("graphflow")
 
 
 @dataclass
@@ -62,3 +71,21 @@ class Combination:
         pause = min(LONGEST_COMPILE_AGAIN_SECONDS, COMPILE_AGAIN_SECONDS * 2 ** min(self.failures, 20))
         self.failures += 1
         self.again_at = time.monotonic() + pause
+
+
+def wait_for_kernels(job: CompileJob, run: RunContext, plan: Plan, whole: bool) -> None:
+    """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
+    told = False
+    while True:
+        try:
+            job.wait(COMPILE_LOOK_SECONDS, whole)
+            return
+        except TimeoutError:
+            run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
+        if not told:
+            told = True
+            _LOG.info(
+                "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
+                label(plan),
+                job.missing(),
+            )

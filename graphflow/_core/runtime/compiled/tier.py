@@ -33,10 +33,6 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
-from graphflow._core.common.records import dataclass
-from graphflow._core.common.timeouts import (
-    COMPILE_LOOK_SECONDS,
-)
 from graphflow._core.compiler.branches import deciding_feeds
 from graphflow._core.compiler.reasons import (
     ManyShapes,
@@ -56,11 +52,11 @@ from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.ahead import AHEAD
 from graphflow._core.runtime.compiled.arena import Arena
-from graphflow._core.runtime.compiled.combination import Combination
+from graphflow._core.runtime.compiled.combination import Combination, wait_for_kernels
 from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.observe import Observer
-from graphflow._core.runtime.compiled.tier_state import TierRecord, TierState, fingerprint
+from graphflow._core.runtime.compiled.tier_state import TierPolicy, TierRecord, TierState, fingerprint
 from graphflow._core.runtime.compiled.watching import Watch
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable, Unusable
@@ -84,20 +80,6 @@ _MOST_INSTRUCTIONS: Final = 1 << 16
 """Instructions of all plans that are kept for the combinations of one executable, if these are more than the fewest."""
 _LONG_UNUSED: Final = 4
 """A combination gives way to a new one if it was not used for so many runs times the combinations that are kept."""
-
-
-@dataclass(frozen=True)
-class TierPolicy:
-    """When and how a plan goes over to compiled code.
-
-    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
-    verify: `verify_compiled` of ConfigProto.
-    """
-
-    mode: str
-    seeded: bool
-    threads: int
-    verify: bool | None = None
 
 
 class TieredExecutable(Executable):
@@ -290,8 +272,7 @@ class TieredExecutable(Executable):
         try:
             if state.compiled is not None or state.reason is not None:
                 return None
-            state.runs += 1
-            self._family.runs += 1
+            _count(self, state, 1)
             always = self._policy.mode == "always"
             least = 0 if always else _SEEDED_SWITCH if self._policy.seeded else None
             if state.job is None and state.known is None and self._family.is_hot(least):
@@ -368,7 +349,7 @@ class TieredExecutable(Executable):
         """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
         job = state.job
         try:
-            _wait(job, run, self._plan, self._policy.mode == "always")
+            wait_for_kernels(job, run, self._plan, self._policy.mode == "always")
             whole = job.whole()
             compiled = self._built(job, self._store, self._kernels, None)
         except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
@@ -470,19 +451,41 @@ def _run_beside_compiler(base: Executable, run: RunContext, feeds: Sequence[Any]
         return base.run(run, feeds)
 
 
-def _wait(job: CompileJob, run: RunContext, plan: Plan, whole: bool) -> None:
-    """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
-    told = False
-    while True:
-        try:
-            job.wait(COMPILE_LOOK_SECONDS, whole)
-            return
-        except TimeoutError:
-            run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
-        if not told:
-            told = True
-            _LOG.info(
-                "The plan of %s waits for %d kernels: its bits are not to depend on when they come.",
-                label(plan),
-                job.missing(),
-            )
+def settings_of(tiered: TieredExecutable) -> tuple[int, ResourceStore, KernelTable, bool]:
+    """What its compiled plans are made with besides the job: threads, store, kernels, and whether they borrow."""
+    return tiered._policy.threads, tiered._store, tiered._kernels, tiered._base.borrows
+
+
+def latest_plan(tiered: TieredExecutable) -> CompiledPlan | None:
+    """The compiled plan of the combination that was run last among those that have one."""
+    states = [state for state in list(tiered._states.values()) if state.compiled is not None]
+    return max(states, key=lambda state: state.used).compiled if states else None
+
+
+def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | None:
+    """The compiled plan that a run with these feeds would use; without one, counts a run that NumPy is to do.
+
+    Raises Unusable if all bits are fixed, and this is the run that changes the tier: `run` has to do it.
+    """
+    key: tuple[Any, ...] = tuple(
+        [f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds]
+    )
+    key += tuple([bool(feeds[position]) for position in tiered._deciding])
+    state = tiered._states.get(key) or tiered._added(key)
+    if state is not None and state.compiled is None:
+        with state.lock:
+            _count(tiered, state, 1)
+            if state.known is None and state.reason is None and tiered._family.runs >= _OBSERVED_RUN:
+                with suppress(
+                    Exception
+                ):  # As if it was observed; what cannot be inferred waits for such a run.
+                    tiered._prepare(state, tiered._filling.known(state.shapes, state.decisions))
+            if state.job is not None and tiered._policy.seeded and tiered._is_due(state):
+                _count(tiered, state, -1)
+                raise Unusable
+    return None if state is None else state.compiled
+
+
+def _count(tiered: TieredExecutable, state: Combination, runs: int) -> None:
+    state.runs += runs
+    tiered._family.runs += runs

@@ -24,6 +24,20 @@ _STORED_AS: Final = "tiers"
 
 
 @dataclass(frozen=True)
+class TierPolicy:
+    """When and how a plan goes over to compiled code.
+
+    mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
+    verify: `verify_compiled` of ConfigProto.
+    """
+
+    mode: str
+    seeded: bool
+    threads: int
+    verify: bool | None = None
+
+
+@dataclass(frozen=True)
 class TierRecord:
     """One plan with one combination of fed shapes: its runs so far, and the shapes observed (None before that)."""
 
