@@ -20,6 +20,7 @@ from graphflow._core.transport.addresses import is_number, split_bind
 from graphflow._core.transport.routes import check_reach
 from graphflow.cli.imports import add_imports
 from graphflow.cli.keygen import add_keys
+from graphflow.cli.launch_on import add_engines, launch_on
 from graphflow.cli.main import UsageError
 
 _EPILOG: Final = """\
@@ -82,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the tasks listen, 0.0.0.0 for all addresses of this machine, so that others reach them; needs "
         "--keys (default: this machine alone)",
     )  # fmt: skip
+    add_engines(parser)
     add_imports(parser)
     add_keys(parser)
     parser.add_argument("program", metavar="PROGRAM", help="a Python file, or a command")
@@ -108,6 +110,16 @@ def _launch(arguments: argparse.Namespace) -> int:
     command = task_command(arguments.program)
     if len(command) > 1 and not os.path.exists(arguments.program):
         raise UsageError(f"There is no file {arguments.program}.")
+    serve = _serve_command(arguments.program)
+    serve += [word for module in arguments.imports for word in ("--import", module)]
+    if arguments.print and not arguments.on:
+        raise UsageError("--print is for --on.")
+    if arguments.on:
+        if arguments.bind:
+            raise UsageError(
+                "--bind is for a cluster on this machine: with --on, tasks listen at all addresses."
+            )
+        return launch_on(arguments, serve, command)
     if len(command) == 1 and shutil.which(arguments.program) is None:
         raise UsageError(f"There is no command {arguments.program}; a Python program ends in .py.")
     if arguments.keys:
@@ -130,8 +142,6 @@ def _launch(arguments: argparse.Namespace) -> int:
         addresses = {
             job: [f"{host}:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
         }
-        serve = _serve_command(arguments.program)
-        serve += [word for module in arguments.imports for word in ("--import", module)]
         found = roles(
             addresses,
             [*command, *arguments.arguments],

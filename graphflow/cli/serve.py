@@ -86,7 +86,9 @@ def _serve(arguments: argparse.Namespace) -> int:
     )
     # Before the server listens: whoever sees its line may send a signal at once.
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, _leave)
+        # Who started it may have it wait for the chief's end. (Shells ignore SIGINT for what runs in the background.)
+        if number == signal.SIGINT or signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, _leave)
     try:
         try:
             LOG.setLevel(logging.WARNING)  # It would say that it serves; the line below does.

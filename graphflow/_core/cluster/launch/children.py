@@ -33,9 +33,14 @@ class Ending:
 
 
 class Child:
-    """A process that runs `command`; its stdout and stderr are pipes. Not thread-safe."""
+    """A process that runs `command`; its stdout and stderr are pipes. Not thread-safe.
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    ignored: signals that it ignores from the start, which a program may undo.
+    """
+
+    def __init__(
+        self, command: Sequence[str], environment: Mapping[str, str], ignored: Sequence[int] = ()
+    ) -> None:
         self._out_of_memory = out_of_memory_kills()
         self._begun = time.monotonic()
         self._process = subprocess.Popen(
@@ -45,7 +50,7 @@ class Child:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            preexec_fn=_end_with_parent(),
+            preexec_fn=_end_with_parent(ignored),
         )
         assert self._process.stdout is not None and self._process.stderr is not None
         self.stdout, self.stderr = self._process.stdout, self._process.stderr
@@ -79,8 +84,11 @@ class Child:
         self.stderr.close()
 
 
-def _end_with_parent() -> Callable[[], None] | None:
-    """What a new child calls so that the kernel kills it when its parent is gone; None if there is no such thing."""
+def _end_with_parent(ignored: Sequence[int]) -> Callable[[], None] | None:
+    """What a new child calls so that the kernel kills it when its parent is gone, and signals to ignore are ignored.
+
+    None if there is no such thing.
+    """
     if sys.platform != "linux":
         return None
     prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
@@ -89,6 +97,8 @@ def _end_with_parent() -> Callable[[], None] | None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # It was gone before the kernel was asked.
             os._exit(1)
+        for number in ignored:
+            signal.signal(number, signal.SIG_IGN)
 
     return end_with_parent
 

@@ -24,6 +24,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.client.control import stop_task
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending
+from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import (
@@ -114,7 +115,12 @@ class Launcher:
     """Runs the roles of a job until its chief ends. For the main thread of a process that has no other.
 
     addresses: the tasks' addresses by job. chief: the name of the role whose end is the job's. restarts: how often a
-    task that fails is started again. grace: seconds that the others have to end by themselves after the chief.
+    task that fails is started again. grace: seconds that the others have to end by themselves after the chief. life:
+    what the tasks' incarnations begin with. passes_on: whether the first signal goes to the chief, which is not so if
+    who sends it to this process sends it to all that it has started.
+
+    The chief may be elsewhere, where an engine starts a launcher for each task: SIGUSR1 then says that it has ended
+    well, and a server that is asked to end waits for the chief, which may save.
     """
 
     def __init__(
@@ -127,7 +133,12 @@ class Launcher:
         out: IO[str] = sys.stdout,
         err: IO[str] = sys.stderr,
         coloured: bool | None = None,
+        life: str = "",
+        passes_on: bool = True,
     ) -> None:
+        self._passes_on = passes_on
+        self._life = life
+        self._chief_elsewhere = all(role.name != chief for role in roles)
         self._addresses = addresses
         self._chief = chief
         self._restarts = restarts
@@ -159,7 +170,8 @@ class Launcher:
 
     def run(self) -> int:
         """Runs them all; returns the exit status of the job, 128 + n if signal n ended it."""
-        caught = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD)
+        caught = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD]
+        caught += [signal.SIGUSR1] * self._chief_elsewhere
         handlers = {number: signal.signal(number, self._signal) for number in caught}
         reader, writer = os.pipe()
         os.set_blocking(reader, False)
@@ -219,7 +231,9 @@ class Launcher:
         # Of those that end together the chief comes last: its end is the more likely to be a consequence.
         for task in sorted(ended, key=lambda task: task.role.name == self._chief):
             self._ended(task)
-        if self._saving is not None and (now >= self._saving[0] or self._chief_is_gone()):
+        if self._saving is not None and (
+            now >= self._saving[0] or (self._chief_is_gone() and not self._chief_elsewhere)
+        ):
             self._break_off(128 + self._saving[1], self._saving[1])
         if self._stop_at is not None:
             busy = any(t.child is not None and not t.role.serves for t in self._tasks)
@@ -230,7 +244,10 @@ class Launcher:
 
     def _start(self, task: _Task) -> None:
         task.again_at = task.ended_at = None
-        task.child = child = Child(task.role.command, task.role.environment)
+        life = {INCARNATION_VARIABLE: f"{self._life}{task.restarts}"}
+        # A server waits for the chief, which may save, also where an engine sends its signals to all processes.
+        waits = (signal.SIGTERM,) if task.role.serves and self._chief_elsewhere else ()
+        task.child = child = Child(task.role.command, {**task.role.environment, **life}, waits)
         for file, lines in ((child.stdout, task.out), (child.stderr, task.err)):
             self._selector.register(file, selectors.EVENT_READ, (task, lines))
         task.open = 2
@@ -288,13 +305,23 @@ class Launcher:
 
     def _interrupted(self, number: int) -> None:
         """The first signal is the chief's, which may save as long as the others are there; the second kills all."""
+        if number == signal.SIGUSR1:
+            if self._status is None:
+                self._status = 0
+                self._tell(f"{self._chief} has ended well")
+                self._stop()
+            return
         again = self._interrupts > 0
         self._interrupts += 1
+        if self._chief_elsewhere and not again and all(task.role.serves for task in self._tasks):
+            self._saving = time.monotonic() + LAUNCHER_CHIEF_SECONDS, number
+            return
         name = signal.Signals(number).name
         if again or self._chief_is_gone():
             self._tell(f"{name}: {'killing' if again else 'ending'} all tasks")
             self._break_off(128 + number, signal.SIGKILL if again else number)
             return
+        passes_on = self._passes_on or number == signal.SIGINT
         self._tell(f"{name}: ending all tasks, {self._chief} first")
         self._status = 128 + number
         self._stop_at = None
@@ -302,7 +329,7 @@ class Launcher:
         self._saving = time.monotonic() + LAUNCHER_CHIEF_SECONDS, number
         for task in self._tasks:
             task.again_at = None
-            if task.role.name == self._chief and task.child is not None:
+            if task.role.name == self._chief and task.child is not None and passes_on:
                 task.child.send(number)
 
     def _chief_is_gone(self) -> bool:
@@ -354,8 +381,23 @@ class Launcher:
         return self._addresses[task.role.job][task.role.index]
 
 
+def stop_others(addresses: Mapping[str, Sequence[str]], job: str, index: int) -> None:
+    """Stops the servers of all tasks but one, all at once; those that do not answer in time are left."""
+    threads = [
+        threading.Thread(target=_stop_task, args=(address,), daemon=True)
+        for other, tasks in addresses.items()
+        for at, address in enumerate(tasks)
+        if (other, at) != (job, index)
+    ]
+    for thread in threads:
+        thread.start()
+    deadline = time.monotonic() + 2 * LAUNCHER_STOP_SECONDS
+    for thread in threads:
+        thread.join(max(0.0, deadline - time.monotonic()))
+
+
 def _stop_task(address: str) -> None:
-    with suppress(errors.OpError, PermissionError):  # It has no server, or is gone.
+    with suppress(errors.OpError, OSError, ValueError):  # It has no server, or is gone, or the key is.
         stop_task(f"zmq://{address}", LAUNCHER_STOP_SECONDS)
 
 

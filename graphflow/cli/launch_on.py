@@ -1,0 +1,166 @@
+"""graphflow launch --on ENGINE: clusters that an engine starts, and one task of such a cluster."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+from graphflow._core.cluster.launch import slurm
+from graphflow._core.cluster.launch.launcher import Launcher, roles, stop_others
+from graphflow._core.cluster.resolvers.found import resolver_from_environment
+from graphflow.cli.main import UsageError
+from graphflow.cli.tables import tell
+
+ENGINES: Final = ("slurm", "environment")
+_SUBMIT_SECONDS: Final = 120.0
+_CHIEFS: Final = ("chief", "master", "worker")
+
+
+def add_engines(parser: argparse.ArgumentParser) -> None:
+    """Adds the options of engines to `graphflow launch`."""
+    group = parser.add_argument_group(
+        "on several machines", "see docs/engines.md, which says which engine to take"
+    )
+    group.add_argument(
+        "--on", choices=ENGINES, default="",
+        help="have an engine start the tasks: slurm submits a job. environment is what an engine runs: this process "
+        "is one task, and the environment says which",
+    )  # fmt: skip
+    group.add_argument(
+        "--print", action="store_true", help="with --on: write what the engine would get, and end"
+    )
+    group.add_argument(
+        "--name", metavar="NAME", default="", help="with --on: of the job (default: of PROGRAM)"
+    )
+    group.add_argument(
+        "--sbatch", metavar="OPTION", action="append", default=[],
+        help="with --on slurm: an option for sbatch, as in --sbatch=--time=1:00:00; may be given several times",
+    )  # fmt: skip
+    group.add_argument(
+        "--python", metavar="PATH", default="",
+        help="the Python of the tasks elsewhere, which has graphflow (default: the path of this one)",
+    )  # fmt: skip
+
+
+def launch_on(arguments: argparse.Namespace, serve: Sequence[str], command: Sequence[str]) -> int:
+    """Runs `graphflow launch` with --on: serve is what runs a ps, command what runs the program, here."""
+    if arguments.on == "environment":
+        return _one_task(arguments, serve, command)
+    return _on_slurm(arguments)
+
+
+def _name(arguments: argparse.Namespace) -> str:
+    """The name of the job: letters, digits and hyphens, since engines make file names and names in the DNS of it."""
+    if arguments.name:
+        if not re.fullmatch(r"[a-z]([a-z0-9-]{0,38}[a-z0-9])?", arguments.name):
+            raise UsageError("--name has small letters, digits and hyphens, a letter first, 40 at most.")
+        return str(arguments.name)
+    found = re.sub(r"[^a-z0-9]+", "-", os.path.basename(arguments.program).removesuffix(".py").lower())
+    found = found.strip("-")[:40].strip("-")
+    return found if found[:1].isalpha() else f"job-{found}".strip("-")
+
+
+def task_command(arguments: argparse.Namespace, python: str) -> list[str]:
+    """The command line of one task elsewhere, which is told by its environment which one it is."""
+    words = [python, "-P", "-m", "graphflow.cli", "launch", "--on", "environment"]
+    words += ["--restart", str(arguments.restart), "--ps-program", arguments.ps_program]
+    words += [word for module in arguments.imports for word in ("--import", module)]
+    return [*words, arguments.program, *arguments.arguments]
+
+
+def jobs_of(arguments: argparse.Namespace) -> dict[str, int]:
+    """How many tasks each job has, those without any left out."""
+    counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
+    return {job: count for job, count in counts.items() if count}
+
+
+def _on_slurm(arguments: argparse.Namespace) -> int:
+    python = arguments.python or sys.executable
+    name = _name(arguments)
+    try:
+        text = slurm.script(
+            name,
+            jobs_of(arguments),
+            task_command(arguments, python),
+            [python, "-P", "-m", "graphflow.cli", "keygen"],
+            os.getcwd(),
+            os.path.abspath(arguments.keys) if arguments.keys else "",
+            arguments.local_devices,
+            arguments.sbatch,
+        )
+    except ValueError as error:
+        raise UsageError(f"--sbatch: {error}") from error
+    if arguments.print:
+        sys.stdout.write(text)
+        return 0
+    job = _submitted(["sbatch", "--parsable"], text, "where jobs of Slurm are submitted")
+    number = job.partition(";")[0]
+    tell(f"job {number} is submitted; its output is in {os.path.join(os.getcwd(), f'{name}-{number}.log')}")
+    return 0
+
+
+def _submitted(command: Sequence[str], text: str, where: str) -> str:
+    """What an engine's own program says that takes a text; UsageError if it is not there or refuses."""
+    program = shutil.which(command[0])
+    if program is None:
+        raise UsageError(f"There is no {command[0]} here: run this {where}, or see the text with --print.")
+    try:
+        done = subprocess.run(
+            [program, *command[1:]],
+            input=text,
+            capture_output=True,
+            text=True,
+            timeout=_SUBMIT_SECONDS,
+            check=False,
+        )
+    except subprocess.TimeoutExpired:
+        raise UsageError(f"{command[0]} has not answered for {_SUBMIT_SECONDS:g} s.") from None
+    if done.returncode:
+        raise UsageError(f"{command[0]}: {done.stderr.strip() or f'exit status {done.returncode}'}")
+    return done.stdout.strip()
+
+
+def _one_task(arguments: argparse.Namespace, serve: Sequence[str], command: Sequence[str]) -> int:
+    """Runs the one task that this process is; the engine runs the others."""
+    try:
+        resolver = resolver_from_environment()
+        cluster, job, index = resolver.task()
+        devices = max(arguments.local_devices, resolver.local_devices())
+        life = resolver.incarnation()
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+    addresses = cluster.as_dict()
+    chief = next((f"{found} 0" for found in _CHIEFS if found in addresses), "")
+    found = roles(
+        addresses,
+        [*command, *arguments.arguments],
+        serve if arguments.ps_program == "serve" else None,
+        {**os.environ, "PYTHONUNBUFFERED": "1"},
+        devices,
+    )
+    own = f"{job} {index}"
+    status = Launcher(
+        [role for role in found if role.name == own],
+        addresses,
+        chief,
+        restarts=arguments.restart,
+        grace=0.0,
+        out=sys.stdout,
+        err=sys.stderr,
+        coloured=False if os.environ.get("NO_COLOR") else None,
+        life=f"{life}." if life else "",
+        passes_on="SLURM_STEP_ID" not in os.environ,  # It tells all processes of a step.
+    ).run()
+    if own == chief:
+        stop_others(addresses, job, index)
+        if not status:
+            signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+            slurm.end_step()
+    return status
