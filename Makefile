@@ -5,6 +5,8 @@ BIN := $(VENV)/bin
 # numba-cuda takes the place of numba.cuda wherever it is installed, so that it has an environment of its own.
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
+# Some environments forbid bytecode. Tests start hundreds of processes, each of which would compile all of the package again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo check test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
 	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
@@ -20,7 +22,7 @@ help:
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make bench-datasets  measure input pipelines as programs write them, against TensorFlow 1.15"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
-	@echo "make emulated-gpu-check  run them on emulated GPUs that do things late, early, and by chance"
+	@echo "make emulated-gpu-check  run them, with every dtype, on emulated GPUs that do things late, early, and by chance"
 	@echo "make gpu-check  on a machine with a GPU: its tests there, the soak, and the kernels under compute-sanitizer"
 	@echo "make bench-gpu  measure on this machine's GPU, against PyTorch and JAX where they are installed"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
@@ -72,6 +74,7 @@ EMULATED := CC="$(C_COMPILER)" EMULATED_GPUS=2 EMULATED_GPU_CAPABILITY=8.0 $(CUD
 	--dist worksteal -p tests.emulated_gpu.plugin $(GPU_TESTS)
 SOAK := tests/runtime/gpu/test_soak.py
 LIBRARIES := $(abspath $(CUDA_VENV))/libraries
+ASSEMBLE := $(CUDA_VENV)/bin/python -m tests.codegen.gpu.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
 
 # The simulator must be on before Numba is imported, so it has a process of its own. On the emulated GPUs the compiler
 # makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
@@ -79,12 +82,15 @@ cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -n $(PROCESSES) --dist worksteal $(GPU_TESTS)
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	rm -f $(LIBRARIES)
-	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --ignore $(SOAK)
-	$(CUDA_VENV)/bin/python -m tests.codegen.gpu.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
+	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --few-dtypes --ignore $(SOAK)
+	$(ASSEMBLE)
 
+# With all dtypes of each op, which cuda-check leaves to the simulator, since each is a kernel to compile.
 emulated-gpu-check: $(CUDA_VENV)/.cuda
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
-	EMULATED_GPU=late $(EMULATED)
+	rm -f $(LIBRARIES)
+	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED)
+	$(ASSEMBLE)
 	EMULATED_GPU=early $(EMULATED) --ignore $(SOAK)
 	EMULATED_GPU=7 $(EMULATED) --ignore $(SOAK)
 

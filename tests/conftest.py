@@ -2,7 +2,8 @@
 
 CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
 machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow. `--quick` (`make check`)
-takes one test in twelve, of every room, for an answer in minutes.
+takes one test in twelve, of every room, for an answer in minutes. `--few-dtypes` (the emulated GPUs of
+`make cuda-check`) takes fewer dtypes of ops that are tested with all of theirs: each is a kernel to compile.
 
 Every plan is verified after each pass, here and in the processes that tests start. tests/plan/test_verify_cost.py says
 what that costs, and holds it.
@@ -32,9 +33,10 @@ _QUICK_SHARE = 12
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds --everything and --quick."""
+    """Adds --everything, --quick and --few-dtypes."""
     parser.addoption("--everything", action="store_true", help="every generated case, and the slow tests")
     parser.addoption("--quick", action="store_true", help="one test in twelve, the same ones every time")
+    parser.addoption("--few-dtypes", action="store_true", help="of an op on a GPU float32, and a few others")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -6,6 +6,7 @@ Needs a C compiler (`cc`, or what CC names), and the packages that compile for G
 from __future__ import annotations
 
 import ctypes
+import gc
 import hashlib
 import linecache
 import os
@@ -137,10 +138,14 @@ def begin() -> None:
 
     def compile_known(self: Any, signature: Any) -> Any:
         texts.append(self.py_func.__code__.co_filename)
+        collects = gc.isenabled()
+        gc.disable()  # What a compiler makes lives until its end; to look for garbage meanwhile took a third of it.
         try:
             return compile_(self, signature)
         finally:
             texts.pop()
+            if collects:
+                gc.enable()
 
     def get_cubin(self: Any, cc: Any = None) -> Any:
         """What the library is made of is what a chip's code is made of."""
