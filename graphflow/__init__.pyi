@@ -178,6 +178,7 @@ from graphflow._core.ops.array.patches import extract_image_patches as extract_i
 from graphflow._core.ops.array.compositions import eye as eye
 from graphflow._core.ops.array.creation import fill as fill
 from graphflow._core.ops.state.partitioning import fixed_size_partitioner as fixed_size_partitioner
+from . import feature_column as feature_column
 from . import flags as flags
 from graphflow._core.graph.dtypes import float16 as float16
 from graphflow._core.graph.dtypes import float32 as float32

@@ -1,0 +1,8 @@
+"""Columns of sequences, and what puts them side by side (tf.contrib.feature_column)."""
+
+from graphflow.feature_column.sequence import sequence_categorical_column_with_hash_bucket as sequence_categorical_column_with_hash_bucket
+from graphflow.feature_column.sequence import sequence_categorical_column_with_identity as sequence_categorical_column_with_identity
+from graphflow.feature_column.sequence import sequence_categorical_column_with_vocabulary_file as sequence_categorical_column_with_vocabulary_file
+from graphflow.feature_column.sequence import sequence_categorical_column_with_vocabulary_list as sequence_categorical_column_with_vocabulary_list
+from graphflow.feature_column.layers import sequence_input_layer as sequence_input_layer
+from graphflow.feature_column.sequence import sequence_numeric_column as sequence_numeric_column
