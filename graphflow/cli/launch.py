@@ -20,6 +20,7 @@ from graphflow._core.transport.addresses import is_number, split_bind
 from graphflow._core.transport.routes import check_reach
 from graphflow.cli.imports import add_imports
 from graphflow.cli.keygen import add_keys
+from graphflow.cli.launch_hosts import add_hosts, launch_on_hosts, workers_on
 from graphflow.cli.launch_on import add_engines, launch_on
 from graphflow.cli.main import UsageError
 
@@ -60,7 +61,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "graphflow launch [options] PROGRAM [arguments ...]"
     parser.add_argument("--ps", metavar="N", type=_count, default=1, help="tasks of the job ps (default: 1)")
     parser.add_argument(
-        "--workers", metavar="N", type=_count, default=2, help="tasks of the job worker (default: 2)"
+        "--workers",
+        metavar="N",
+        type=_count,
+        help="tasks of the job worker (default: 2; with --hosts one a host, or as many as there is room)",
     )
     parser.add_argument("--chief", action="store_true", help="add a job chief with one task")
     parser.add_argument(
@@ -83,6 +87,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the tasks listen, 0.0.0.0 for all addresses of this machine, so that others reach them; needs "
         "--keys (default: this machine alone)",
     )  # fmt: skip
+    add_hosts(parser)
     add_engines(parser)
     add_imports(parser)
     add_keys(parser)
@@ -98,6 +103,9 @@ def _count(text: str) -> int:
 
 
 def _launch(arguments: argparse.Namespace) -> int:
+    if arguments.workers is None:
+        others = arguments.ps + arguments.chief
+        arguments.workers = workers_on(arguments.hosts, others) if arguments.hosts else 2
     counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     if not arguments.workers and not arguments.chief:
         raise UsageError("There must be a worker or a chief: --workers 1.")
@@ -112,6 +120,14 @@ def _launch(arguments: argparse.Namespace) -> int:
         raise UsageError(f"There is no file {arguments.program}.")
     serve = _serve_command(arguments.program)
     serve += [word for module in arguments.imports for word in ("--import", module)]
+    if arguments.hosts:
+        if arguments.on or arguments.bind:
+            raise UsageError("--hosts is for ssh alone: without --on, and without --bind.")
+        extensions = [word for module in arguments.imports for word in ("--import", module)]
+        inner = "." if arguments.copy else os.path.dirname(arguments.program) or "."
+        return launch_on_hosts(
+            arguments, ["-P", "-c", _SERVE, json.dumps([inner, "."]), "serve", *extensions]
+        )
     if arguments.print and not arguments.on:
         raise UsageError("--print is for --on.")
     if arguments.on:

@@ -86,12 +86,21 @@ class Access:
 
 def make(folder: Path) -> Path:
     """Writes a new key into a folder, which it makes; returns the file. FileExistsError if there is a key already."""
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return write(folder, new_text())
+
+
+def new_text() -> str:
+    """The text of a file with a new key."""
     import zmq
 
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / FILE
     pairs = {role: zmq.curve_keypair()[1].decode("ascii") for role in ("server", "client")}
-    text = f"{_TITLE}\n" + "".join(f"{role} {secret}\n" for role, secret in pairs.items())
+    return f"{_TITLE}\n" + "".join(f"{role} {secret}\n" for role, secret in pairs.items())
+
+
+def write(folder: Path, text: str) -> Path:
+    """Writes the text of a key into a folder, readable for this user alone; FileExistsError if there is a key."""
+    path = folder / FILE
     temporary = folder / f"{FILE}.{secrets.token_hex(4)}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

@@ -39,18 +39,22 @@ class Child:
     """
 
     def __init__(
-        self, command: Sequence[str], environment: Mapping[str, str], ignored: Sequence[int] = ()
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        ignored: Sequence[int] = (),
+        stdin: int = subprocess.DEVNULL,
     ) -> None:
         self._out_of_memory = out_of_memory_kills()
         self._begun = time.monotonic()
         self._process = subprocess.Popen(
             command,
             env=dict(environment),
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             process_group=0,
-            preexec_fn=_end_with_parent(ignored),
+            preexec_fn=end_with_parent(ignored),
         )
         assert self._process.stdout is not None and self._process.stderr is not None
         self.stdout, self.stderr = self._process.stdout, self._process.stderr
@@ -84,7 +88,51 @@ class Child:
         self.stderr.close()
 
 
-def _end_with_parent(ignored: Sequence[int]) -> Callable[[], None] | None:
+class FarChild(Child):
+    """A process of ssh with the far side of a task (far_side.py): `order` goes to its standard input, signals too.
+
+    SIGKILL ends what is here; the far side notices that its standard input has ended, and ends the task.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str], order: bytes) -> None:
+        super().__init__(command, environment, stdin=subprocess.PIPE)
+        assert self._process.stdin is not None
+        self._stdin = self._process.stdin
+        self._left = memoryview(order)
+        os.set_blocking(self._stdin.fileno(), False)
+
+    def fileno(self) -> int:
+        """What is to be written to while `feed()` says so."""
+        return self._stdin.fileno()
+
+    def feed(self) -> bool:
+        """Writes what can be written at once; whether there is more. Never waits."""
+        try:
+            while self._left:
+                self._left = self._left[os.write(self._stdin.fileno(), self._left[: 1 << 16]) :]
+        except BlockingIOError:
+            return True
+        except BrokenPipeError:
+            self._left = memoryview(b"")
+        return False
+
+    def send(self, number: int) -> None:
+        """Has the far side send a signal to the task; before it has its order there is no task, and ssh is ended."""
+        if self.ending is not None:
+            return
+        if number == signal.SIGKILL or self._left:
+            super().send(signal.SIGKILL)
+            return
+        with suppress(BrokenPipeError, BlockingIOError):
+            os.write(self._stdin.fileno(), f"{int(number)}\n".encode())
+
+    def close(self) -> None:
+        """Closes the pipes."""
+        super().close()
+        self._stdin.close()
+
+
+def end_with_parent(ignored: Sequence[int]) -> Callable[[], None] | None:
     """What a new child calls so that the kernel kills it when its parent is gone, and signals to ignore are ignored.
 
     None if there is no such thing.
@@ -93,14 +141,14 @@ def _end_with_parent(ignored: Sequence[int]) -> Callable[[], None] | None:
         return None
     prctl, parent = ctypes.CDLL(None, use_errno=True).prctl, os.getpid()
 
-    def end_with_parent() -> None:
+    def in_child() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
         if os.getppid() != parent:  # It was gone before the kernel was asked.
             os._exit(1)
         for number in ignored:
             signal.signal(number, signal.SIG_IGN)
 
-    return end_with_parent
+    return in_child
 
 
 def out_of_memory_kills(counters: Path = _KERNEL_COUNTERS) -> int:

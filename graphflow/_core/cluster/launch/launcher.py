@@ -15,7 +15,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import IO
@@ -23,7 +23,7 @@ from typing import IO
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import stop_task
 from graphflow._core.cluster.environment import VARIABLE
-from graphflow._core.cluster.launch.children import Child, Ending
+from graphflow._core.cluster.launch.children import Child, Ending, FarChild
 from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 from graphflow._core.common.records import dataclass
@@ -39,13 +39,18 @@ from graphflow._core.common.timeouts import (
 
 @dataclass
 class Role:
-    """A task and what runs it; `serves` if that is a server alone, which ends when it is told to."""
+    """A task and what runs it; `serves` if that is a server alone, which ends when it is told to.
+
+    order: for a task on another machine, what goes to the standard input of the command, by what the environment of
+    this life of the task has more.
+    """
 
     job: str
     index: int
     command: Sequence[str]
     environment: Mapping[str, str]
     serves: bool = False
+    order: Callable[[Mapping[str, str]], bytes] | None = None
 
     @property
     def name(self) -> str:
@@ -209,6 +214,9 @@ class Launcher:
             if key.data is None:
                 with suppress(BlockingIOError):
                     os.read(reader, 4096)
+            elif isinstance(key.data, FarChild):
+                if not key.data.feed():
+                    self._selector.unregister(key.fileobj)
             else:
                 task, lines = key.data
                 data = os.read(key.fd, 65536)
@@ -247,7 +255,12 @@ class Launcher:
         life = {INCARNATION_VARIABLE: f"{self._life}{task.restarts}"}
         # A server waits for the chief, which may save, also where an engine sends its signals to all processes.
         waits = (signal.SIGTERM,) if task.role.serves and self._chief_elsewhere else ()
-        task.child = child = Child(task.role.command, {**task.role.environment, **life}, waits)
+        if task.role.order is None:
+            child = Child(task.role.command, {**task.role.environment, **life}, waits)
+        else:
+            child = far = FarChild(task.role.command, task.role.environment, task.role.order(life))
+            self._selector.register(far, selectors.EVENT_WRITE, far)
+        task.child = child
         for file, lines in ((child.stdout, task.out), (child.stderr, task.err)):
             self._selector.register(file, selectors.EVENT_READ, (task, lines))
         task.open = 2
@@ -256,7 +269,8 @@ class Launcher:
         """A task has ended: the job goes on, ends well, or is broken off."""
         assert task.child is not None and task.child.ending is not None
         child, ending, name = task.child, task.child.ending, task.role.name
-        for file in (child.stdout, child.stderr):
+        files: list[IO[bytes] | FarChild] = [child.stdout, child.stderr]
+        for file in [*files, child] if isinstance(child, FarChild) else files:
             if file.fileno() in self._selector.get_map():
                 self._selector.unregister(file)
         child.close()
