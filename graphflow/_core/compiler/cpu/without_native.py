@@ -99,7 +99,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
-        "strings, numbers in texts, examples",
+        "strings, numbers in texts, examples, tables of words",
         "Python's objects: 0.1 to 1 us an element",
         (
             "AsString",
@@ -108,6 +108,9 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "DecodeRaw",
             "EditDistance",
             "EncodeBase64",
+            "HashTable*",
+            "InitializeTable*",
+            "LookupTable*",
             "Parse*",
             "ReduceJoin",
             "StaticRegex*",
@@ -179,6 +182,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "one thread, a few passes over memory",
         (
             "Bitcast",
+            "Bucketize",
             "CumulativeLogsumexp",
             "HistogramFixedWidth",
             "LowerBound",

@@ -33,12 +33,15 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
         ),
     ),
     (
-        "strings, numbers in texts, examples",
+        "strings, numbers in texts, examples, tables of words",
         (
             "AsString",
             "Decode*",
             "EditDistance",
             "EncodeBase64",
+            "HashTable*",
+            "InitializeTable*",
+            "LookupTable*",
             "Parse*",
             "ReduceJoin",
             "StaticRegex*",
@@ -169,6 +172,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
         (
             "*CandidateSampler",
             "Bitcast",
+            "Bucketize",
             "HistogramFixedWidth",
             "LowerBound",
             "PopulationCount",
