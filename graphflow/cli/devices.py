@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 
 from graphflow._core.codegen.gpu.discovery import Found, found
-from graphflow.cli.tables import readable_size, table, tell
+from graphflow._core.common.tables import readable_size, table
+from graphflow.cli.tables import tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

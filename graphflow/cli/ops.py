@@ -10,13 +10,14 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import graphflow
+from graphflow._core.common.tables import table
 from graphflow._core.compiler.cpu import without_native
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow._core.graph.op_def import OpDef
 from graphflow.cli import imports
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import table, tell
+from graphflow.cli.tables import tell
 
 _PAGE: Final = """\
 # Ops

@@ -1,13 +1,10 @@
-"""How commands print: tables with aligned columns, sizes that can be read, and nothing that a terminal would obey."""
+"""How commands print: nothing that a terminal would obey."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from typing import Final, TextIO
+from typing import TextIO
 
-from graphflow._core.common.printable import printable, printable_lines
-
-_UNITS: Final = ("bytes", "KB", "MB", "GB", "TB")
+from graphflow._core.common.printable import printable_lines
 
 
 def tell(text: str = "", to: TextIO | None = None) -> None:
@@ -17,28 +14,3 @@ def tell(text: str = "", to: TextIO | None = None) -> None:
     own goes through `printable` before.
     """
     print(printable_lines(text), file=to, flush=True)
-
-
-def table(rows: Sequence[tuple[str, ...]], indent: str = "", right: Collection[int] = ()) -> str:
-    """Rows as lines, each column as wide as its widest cell; those of these numbers are aligned on the right.
-
-    A cell is one line of what can be printed, whatever is in it.
-    """
-    rows = [tuple(map(printable, row)) for row in rows]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.rjust(width) if number in right else cell.ljust(width)
-            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ]
-        lines.append((indent + "  ".join(cells)).rstrip())
-    return "\n".join(lines)
-
-
-def readable_size(count: float) -> str:
-    """A number of bytes in three digits."""
-    unit = 0
-    while count >= 1000 and unit < len(_UNITS) - 1:
-        count, unit = count / 1000, unit + 1
-    return f"{count:.0f} {_UNITS[unit]}" if unit == 0 else f"{count:.3g} {_UNITS[unit]}"
