@@ -311,6 +311,7 @@ from graphflow._core.ops.math.special import polygamma as polygamma
 from graphflow._core.ops.math.arithmetic import pow_ as _pow
 from graphflow._core.ops.control_flow.printing import print_v2 as _print
 from . import protos as protos
+from graphflow.debugging.profiling import profile as profile
 from graphflow._core.ops.control_flow.checking import py_func as py_func
 from . import python_io as python_io
 from graphflow._core.ops.math.decompositions import qr as qr

@@ -11,11 +11,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from operator import is_
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import graphflow.errors as errors
 from graphflow._core.common.records import dataclass
+from graphflow._core.compiler.reasons import label
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
 from graphflow._core.graph.elements import Tensor
@@ -50,6 +52,13 @@ class _Prepared:
     changes: int
     stamp: int
     """The graph's stamp when it was last seen to be still right; none if the feeds have to be taken apart."""
+
+
+Watcher = Callable[[str, Executable, Callable[[], Executable]], Executable]
+"""Gives what runs a plan from now on: (what the plan is run for, what runs it, makes what runs it traced)."""
+
+WATCHERS: Final[list[Watcher]] = []
+"""Asked once for each plan of every session of this process, when it is made: none, but in `graphflow profile`."""
 
 
 def executables(session: BaseSession) -> list[Executable]:
@@ -250,9 +259,15 @@ class BaseSession(OfThisProcess):
             plan, structure = self.plan(fetches, feeds)
             options = self._planner.execution_options(gives_the_same(self._graph), traced)
             executable = self._planner.executable(plan, self._store, options)
+            for watcher in () if traced else WATCHERS:
+                executable = watcher(label(plan), executable, partial(self._traced_form, plan))
             if self._config.log_device_placement:
                 self._log_placement(plan)
             return _Prepared(executable, structure.rebuild, feeds, changes, -1)
+
+    def _traced_form(self, plan: Plan) -> Executable:
+        options = self._planner.execution_options(gives_the_same(self._graph), traced=True)
+        return self._planner.executable(plan, self._store, options)
 
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None

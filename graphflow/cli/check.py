@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from graphflow._core.common.tables import table
+from graphflow._core.common.shown.tables import table
 from graphflow.as_tensorflow.check import Finding, Report, read_program
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell

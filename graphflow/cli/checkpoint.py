@@ -22,7 +22,7 @@ from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile
 from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
 from graphflow._core.common.printable import printable
-from graphflow._core.common.tables import readable_size, table
+from graphflow._core.common.shown.tables import readable_size, table
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 from graphflow.train.saving.checkpoint_management import latest_checkpoint

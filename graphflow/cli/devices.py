@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from graphflow._core.codegen.gpu.discovery import Found, found
-from graphflow._core.common.tables import readable_size, table
+from graphflow._core.common.shown.tables import readable_size, table
 from graphflow.cli.tables import tell
 
 

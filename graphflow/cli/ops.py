@@ -10,7 +10,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
 
 import graphflow
-from graphflow._core.common.tables import table
+from graphflow._core.common.shown.tables import table
 from graphflow._core.compiler.cpu import without_native
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support

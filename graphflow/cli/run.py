@@ -42,10 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program", metavar="PROGRAM", help="a Python file, or a folder or archive with __main__.py"
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=_run)
+    parser.set_defaults(run=run_program)
 
 
-def _run(arguments: argparse.Namespace) -> int:
+def run_program(arguments: argparse.Namespace) -> int:
     """Runs the program; the exit status is that which Python would end with."""
     program = arguments.program
     if not arguments.as_module and not os.path.exists(program):

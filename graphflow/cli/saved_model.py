@@ -21,7 +21,7 @@ import graphflow.errors as errors
 import graphflow.train as train
 from graphflow._core.common.files import numpy_files
 from graphflow._core.common.printable import printable
-from graphflow._core.common.tables import table
+from graphflow._core.common.shown.tables import table
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import SparseTensorValue

@@ -29,3 +29,5 @@ from graphflow._core.ops.control_flow.assertions import is_strictly_increasing a
 
 Assert = _Assert
 assert_all_finite = _assert_all_finite
+from graphflow.debugging.profiling import Profile as Profile
+from graphflow.debugging.profiling import profile as profile

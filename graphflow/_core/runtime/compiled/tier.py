@@ -462,6 +462,12 @@ def latest_plan(tiered: TieredExecutable) -> CompiledPlan | None:
     return max(states, key=lambda state: state.used).compiled if states else None
 
 
+def waits_for_kernels(tiered: TieredExecutable) -> bool:
+    """Whether it would be compiled if the compiler had made its kernels."""
+    states = [state for state in list(tiered._states.values()) if state.job is not None]
+    return any(state.reason is None and not state.job.ready() for state in states)
+
+
 def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | None:
     """The compiled plan that a run with these feeds would use; without one, counts a run that NumPy is to do.
 

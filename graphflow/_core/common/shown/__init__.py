@@ -1,0 +1,1 @@
+"""What people are shown: tables in a terminal, and pages."""
