@@ -116,7 +116,8 @@ def _launch(arguments: argparse.Namespace) -> int:
             "--import is for the ps that `graphflow serve` serves; PROGRAM imports what it uses by itself."
         )
     command = task_command(arguments.program)
-    if len(command) > 1 and not os.path.exists(arguments.program):
+    in_an_image = arguments.on == "kubernetes"
+    if len(command) > 1 and not os.path.exists(arguments.program) and not in_an_image:
         raise UsageError(f"There is no file {arguments.program}.")
     serve = _serve_command(arguments.program)
     serve += [word for module in arguments.imports for word in ("--import", module)]

@@ -13,6 +13,7 @@ from pathlib import Path
 from graphflow._core.cluster.launch import hosts
 from graphflow._core.cluster.launch.launcher import Launcher, roles
 from graphflow._core.transport import keys
+from graphflow.cli.launch_on import key_text
 from graphflow.cli.main import UsageError
 
 
@@ -74,10 +75,7 @@ def launch_on_hosts(arguments: argparse.Namespace, serve: Sequence[str]) -> int:
     # The launcher stops servers at the end, so it needs the key as well.
     own = tempfile.mkdtemp(prefix="graphflow-")  # Of mode 700.
     try:
-        try:
-            key = _key(arguments.keys, Path(own))
-        except (OSError, ValueError) as error:
-            raise UsageError(str(error)) from error
+        key = _key(arguments.keys, Path(own))
         far = [
             hosts.far_role(role, place.hosts[role.name], arguments.ssh, python, folder, key, archive)
             for role in found
@@ -98,11 +96,7 @@ def launch_on_hosts(arguments: argparse.Namespace, serve: Sequence[str]) -> int:
 
 def _key(folder: str, own: Path) -> str:
     """The text of the key in a folder, or of a new one for this run, which this process then has too."""
-    if folder:
-        keys.read(Path(folder).expanduser())
-        os.environ[keys.VARIABLE] = os.path.abspath(os.path.expanduser(folder))
-        return Path(folder).expanduser().joinpath(keys.FILE).read_text("ascii")
-    text = keys.new_text()
+    text = key_text(folder)
     keys.write(own, text)
     os.environ[keys.VARIABLE] = str(own)
     return text

@@ -7,18 +7,22 @@ import os
 import re
 import shutil
 import signal
+import stat
 import subprocess
 import sys
 from collections.abc import Sequence
-from typing import Final
+from pathlib import Path
+from types import FrameType
+from typing import IO, Final
 
-from graphflow._core.cluster.launch import slurm
+from graphflow._core.cluster.launch import kubernetes, slurm
 from graphflow._core.cluster.launch.launcher import Launcher, roles, stop_others
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
+from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
 from graphflow.cli.tables import tell
 
-ENGINES: Final = ("slurm", "environment")
+ENGINES: Final = ("slurm", "kubernetes", "environment")
 _SUBMIT_SECONDS: Final = 120.0
 _CHIEFS: Final = ("chief", "master", "worker")
 
@@ -30,8 +34,8 @@ def add_engines(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--on", choices=ENGINES, default="",
-        help="have an engine start the tasks: slurm submits a job. environment is what an engine runs: this process "
-        "is one task, and the environment says which",
+        help="have an engine start the tasks: slurm submits a job, kubernetes makes StatefulSets. environment is what "
+        "an engine runs: this process is one task, and the environment says which",
     )  # fmt: skip
     group.add_argument(
         "--print", action="store_true", help="with --on: write what the engine would get, and end"
@@ -44,8 +48,22 @@ def add_engines(parser: argparse.ArgumentParser) -> None:
         help="with --on slurm: an option for sbatch, as in --sbatch=--time=1:00:00; may be given several times",
     )  # fmt: skip
     group.add_argument(
+        "--image", metavar="IMAGE", default="",
+        help="with --on kubernetes: of the containers, which has graphflow, and PROGRAM in its working directory",
+    )  # fmt: skip
+    group.add_argument(
+        "--storage", metavar="SIZE", default="10Gi",
+        help="with --on kubernetes: of the volume at /checkpoints (default: 10Gi)",
+    )  # fmt: skip
+    group.add_argument(
+        "--access", choices=("ReadWriteMany", "ReadWriteOnce"), default="ReadWriteMany",
+        help="with --on kubernetes: how many nodes share the volume (default: ReadWriteMany)",
+    )  # fmt: skip
+    group.add_argument("--stay", action="store_true", help=argparse.SUPPRESS)
+    group.add_argument(
         "--python", metavar="PATH", default="",
-        help="the Python of the tasks elsewhere, which has graphflow (default: the path of this one)",
+        help="the Python of the tasks elsewhere, which has graphflow (default: the path of this one; "
+        "on kubernetes `python`)",
     )  # fmt: skip
 
 
@@ -53,7 +71,7 @@ def launch_on(arguments: argparse.Namespace, serve: Sequence[str], command: Sequ
     """Runs `graphflow launch` with --on: serve is what runs a ps, command what runs the program, here."""
     if arguments.on == "environment":
         return _one_task(arguments, serve, command)
-    return _on_slurm(arguments)
+    return _on_kubernetes(arguments) if arguments.on == "kubernetes" else _on_slurm(arguments)
 
 
 def _name(arguments: argparse.Namespace) -> str:
@@ -106,6 +124,61 @@ def _on_slurm(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _on_kubernetes(arguments: argparse.Namespace) -> int:
+    if not arguments.image:
+        raise UsageError("--on kubernetes needs --image, the image of the containers.")
+    if not re.fullmatch(r"[1-9][0-9]{0,9}([KMGTP]i?)?", arguments.storage):
+        raise UsageError(f"--storage is a size such as 10Gi, not {arguments.storage!r}.")
+    python = arguments.python or "python"
+    task = task_command(arguments, python)
+    at = task.index("environment") + 1
+    found = kubernetes.manifests(
+        _name(arguments),
+        jobs_of(arguments),
+        [*task[:at], "--stay", *task[at:]],
+        [python, "-P", "-m", "graphflow.cli", "status", "--alone", "--seconds", "10"],
+        arguments.image,
+        key_text(arguments.keys),
+        arguments.ps_program == "serve",
+        arguments.local_devices,
+        arguments.storage,
+        arguments.access,
+    )
+    text = kubernetes.as_yaml(found)
+    if not arguments.print:
+        tell(_submitted(["kubectl", "apply", "-f", "-"], text, "where kubectl reaches the cluster"))
+        return 0
+    _only_for_its_user(sys.stdout)
+    sys.stdout.write(text)
+    return 0
+
+
+def key_text(folder: str) -> str:
+    """The text of the key in a folder, or of a new one; UsageError if there is none that nobody else can read."""
+    if not folder:
+        return keys.new_text()
+    place = Path(folder).expanduser()
+    try:
+        keys.read(place)
+        return (place / keys.FILE).read_text("ascii")
+    except (OSError, ValueError) as error:
+        raise UsageError(str(error)) from error
+
+
+def _only_for_its_user(file: IO[str]) -> None:
+    """Takes others' rights to a file in which a key is about to be written, as a shell has made it."""
+    try:
+        status = os.fstat(file.fileno())
+    except (OSError, ValueError):  # It is none of the system's.
+        return
+    if stat.S_ISREG(status.st_mode) and status.st_mode & 0o077:
+        os.fchmod(file.fileno(), 0o600)
+        tell(
+            "graphflow: the manifests hold the cluster's key: now their file is readable for you alone",
+            sys.stderr,
+        )
+
+
 def _submitted(command: Sequence[str], text: str, where: str) -> str:
     """What an engine's own program says that takes a text; UsageError if it is not there or refuses."""
     program = shutil.which(command[0])
@@ -146,7 +219,7 @@ def _one_task(arguments: argparse.Namespace, serve: Sequence[str], command: Sequ
         devices,
     )
     own = f"{job} {index}"
-    status = Launcher(
+    launcher = Launcher(
         [role for role in found if role.name == own],
         addresses,
         chief,
@@ -157,10 +230,33 @@ def _one_task(arguments: argparse.Namespace, serve: Sequence[str], command: Sequ
         coloured=False if os.environ.get("NO_COLOR") else None,
         life=f"{life}." if life else "",
         passes_on="SLURM_STEP_ID" not in os.environ,  # It tells all processes of a step.
-    ).run()
+    )
+    status = launcher.run()
+    if arguments.stay:
+        return launcher.failure or status or _stay(own)
     if own == chief:
         stop_others(addresses, job, index)
         if not status:
             signal.signal(signal.SIGUSR1, signal.SIG_IGN)
             slurm.end_step()
     return status
+
+
+def _stay(own: str) -> int:
+    """Waits to be ended: an engine that starts again whatever ends would have the program run once more."""
+    try:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, _leave)
+        tell(f"{own} has ended well, and waits to be deleted")
+        while True:
+            signal.pause()
+    except _Deleted:
+        return 0
+
+
+class _Deleted(BaseException):
+    """The engine ends this task."""
+
+
+def _leave(number: int, frame: FrameType | None) -> None:
+    raise _Deleted

@@ -41,6 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("target", metavar="TARGET", help="any task of the cluster: zmq://host:port")
     add_keys(parser)
+    parser.add_argument(
+        "--alone", action="store_true", help="ask the task for itself alone, and not for the others"
+    )
     parser.add_argument("--json", action="store_true", help="everything that is known, as JSON")
     parser.add_argument(
         "--journal",
@@ -71,6 +74,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def _status(arguments: argparse.Namespace) -> int:
     if arguments.all and not arguments.journal:
         raise UsageError("--all says how --journal is shown: give both.")
+    if arguments.alone and (arguments.journal or arguments.watch):
+        raise UsageError("--alone is for the state of a task, once: without --journal and --watch.")
     targets = [arguments.target]
     tasks = _ask(arguments, arguments.target)
     text = _text(arguments, tasks)
@@ -115,8 +120,9 @@ def _ask_any(arguments: argparse.Namespace, targets: list[str]) -> list[dict[str
 
 def _ask(arguments: argparse.Namespace, target: str) -> list[dict[str, Any]]:
     try:
-        ask = cluster_journals if arguments.journal else cluster_status
-        return ask(target, arguments.seconds, arguments.keys)
+        if arguments.journal:
+            return cluster_journals(target, arguments.seconds, arguments.keys)
+        return cluster_status(target, arguments.seconds, arguments.keys, arguments.alone)
     except errors.OpError as error:
         raise UsageError(error.message) from error
     except (ValueError, OSError) as error:

@@ -13,10 +13,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import graphflow as gf
+from graphflow._core.cluster.launch import kubernetes
 from graphflow._core.cluster.launch.children import Child
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow.cli.main import main
@@ -141,6 +143,176 @@ def test_what_cannot_be_is_said(
     assert expected in capsys.readouterr().err
 
 
+# ---- Kubernetes ------------------------------------------------------------------------------------------------------
+
+FIELDS = {
+    "Secret": {"type": str, "stringData": dict},
+    "PersistentVolumeClaim": {"spec": {"accessModes": list, "resources": {"requests": {"storage": str}}}},
+    "Service": {
+        "spec": {"clusterIP": str, "publishNotReadyAddresses": bool, "selector": dict, "ports": list}
+    },
+    "StatefulSet": {
+        "spec": {
+            "serviceName": str,
+            "replicas": int,
+            "podManagementPolicy": str,
+            "selector": {"matchLabels": dict},
+            "template": {
+                "metadata": {"labels": dict},
+                "spec": {
+                    "automountServiceAccountToken": bool,
+                    "terminationGracePeriodSeconds": int,
+                    "securityContext": {"fsGroup": int},
+                    "containers": list,
+                    "volumes": list,
+                },
+            },
+        }
+    },
+}
+"""The fields of the API that the manifests have, and no others."""
+PROBE = {
+    "exec": {"command": list}, "initialDelaySeconds": int, "periodSeconds": int, "timeoutSeconds": int,
+    "failureThreshold": int,
+}  # fmt: skip
+CONTAINER = {
+    "name": str, "image": str, "command": list, "env": list, "ports": list, "volumeMounts": list,
+    "readinessProbe": PROBE,
+}  # fmt: skip
+
+
+def check_fields(value: Any, fields: Any, where: str) -> None:
+    if isinstance(fields, dict):
+        assert set(value) == set(fields), where
+        for name, inner in fields.items():
+            check_fields(value[name], inner, f"{where}.{name}")
+    else:
+        assert type(value) is fields and value not in ("", [], {}), where
+
+
+def manifests_of_two_jobs() -> list[dict[str, Any]]:
+    command = ["python", "launch", "$(HOME)", "--x={task_index}: #"]
+    return kubernetes.manifests(
+        "run", {"chief": 0, "ps": 2, "worker": 3}, command, ["status"], "image:1", "a key\n"
+    )
+
+
+def test_the_manifests_have_the_fields_of_the_api() -> None:
+    found = manifests_of_two_jobs()
+    assert [(one["kind"], one["apiVersion"], one["metadata"]["name"]) for one in found] == [
+        ("Secret", "v1", "run-keys"),
+        ("PersistentVolumeClaim", "v1", "run-checkpoints"),
+        ("Service", "v1", "run"),
+        ("StatefulSet", "apps/v1", "run-ps"),
+        ("StatefulSet", "apps/v1", "run-worker"),
+    ]
+    head = {"apiVersion": str, "kind": str, "metadata": {"name": str, "labels": dict}}
+    for one in found:
+        check_fields(one, {**head, **FIELDS[one["kind"]]}, one["kind"])
+    for one, probes in zip(found[3:], ({"livenessProbe": PROBE}, {}), strict=True):
+        (container,) = one["spec"]["template"]["spec"]["containers"]
+        check_fields(container, {**CONTAINER, **probes}, one["metadata"]["name"])
+        assert container["command"][2] == "$$(HOME)"
+        labels = one["spec"]["template"]["metadata"]["labels"]
+        assert one["spec"]["selector"]["matchLabels"] == labels
+        assert found[2]["spec"]["selector"].items() <= labels.items()
+    secret = found[3]["spec"]["template"]["spec"]["volumes"][0]["secret"]
+    assert (
+        secret == {"secretName": "run-keys", "defaultMode": 0o440}
+        and found[0]["stringData"]["cluster.key"] == "a key\n"
+    )
+    assert found[2]["spec"]["publishNotReadyAddresses"] and found[2]["spec"]["clusterIP"] == "None"
+
+
+def test_a_pod_of_the_manifests_finds_its_task_and_the_names_that_the_service_gives() -> None:
+    found = manifests_of_two_jobs()
+    for one in found[3:]:
+        (container,) = one["spec"]["template"]["spec"]["containers"]
+        variables = {entry["name"]: entry.get("value", "") for entry in container["env"]}
+        job = one["metadata"]["name"].removeprefix("run-")
+        variables |= {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "GRAPHFLOW_POD": f"run-{job}-1"}
+        cluster, *task = gf.train.task_from_environment(variables)
+        assert task == [job, 1] and cluster.num_tasks("ps") == 2 and cluster.num_tasks("worker") == 3
+        (port,) = container["ports"]
+        assert (
+            cluster.task_address(job, 1) == f"{one['metadata']['name']}-1.{one['spec']['serviceName']}:8470"
+        )
+        assert port["containerPort"] == found[2]["spec"]["ports"][0]["port"] == 8470
+        probe = container["readinessProbe"]["exec"]["command"]
+        assert probe == ["status", "zmq://127.0.0.1:8470"]
+
+
+def test_the_manifests_pass_the_schemas_of_kubernetes() -> None:
+    validate = pytest.importorskip("kubernetes_validate", reason="kubernetes-validate is not installed")
+    for one in manifests_of_two_jobs():
+        validate.validate(one, "1.31", strict=True)
+
+
+def test_objects_as_yaml() -> None:
+    objects = [
+        {
+            "a": {"b": ["x", {"c": 1, "d": [True, "yes"]}], "e": {}},
+            "f-g/h.i": "1:2 #",
+            "j": "l\nm",
+            "k": "007",
+        }
+    ]
+    assert kubernetes.as_yaml(objects) == (
+        '---\na:\n  b:\n    - x\n    - c: 1\n      d:\n        - true\n        - "yes"\n  e: {}\n'
+        'f-g/h.i: "1:2 #"\nj: "l\\nm"\nk: "007"\n'
+    )
+
+
+def test_manifests_are_printed_into_a_file_that_nobody_else_reads_or_applied(
+    program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    launch = [
+        "launch",
+        "--on",
+        "kubernetes",
+        "--image",
+        "a/b:1",
+        "--name",
+        "run",
+        "--workers",
+        "1",
+        "in/image.py",
+    ]
+    path = program.parent / "manifests.yaml"
+    path.touch(0o644)
+    with path.open("w") as file, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", file)
+        assert main([*launch[:-1], "--print", launch[-1]]) == 0
+    assert path.stat().st_mode & 0o777 == 0o600 and "readable for you alone" in capsys.readouterr().err
+    text = path.read_text()
+    assert text.count("---\n") == 5 and "replicas: 1" in text and "\n            - in/image.py\n" in text
+    assert text.index('- "--stay"') < text.index("- in/image.py")
+    stand_in(program.parent, "kubectl", 'cat > got; echo "$@"', monkeypatch)
+    gf_key = program.parent / "key"
+    assert main(["keygen", str(gf_key)]) == 0 and capsys.readouterr()
+    assert main([*launch[:-1], "--keys", str(gf_key), launch[-1]]) == 0
+    assert capsys.readouterr().out == "apply -f -\n"
+    assert json.dumps((gf_key / "cluster.key").read_text()) in (program.parent / "got").read_text()
+    assert main(["launch", "--on", "kubernetes", "--print", "x.py"]) == 2
+    assert main([*launch[:-1], "--storage", "lots", "x.py"]) == 2
+    (gf_key / "cluster.key").chmod(0o644)
+    assert main([*launch[:-1], "--keys", str(gf_key), launch[-1]]) == 2
+    assert "is not yours alone" in capsys.readouterr().err
+
+
+def test_a_task_alone_says_how_it_is(capsys: pytest.CaptureFixture[str]) -> None:
+    """What a probe asks: the other tasks may be missing."""
+    with ReservedPorts(2) as reserved:
+        ps, worker = [f"localhost:{port}" for port in reserved.ports]
+        server = gf.train.Server({"ps": [ps], "worker": [worker]}, "ps", 0)
+        try:
+            assert main(["status", "--alone", f"zmq://{ps}", "--seconds", "20"]) == 0
+            assert "worker" not in capsys.readouterr().out
+            assert main(["status", f"zmq://{ps}", "--seconds", "0.2"]) == 1
+        finally:
+            server.stop()
+
+
 # ---- one task of a cluster that an engine has started ----------------------------------------------------------------
 
 
@@ -209,6 +381,33 @@ def test_the_chiefs_end_stops_the_servers_of_the_others_and_the_step(
     finally:
         other.stop()
     assert (program.parent / "cancelled").read_text() == "--quiet --signal=USR1 4.0\n"
+
+
+def test_a_task_that_has_ended_well_stays_where_the_engine_would_begin_it_again(
+    program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert one_task(program, "sys.exit('lost')", "worker", 1, monkeypatch, "--stay") == 1
+    program.write_text("")
+    words = [
+        sys.executable,
+        "-P",
+        "-m",
+        "graphflow.cli",
+        "launch",
+        "--on",
+        "environment",
+        "--stay",
+        program.name,
+    ]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "worker 1 has ended well, and waits to be deleted\n"
+        process.terminate()
+        assert process.wait(100) == 0
+    finally:
+        process.kill()
+        process.communicate(timeout=60)
 
 
 def test_a_server_may_ignore_the_signal_that_an_engine_sends_to_all() -> None:

@@ -78,16 +78,19 @@ def _ask_all(
     return list(answer.details["tasks"])
 
 
-def cluster_status(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[dict[str, Any]]:
+def cluster_status(
+    target: str, timeout_seconds: float = 2.0, cluster_keys: str = "", alone: bool = False
+) -> list[dict[str, Any]]:
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
     A dictionary for each task: task, address, state ("serving" or "unreachable"), and if it serves incarnation,
     uptime_seconds, pid, sessions, variables with their bytes, traffic, steps (those that it began as master, and how
     many it had a part in), those under_way for seconds and what its parts of steps are waiting for. cluster_keys: as in
-    ConfigProto.
+    ConfigProto. alone: ask the target for itself alone, and not for the others.
     UnavailableError if the target does not answer.
     """
-    return _ask_all(target, Kind.STATUS, timeout_seconds, {}, cluster_keys)
+    details = {"alone": True} if alone else {}
+    return _ask_all(target, Kind.STATUS, timeout_seconds, details, cluster_keys)
 
 
 def cluster_journals(

@@ -202,6 +202,11 @@ class Launcher:
         self._report()
         return self._status or 0
 
+    @property
+    def failure(self) -> int:
+        """The exit status of the task that failed first, whether or not the job went on; 0 if none has failed."""
+        return self._failures[0].ending.status if self._failures else 0
+
     # ---- one turn -------------------------------------------------------------------------------------------------
 
     def _signal(self, number: int, frame: FrameType | None) -> None:
