@@ -18,3 +18,10 @@ __version__ = _distribution.VERSION
 newaxis = None
 
 __getattr__, __dir__, __all__ = attach(__name__)
+
+
+def load_ipython_extension(ipython: object) -> None:
+    """Has `import tensorflow` give graphflow in a notebook (%load_ext graphflow)."""
+    from graphflow import as_tensorflow
+
+    as_tensorflow.install()

@@ -23,6 +23,7 @@ PACKAGE: Final = "graphflow"
 
 INSIDE_FUNCTIONS: Final[Mapping[str, int]] = {
     "graphflow._core.graph.defaults": 1,  # The first default graph is made by the class that asks for the default.
+    "graphflow": 1,  # What serves programs of TensorFlow is loaded where a notebook asks for it.
     "graphflow._core.session": 2,  # Clusters need ZeroMQ, which a session in this process does without;
     "graphflow._core.cluster.client.control": 1,  # and so does who names a cluster, before a task of it is asked
     "graphflow._core.cluster.server.server": 1,  # or started.

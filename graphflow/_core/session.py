@@ -17,6 +17,7 @@ from typing import Any, Final, NoReturn
 
 import graphflow.errors as errors
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.compiler.reasons import label
 from graphflow._core.fetches import Fetches, expand_feeds, feed_array, fetch_key
 from graphflow._core.graph import defaults
@@ -135,6 +136,15 @@ class BaseSession(OfThisProcess):
     def list_devices(self) -> list[DeviceAttributes]:
         """The devices of this session."""
         return [device_attributes(name) for name in self._devices]
+
+    def _repr_html_(self) -> str:
+        state = "closed" if self._closed else "open"
+        counts = (
+            ("operations of its graph", len(self._graph.get_operations())),
+            ("plans", len(self._prepared)),
+        )
+        where = ("target", self._target or "this process"), ("devices", ", ".join(self._devices))
+        return facts_html("Session", (("state", state), *where, *counts, ("compiled", self._config.compiled)))
 
     def close(self) -> None:
         """Frees what it holds; runs that wait end with CancelledError, a later run raises RuntimeError."""

@@ -2,7 +2,7 @@
 
 `graphflow run train.py` runs a program so. A program of your own calls graphflow.as_tensorflow.install() before it
 imports one; tests run with `python -m pytest -p graphflow.as_tensorflow`, notebooks with
-`%load_ext graphflow.as_tensorflow`.
+`%load_ext graphflow`.
 """
 
 from __future__ import annotations

@@ -17,8 +17,8 @@ from graphflow._core.codegen.cpu.service.link import look
 from graphflow._core.codegen.generic import generic_sources
 from graphflow._core.common.compile_timeouts import WARM_END_SECONDS, WARM_LOOK_SECONDS
 from graphflow._core.common.shown.tables import readable_size
+from graphflow._core.common.shown.terminal import tell
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _WARM_EPILOG: Final = """\
 examples:

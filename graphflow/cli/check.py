@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Final
 
 from graphflow._core.common.shown.tables import table
+from graphflow._core.common.shown.terminal import tell
 from graphflow.as_tensorflow.check import Finding, Report, read_program
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
 examples:

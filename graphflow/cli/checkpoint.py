@@ -23,8 +23,8 @@ from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import readable_size, table
+from graphflow._core.common.shown.terminal import tell
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 from graphflow.train.saving.checkpoint_management import latest_checkpoint
 
 _EPILOG: Final = """\

@@ -6,7 +6,7 @@ import argparse
 
 from graphflow._core.codegen.gpu.discovery import Found, found
 from graphflow._core.common.shown.tables import readable_size, table
-from graphflow.cli.tables import tell
+from graphflow._core.common.shown.terminal import tell
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

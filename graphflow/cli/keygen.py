@@ -6,9 +6,9 @@ import argparse
 from pathlib import Path
 from typing import Final
 
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
 example:

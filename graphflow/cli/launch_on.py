@@ -18,9 +18,9 @@ from typing import IO, Final
 from graphflow._core.cluster.launch import kubernetes, slurm
 from graphflow._core.cluster.launch.launcher import Launcher, roles, stop_others
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 ENGINES: Final = ("slurm", "kubernetes", "environment")
 _SUBMIT_SECONDS: Final = 120.0

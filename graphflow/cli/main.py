@@ -14,7 +14,7 @@ from importlib import import_module
 from typing import Final
 
 from graphflow._core.common.distribution import VERSION
-from graphflow.cli.tables import tell
+from graphflow._core.common.shown.terminal import tell
 
 _COMMANDS: Final[Mapping[str, str]] = {
     "run": "run a program of TensorFlow 1's as it is",

@@ -11,13 +11,13 @@ from typing import Any, Final
 
 import graphflow
 from graphflow._core.common.shown.tables import table
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.compiler.cpu import without_native
 from graphflow._core.compiler.gpu.without_kernel import REASONS
 from graphflow._core.compiler.support import Support, op_types, support
 from graphflow._core.graph.op_def import OpDef
 from graphflow.cli import imports
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _PAGE: Final = """\
 # Ops

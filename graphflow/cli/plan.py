@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.common.files import numpy_files
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.plan import files
 from graphflow._core.plan.functions import LoweredFunction
@@ -24,7 +25,6 @@ from graphflow._core.runtime.agreement.report import Recorded
 from graphflow._core.runtime.agreement.tape import is_repeatable
 from graphflow.cli import imports
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 from graphflow.errors import OpError
 
 if TYPE_CHECKING:

@@ -10,10 +10,10 @@ import os
 import sys
 from typing import Final
 
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.session import WATCHERS
 from graphflow.cli.main import UsageError
 from graphflow.cli.run import run_program
-from graphflow.cli.tables import tell
 from graphflow.debugging.profiling import WatchedPlans, save_page
 
 _EPILOG: Final = """\

@@ -8,12 +8,12 @@ from __future__ import annotations
 import argparse
 from typing import Final
 
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.runtime.agreement.replaying import replayed
 from graphflow._core.runtime.agreement.report import load
 from graphflow.cli import imports
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
 The exit status is 0 if compiled code agrees with NumPy here and now, 1 if it does not.

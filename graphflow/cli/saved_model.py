@@ -22,12 +22,12 @@ import graphflow.train as train
 from graphflow._core.common.files import numpy_files
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import table
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import SparseTensorValue
 from graphflow._core.session import Session
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 from graphflow.saved_model import constants, signature_constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.loader import init_op_name, load, meta_graph_with_tags

@@ -23,10 +23,10 @@ from graphflow._core.cluster.environment import (
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.resolvers.found import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.server.server import Server
+from graphflow._core.common.shown.terminal import tell
 from graphflow.cli import imports
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 from graphflow.config import ConfigProto
 
 _EPILOG: Final = """\

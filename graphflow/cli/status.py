@@ -17,10 +17,10 @@ from graphflow._core.cluster.protocol.step_journal import step_lines
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import readable_size, table
+from graphflow._core.common.shown.terminal import tell
 from graphflow._core.common.timeouts import WATCH_SECONDS
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
-from graphflow.cli.tables import tell
 
 _EPILOG: Final = """\
 example:

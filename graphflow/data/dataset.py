@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -62,6 +63,15 @@ class Dataset:
     def __repr__(self) -> str:
         name = self._variant_tensor.op.name
         return f"<gf.data.Dataset {name!r} shapes={self._output_shapes} types={self._output_types}>"
+
+    def _repr_html_(self) -> str:
+        op = self._variant_tensor.op
+        facts = (
+            ("op", f"{op.name} ({op.type})"),
+            ("types", self._output_types),
+            ("shapes", self._output_shapes),
+        )
+        return facts_html("Dataset", facts)
 
     def __iter__(self) -> Any:
         raise RuntimeError(

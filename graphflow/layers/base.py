@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphflow.nest as nest
+from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
@@ -48,6 +49,14 @@ class Layer:
     function of each output, whose result divided by the batch's size goes to REGULARIZATION_LOSSES. _scope: the name or
     variable scope to take as it is. _reuse: whether the variables exist already.
     """
+
+    def _repr_html_(self) -> str:
+        facts: list[tuple[str, Any]] = [("built", self.built), ("trainable", self.trainable)]
+        facts += [
+            (weight.name, f"{weight.dtype.name} {weight.shape}")
+            for weight in [*self._trainable_weights, *self._non_trainable_weights][:50]
+        ]
+        return facts_html(f"Layer {self._base_name} ({type(self).__name__})", facts)
 
     def __init__(
         self,

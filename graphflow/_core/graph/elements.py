@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import devices
 from graphflow._core.graph.defaults import SessionLike
 from graphflow._core.graph.dtypes import DType
@@ -24,6 +26,16 @@ if TYPE_CHECKING:
 _PACKAGE = __name__.split(".")[0]
 
 
+def cell_of(file: str) -> str:
+    """The cell of a notebook, such as "In[3]", that a temporary file of its code stands for; else the file itself."""
+    interactive = sys.modules.get("IPython")
+    with suppress(Exception):  # It is asked to name a line of an error, or of a graph; that must not fail.
+        named = interactive.get_ipython().compile.format_code_name(file) if interactive else None
+        if named is not None:
+            return str(named[1])
+    return file
+
+
 def user_line() -> tuple[str, int]:
     """File and line of the innermost frame outside this package: where the user built what is being built.
 
@@ -35,7 +47,8 @@ def user_line() -> tuple[str, int]:
         if module != _PACKAGE and not module.startswith(_PACKAGE + "."):
             code = frame.f_code
             if "__tracebackhide__" not in code.co_varnames:
-                return code.co_filename, frame.f_lineno
+                file = code.co_filename
+                return (cell_of(file) if file[:1] == "<" or "ipykernel" in file else file), frame.f_lineno
         frame = frame.f_back
     return "<unknown>", 0
 
@@ -348,6 +361,12 @@ class Tensor(Operators):
 
     def __repr__(self) -> str:
         return f"<gf.Tensor {self.name!r} shape={text(self._dims)} dtype={self._dtype.name}>"
+
+    def _repr_html_(self) -> str:
+        file, line = self.op.line
+        facts = ("dtype", self._dtype.name), ("shape", text(self._dims)), ("op", self.op.type)
+        place = ("device", self.op.device or "not said"), ("built at", f"{file}:{line}")
+        return facts_html(f"Tensor {self.name}", (*facts, *place))
 
     def __str__(self) -> str:
         shape = "" if self._dims is None else f", shape={text(self._dims)}"

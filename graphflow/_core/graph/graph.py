@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
+from graphflow._core.common.shown.graphs import graph_html
 from graphflow._core.graph import defaults, devices
 from graphflow._core.graph.elements import Operation, Tensor, operation_of, user_line
 from graphflow._core.graph.keys import CollectionNames
@@ -337,6 +338,9 @@ class Graph(OfThisProcess, ContainerScope):
         return defaults.default_graph(self)
 
     # ---- looking up -----------------------------------------------------------------------------------------------
+
+    def _repr_html_(self) -> str:
+        return graph_html(self.get_operations())
 
     def get_operations(self) -> list[Operation]:
         """All operations in the order they were built."""

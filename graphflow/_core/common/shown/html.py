@@ -16,7 +16,7 @@ STYLE: Final = """
 .gf h1 { font-size: 20px; } .gf h2 { font-size: 15px; margin: 1.2em 0 .4em; }
 .gf table { border-collapse: collapse; margin: .5em 0; }
 .gf th { text-align: left; border-bottom: 1px solid #bbb; } .gf th, .gf td { padding: 2px 10px 2px 0; }
-.gf td { vertical-align: top; } .gf td.n { text-align: right; font-variant-numeric: tabular-nums; }
+.gf td { vertical-align: top; } .gf td.n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .gf code { font: 12px ui-monospace, monospace; overflow-wrap: anywhere; }
 .gf details { margin: 1px 0 1px 1.1em; } .gf details.top { margin-left: 0; } .gf summary { cursor: pointer; }
 .gf .o { margin-left: 2.2em; } .gf .d { color: #777; }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Literal, overload
 
+from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph, get_default_session
 from graphflow._core.graph.elements import Operation, Operators, Tensor
@@ -428,6 +429,10 @@ class Variable(Operators, metaclass=Creatable):
 
     def __repr__(self) -> str:
         return f"<gf.Variable {self.name!r} shape={shapes.text(self.dims)} dtype={self.dtype.name}>"
+
+    def _repr_html_(self) -> str:
+        facts = [("dtype", self.dtype.name), ("shape", shapes.text(self.dims)), ("trainable", self.trainable)]
+        return facts_html(f"Variable {self.name}", [*facts, ("device", self.device or "not said")])
 
     __array_priority__ = 100
     __array_ufunc__ = None
