@@ -29,6 +29,7 @@ from graphflow.estimator.inputs import features_of, parts_of
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.signatures import new_folder, signatures_of
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
+from graphflow.estimator.warm_starting import settings_of
 from graphflow.saved_model import tag_constants
 from graphflow.saved_model.builder import SavedModelBuilder
 from graphflow.summary.writer import FileWriterCache
@@ -59,7 +60,7 @@ class Estimator:
         model_dir: The folder; by default config.model_dir, or a new temporary one.
         config: A RunConfig.
         params: Passed to model_fn: hyperparameters, a dictionary as a rule.
-        warm_start_from: None; a Scaffold's init_fn, or gf.train.init_from_checkpoint in model_fn, do that.
+        warm_start_from: A checkpoint, or WarmStartSettings: what variables begin with.
 
     Raises:
         ValueError: If model_fn takes other arguments, or the folder is not that of config.
@@ -73,10 +74,7 @@ class Estimator:
         params: Any = None,
         warm_start_from: Any = None,
     ) -> None:
-        if warm_start_from is not None:
-            raise ValueError(
-                "warm_start_from is not there: call gf.train.init_from_checkpoint in the model function."
-            )
+        self._warm_start = settings_of(warm_start_from)
         if config is not None and not isinstance(config, RunConfig):
             raise ValueError(f"config must be an instance of RunConfig, received {config!r}.")
         self._model_arguments = checked_arguments(model_fn, params)
@@ -193,6 +191,8 @@ class Estimator:
         with building(self._config, ModeKeys.TRAIN) as step:
             features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.TRAIN))
             spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, config)
+            if self._warm_start is not None:
+                self._warm_start.apply()
             get_default_graph().add_to_collection(GraphKeys.LOSSES, spec.loss)
             if events_can_be_written() and not _has_summary(_LOSS):
                 summary.scalar(_LOSS, spec.loss)

@@ -80,6 +80,7 @@ from graphflow.train.steps import get_or_create_global_step as get_or_create_glo
 from graphflow.train.steps import global_step as global_step
 from graphflow.train.saving.meta_graph import import_meta_graph as import_meta_graph
 from graphflow.train.saving.checkpoint_utils import init_from_checkpoint as init_from_checkpoint
+from graphflow.train.saving.warm_start import warm_start as warm_start
 from graphflow.train.producers import input_producer as input_producer
 from graphflow.train.decays import inverse_time_decay as inverse_time_decay
 from graphflow.train.saving.checkpoint_management import latest_checkpoint as latest_checkpoint

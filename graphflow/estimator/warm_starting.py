@@ -1,0 +1,37 @@
+"""How an estimator begins with the variables of another one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from graphflow.train.saving.warm_start import warm_start
+
+
+class WarmStartSettings(NamedTuple):
+    """What an estimator begins with (tf.estimator.WarmStartSettings).
+
+    Args:
+        ckpt_to_initialize_from: The checkpoint, or its folder.
+        vars_to_warm_start: As gf.train.warm_start takes it.
+        var_name_to_vocab_info: None: vocabularies are those of the checkpoint.
+        var_name_to_prev_var_name: The names in the checkpoint of those variables that have another one there.
+    """
+
+    ckpt_to_initialize_from: str
+    vars_to_warm_start: str | Sequence[Any] | None = ".*"
+    var_name_to_vocab_info: Mapping[str, Any] | None = None
+    var_name_to_prev_var_name: Mapping[str, str] | None = None
+
+    def apply(self) -> None:
+        """Gives the variables of the default graph their first values."""
+        warm_start(*self)
+
+
+def settings_of(given: Any) -> WarmStartSettings | None:
+    """The settings, or those for the path of a checkpoint; ValueError for anything else."""
+    if given is None or isinstance(given, WarmStartSettings):
+        return given
+    if isinstance(given, str | bytes):
+        return WarmStartSettings(given if isinstance(given, str) else given.decode())
+    raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}")

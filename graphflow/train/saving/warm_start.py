@@ -1,0 +1,61 @@
+"""warm_start: variables of a new model begin with the values of another one's checkpoint."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.keys import GraphKeys
+from graphflow.train.saving.checkpoint_utils import init_from_checkpoint
+
+_PART: Final = re.compile(r"/part_\d+$")
+
+
+def _chosen(wanted: Any) -> list[Any]:
+    graph = get_default_graph()
+    if wanted is None or isinstance(wanted, str):
+        return list(graph.get_collection(GraphKeys.TRAINABLE_VARIABLES, wanted))
+    if not isinstance(wanted, list | tuple):
+        raise ValueError(f"`vars_to_warm_start must be a `list` or `str`.  Given type is {type(wanted)}")
+    if all(isinstance(name, str) for name in wanted):
+        return [v for name in wanted for v in graph.get_collection(GraphKeys.GLOBAL_VARIABLES, name)]
+    return list(wanted)
+
+
+def warm_start(
+    ckpt_to_initialize_from: str, vars_to_warm_start: str | Sequence[Any] | None = ".*",
+    var_name_to_vocab_info: Mapping[str, Any] | None = None, var_name_to_prev_var_name: Mapping[str, str] | None = None,
+) -> None:  # fmt: skip
+    """Gives variables of the default graph the values of a checkpoint as their first ones (tf.train.warm_start).
+
+    Args:
+        ckpt_to_initialize_from: The checkpoint, or its folder.
+        vars_to_warm_start: A regular expression over the names of trained variables, a list of such of all variables,
+            or a list of variables; None for all that are trained.
+        var_name_to_vocab_info: Is not there: vocabularies are those of the checkpoint.
+        var_name_to_prev_var_name: The names in the checkpoint of those variables that have another one there.
+
+    Raises:
+        ValueError: If a vocabulary is given, a renamed variable is none of them, or the checkpoint lacks one.
+    """
+    if var_name_to_vocab_info:
+        raise ValueError(
+            "var_name_to_vocab_info is not there: variables are taken as they are. Leave out those whose vocabulary "
+            f"has changed: {sorted(var_name_to_vocab_info)}."
+        )
+    grouped: dict[str, list[Any]] = {}
+    for variable in _chosen(vars_to_warm_start):
+        grouped.setdefault(_PART.sub("", variable.op.name), []).append(variable)
+    renamed = dict(var_name_to_prev_var_name or {})
+    unused = sorted(set(renamed) - set(grouped))
+    if unused:
+        raise ValueError(
+            f"You provided the following variables in var_name_to_prev_var_name that were not used: {unused}.  Perhaps "
+            f"you misspelled them?  Here is the list of viable variable names: {sorted(grouped)}"
+        )
+    init_from_checkpoint(
+        ckpt_to_initialize_from,
+        {renamed.get(name, name): v if len(v) > 1 else v[0] for name, v in grouped.items()},
+    )
