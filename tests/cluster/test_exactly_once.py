@@ -30,6 +30,22 @@ KILLS = 3
 STOPPED_SECONDS = 6.0
 
 
+TRAININGS = 4
+"""How many are made at most until one was disturbed: a busy machine may stop the test until the training is over."""
+
+
+def _disturbed(
+    folder: Path, replicas: int, disturb: Callable[[Processes], None]
+) -> tuple[dict[str, Any], list[int]]:
+    """What a training ends with in which a session had to be made anew, and what was acknowledged."""
+    for number in range(TRAININGS):
+        found, acknowledged, recoveries = _train(folder / str(number), replicas, disturb)
+        _check(found, acknowledged)
+        if recoveries:
+            return found, acknowledged
+    raise AssertionError(f"no session was made anew in {TRAININGS} trainings")
+
+
 def _train(
     folder: Path, replicas: int, disturb: Callable[[Processes], None]
 ) -> tuple[dict[str, Any], list[int], int]:
@@ -82,25 +98,19 @@ def _seeds(short: int) -> list[Any]:
 
 @pytest.mark.parametrize("seed", _seeds(2))
 def test_promise_8_each_gradient_counts_once_where_masters_are_killed(seed: int, tmp_path: Path) -> None:
-    found, acknowledged, recoveries = _train(tmp_path, 0, _kills(seed))
-    _check(found, acknowledged)
+    found, acknowledged = _disturbed(tmp_path, 0, _kills(seed))
     assert found["step"] == len(acknowledged)
-    assert recoveries >= 1
 
 
 @pytest.mark.parametrize("seed", _seeds(1))
 def test_promise_8_each_gradient_counts_once_in_rounds_where_masters_are_killed(
     seed: int, tmp_path: Path
 ) -> None:
-    found, acknowledged, recoveries = _train(tmp_path, once_role.CLIENTS, _kills(seed))
-    _check(found, acknowledged)
+    found, _ = _disturbed(tmp_path, once_role.CLIENTS, _kills(seed))
     assert found["step"] == STEPS
-    assert recoveries >= 1
 
 
 @pytest.mark.parametrize("replicas", [0, pytest.param(once_role.CLIENTS, marks=pytest.mark.slow)])
 def test_promise_8_each_gradient_counts_once_where_a_ps_was_stopped(replicas: int, tmp_path: Path) -> None:
-    found, acknowledged, recoveries = _train(tmp_path, replicas, _stop)
-    _check(found, acknowledged)
+    found, acknowledged = _disturbed(tmp_path, replicas, _stop)
     assert found["step"] == (STEPS if replicas else len(acknowledged))
-    assert recoveries >= 1

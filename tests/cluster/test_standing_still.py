@@ -196,7 +196,7 @@ def test_a_chief_that_is_killed_goes_on_with_the_others_though_its_session_does_
     """Its device filters, as those of nearly every program, name the ps tasks and itself."""
     training = begin(2)
     training.start_all()
-    training.all_train(time.monotonic() + 1.0)  # Until each has told the ps that it has a client.
+    training.all_train(time.monotonic() + 5.0)  # Until each has told the ps that it has a client.
     training.run.signal("worker", 0, signal.SIGKILL)
     training.start(0)
     training.all_train(time.monotonic())

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from graphflow._core.transport.client import Connection
 
-_MARGIN: Final = 0.5
-"""Seconds that the master has, beyond those that it gives the other tasks, to answer."""
+_MASTERS_SHARE: Final = 1.5
+"""How much more time the master has to answer than it gives the other tasks: it may share a busy machine with them."""
 
 
 def address_of(target: Any) -> str:
@@ -73,7 +73,7 @@ def _ask_all(
         answer = connection.ask(
             question,
             details={**details, "seconds": seconds},
-            deadline=time.monotonic() + seconds + _MARGIN,
+            deadline=time.monotonic() + seconds * _MASTERS_SHARE,
         )
     return list(answer.details["tasks"])
 
