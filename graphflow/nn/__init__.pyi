@@ -20,6 +20,9 @@ from graphflow.nn.convolutions import convolution_nd as _convolution_nd
 from graphflow._core.ops.nn.nn import crelu as crelu
 from graphflow.nn.convolutions import depthwise_conv2d as depthwise_conv2d
 from graphflow._core.ops.nn.convolution import depthwise_conv2d_native as depthwise_conv2d_native
+from graphflow._core.ops.nn.ctc import ctc_beam_search_decoder as ctc_beam_search_decoder
+from graphflow._core.ops.nn.ctc import ctc_greedy_decoder as ctc_greedy_decoder
+from graphflow._core.ops.nn.ctc import ctc_loss as ctc_loss
 from graphflow.nn.layers import dropout as dropout
 from graphflow.nn.rnn import dynamic_rnn as dynamic_rnn
 from graphflow._core.ops.nn.nn import elu as elu

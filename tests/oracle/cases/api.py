@@ -148,6 +148,9 @@ nn.sigmoid_cross_entropy_with_logits: labels logits name
 nn.weighted_cross_entropy_with_logits: labels logits pos_weight name targets
 nn.top_k: input k sorted name
 nn.in_top_k: predictions targets k name
+nn.ctc_loss: labels inputs sequence_length preprocess_collapse_repeated ctc_merge_repeated time_major logits
+nn.ctc_greedy_decoder: inputs sequence_length merge_repeated
+nn.ctc_beam_search_decoder: inputs sequence_length beam_width top_paths merge_repeated
 losses.mean_squared_error: labels predictions weights scope loss_collection reduction
 losses.huber_loss: labels predictions weights delta scope loss_collection reduction
 losses.log_loss: labels predictions weights epsilon scope loss_collection reduction

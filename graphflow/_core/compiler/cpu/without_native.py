@@ -178,6 +178,12 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "what frames say, of which the labels are no part: losses and searches over paths",
+        "one thread; 0.1 us a frame and place of a label, 1 us a frame and prefix of a beam",
+        ("CTC*",),
+        (),
+    ),
+    (
         "seldom met",
         "one thread, a few passes over memory",
         (

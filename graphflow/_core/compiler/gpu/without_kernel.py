@@ -168,6 +168,11 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "what frames say, of which the labels are no part: losses and searches over paths",
+        ("CTC*",),
+        (),
+    ),
+    (
         "seldom met",
         (
             "*CandidateSampler",
