@@ -12,6 +12,7 @@ Compiled code that does not agree with NumPy, or a compiler that fails, costs a 
 test, so that every program of the suite checks the compiler.
 """
 
+import gc
 import logging
 import os
 import zlib
@@ -61,6 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
     items[:] = [item for item in items if wanted(item)]
+
+
+def pytest_collection_finish() -> None:
+    """Leaves what is there before the first test, such as all the other tests, out of every look for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 class _Faults(logging.Handler):

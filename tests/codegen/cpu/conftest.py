@@ -1,7 +1,10 @@
-"""One compiler and one machine for the tests of the native layer; kernels go to a folder of the test run."""
+"""One compiler and one machine for the tests of the native layer; kernels go to a folder of the test run, all of whose
+processes share it: they need the same blocks of the array machine, each of which is compiled once.
+"""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -19,7 +22,10 @@ Runner = Callable[..., list[np.ndarray]]
 
 @pytest.fixture(scope="session")
 def compiler(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compiler]:
-    compiler = Compiler(tmp_path_factory.mktemp("kernels"))
+    folder = tmp_path_factory.getbasetemp()  # With pytest-xdist a process's own, within that of the run.
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    compiler = Compiler(folder / "native-kernels")
     yield compiler
     compiler.close()
 

@@ -23,11 +23,23 @@ DRAWN = {
 """Their results are drawn: of these it is tested that they run."""
 
 KINDS = [
-    pytest.param(name, dtype, gradient, id=f"{name}-{dtype}{'-gradient' if gradient else ''}")
+    (name, dtype, gradient)
     for name, case in CASES.items()
     for dtype in case.dtypes
     for gradient in (False, True)
     if not gradient or (case.gradient and dtype == case.dtypes[0])
+]
+SAMPLE = 3
+"""CI takes one of so many cases; `--everything` all."""
+PARAMETERS = [
+    pytest.param(
+        name,
+        dtype,
+        gradient,
+        id=f"{name}-{dtype}{'-gradient' if gradient else ''}",
+        marks=pytest.mark.slow if number % SAMPLE else (),
+    )
+    for number, (name, dtype, gradient) in enumerate(KINDS)
 ]
 
 
@@ -44,7 +56,7 @@ def computed(name: str, dtype: str, gradient: bool, tier: str) -> list[Any]:
     return [*values, *state]
 
 
-@pytest.mark.parametrize(("name", "dtype", "gradient"), KINDS)
+@pytest.mark.parametrize(("name", "dtype", "gradient"), PARAMETERS)
 def test_compiled_code_computes_what_numpy_does(name: str, dtype: str, gradient: bool) -> None:
     expected = computed(name, dtype, gradient, "never")
     found = computed(name, dtype, gradient, "always")

@@ -37,7 +37,7 @@ KINDS = [
     for gradient in ([False, True] if case.gradient else [False])
     if name not in WRITERS | FIXED
 ]
-SAMPLE = 3
+SAMPLE = 6
 """CI takes one of so many cases."""
 PARAMETERS = [
     pytest.param(

@@ -164,7 +164,7 @@ def _ran(program: Program, order: list[tuple[int, int]], mode: str) -> list[list
             return found
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_any_sizes_in_any_order_give_what_numpy_gives(
     program: Program, seed: int, monkeypatch: pytest.MonkeyPatch

@@ -195,7 +195,9 @@ class _Regions:
         return found
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(s, marks=pytest.mark.slow if s >= 6 else ()) for s in range(12)]
+)
 def test_random_regions(run_region: Runner, seed: int) -> None:
     made = _Regions(seed)
     region = made.region()
