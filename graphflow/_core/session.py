@@ -303,14 +303,17 @@ class BaseSession(OfThisProcess):
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
         `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and
-        feeds have become compiled, what was fused, whether its own kernel or the array machine runs it, and the places
-        of results in memory follow, unless `compiled` is False. On a cluster it is what each task does, in stages that
-        wait for nothing once they have begun: what they receive, compute and send.
+        feeds have become compiled, what was fused, whether its own kernel or the array machine runs it, what stays on
+        NumPy and why, and the places of results in memory follow, unless `compiled` is False. On a cluster it is what
+        each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
         """
         feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
         prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
-        tier = "" if prepared is None or not compiled else prepared.executable.describe()
+        tier = ""
+        if prepared is not None and compiled:
+            reasons = dict.fromkeys(map(str, prepared.executable.reasons()))
+            tier = prepared.executable.describe() + "".join(f"stays on NumPy: {why}\n" for why in reasons)
         text = self._planner.text(plan)
         return f"{text}\n{tier}" if tier else text
 

@@ -142,6 +142,12 @@ class CompileJob:
         self.regions[number] = region = fused_region(group, self.stored)
         return [region_source(region.region)]
 
+    @property
+    def on_numpy(self) -> int:
+        """How many of its groups NumPy computes; a loop that runs without Python is none of them."""
+        names = [g.nodes[0].instruction.name for g in self.groups if isinstance(g.nodes[0], PythonNode)]
+        return sum(not self.array_loops.get(name, False) for name in names)
+
     @cached_property
     def array_loops(self) -> dict[str, bool]:
         """The names of its loops over arrays, and whether each runs without Python; those inside others not counted."""

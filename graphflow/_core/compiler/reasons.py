@@ -115,6 +115,22 @@ def tell(plan: Plan, reason: StaysOnNumpy) -> None:
         _LOG.debug("The cause:", exc_info=reason.__cause__)
 
 
+def tell_compiling(plan: Plan, kernels: int) -> None:
+    """Says that the compiler has kernels of a plan to make, if it has."""
+    if kernels:
+        _LOG.info("The plan of %s runs on NumPy while %d kernels of it are compiled.", label(plan), kernels)
+
+
+def tell_compiled(plan: Plan, pieces: int, on_numpy: int) -> None:
+    """Says that a plan has gone over to compiled code, and how much of it."""
+    _LOG.info(
+        "The plan of %s runs compiled from now on: %d pieces, of which NumPy computes %d.",
+        label(plan),
+        pieces,
+        on_numpy,
+    )
+
+
 def label(plan: Plan) -> str:
     """A plan by what it is run for."""
     names = [*plan.fetches, *plan.targets]

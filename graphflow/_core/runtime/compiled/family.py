@@ -40,13 +40,15 @@ class Family:
     """How many plans there were of each structure that is trusted."""
     _distrusted: set[Structure] = field(default_factory=set)
 
-    def prepared(self, job: CompileJob, shapes: str) -> None:
-        """Notes a plan that is on its way, for the combination of that text."""
+    def prepared(self, job: CompileJob, shapes: str) -> bool:
+        """Notes a plan that is on its way, for the combination of that text; whether it is the first."""
         self._plans += 1
         self._of_their_own += not self.knows(job)
         if not self.first:
             self.first, self._waiting = shapes, job
             self.has_kernels_of(job)
+            return True
+        return False
 
     @property
     def is_scattered(self) -> bool:
@@ -83,10 +85,12 @@ class Family:
         self.filled += 1
         return self.filled in _SAMPLE or bool(self._distrusted)
 
-    def took_over(self, job: CompileJob) -> None:
-        """Notes a plan that has agreed with NumPy, or need not."""
+    def took_over(self, job: CompileJob) -> bool:
+        """Notes a plan that has agreed with NumPy, or need not; whether it is the first."""
+        is_first = not self._made
         self.has_kernels_of(job)
         self._made[job.structure] = self._made.get(job.structure, 0) + 1
+        return is_first
 
     def has_kernels_of(self, job: CompileJob) -> None:
         """Has other plans rely on the kernels of a plan."""

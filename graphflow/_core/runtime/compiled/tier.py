@@ -42,6 +42,8 @@ from graphflow._core.compiler.reasons import (
     StaysOnNumpy,
     label,
     tell,
+    tell_compiled,
+    tell_compiling,
 )
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable
@@ -332,7 +334,8 @@ class TieredExecutable(Executable):
         state.known = dict(known)
         try:
             state.job = self._filling.prepare(known, state.decisions)
-            self._family.prepared(state.job, str(state.shapes))
+            if self._family.prepared(state.job, str(state.shapes)):
+                tell_compiling(self._plan, state.job.missing())
         except StaysOnNumpy as reason:
             self._give_up(state, reason)
         except Exception as error:
@@ -363,7 +366,8 @@ class TieredExecutable(Executable):
         if not state.trial.trusted:
             results = self._compared(state, run, feeds)
         if state.trial.trusted:
-            self._family.took_over(job)
+            if self._family.took_over(job):
+                tell_compiled(self._plan, len(job.groups), job.on_numpy)
             state.compiled, state.job = compiled, None
             if whole and state.template is None:
                 self._filling.took_over(state.shapes, state.decisions, compiled)
@@ -439,9 +443,8 @@ class TieredExecutable(Executable):
         from graphflow._core.runtime.compiled.build import CompiledPlan
 
         machine, threads = shared.machine(), self._policy.threads
-        arena = (
-            self._arena if store is self._store and watch is None else None
-        )  # Beside a run it needs its own.
+        beside = store is not self._store or watch is not None  # Beside a run it needs an arena of its own.
+        arena = None if beside else self._arena
         return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch, arena)
 
 
