@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.runtime.compiled.tier import TierPolicy
+from graphflow._core.runtime.compiled.tier_state import TierPolicy
 from tests.data.pipelines import D, drain
 
 

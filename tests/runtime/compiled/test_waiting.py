@@ -12,7 +12,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.compiler.compile_job import CompileJob
-from graphflow._core.runtime.compiled import tier
+from graphflow._core.runtime.compiled import combination
 from graphflow._core.session import executables
 
 
@@ -27,7 +27,7 @@ def late(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
         right(self, timeout, whole)
 
     monkeypatch.setattr(CompileJob, "wait", wait)
-    monkeypatch.setattr(tier, "COMPILE_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(combination, "COMPILE_LOOK_SECONDS", 0.05)
     return there
 
 
