@@ -19,11 +19,11 @@ from graphflow._core.cluster.launch import kubernetes, slurm
 from graphflow._core.cluster.launch.launcher import Launcher, roles, stop_others
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
 from graphflow._core.common.shown.terminal import tell
+from graphflow._core.common.timeouts import ENGINE_ANSWER_SECONDS
 from graphflow._core.transport import keys
 from graphflow.cli.main import UsageError
 
 ENGINES: Final = ("slurm", "kubernetes", "environment")
-_SUBMIT_SECONDS: Final = 120.0
 _CHIEFS: Final = ("chief", "master", "worker")
 
 
@@ -114,9 +114,9 @@ def _on_slurm(arguments: argparse.Namespace) -> int:
             arguments.sbatch,
         )
     except ValueError as error:
-        raise UsageError(f"--sbatch: {error}") from error
+        raise UsageError(str(error)) from error
     if arguments.print:
-        sys.stdout.write(text)
+        tell(text.removesuffix("\n"))
         return 0
     job = _submitted(["sbatch", "--parsable"], text, "where jobs of Slurm are submitted")
     number = job.partition(";")[0]
@@ -149,7 +149,7 @@ def _on_kubernetes(arguments: argparse.Namespace) -> int:
         tell(_submitted(["kubectl", "apply", "-f", "-"], text, "where kubectl reaches the cluster"))
         return 0
     _only_for_its_user(sys.stdout)
-    sys.stdout.write(text)
+    tell(text.removesuffix("\n"))
     return 0
 
 
@@ -190,11 +190,11 @@ def _submitted(command: Sequence[str], text: str, where: str) -> str:
             input=text,
             capture_output=True,
             text=True,
-            timeout=_SUBMIT_SECONDS,
+            timeout=ENGINE_ANSWER_SECONDS,
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise UsageError(f"{command[0]} has not answered for {_SUBMIT_SECONDS:g} s.") from None
+        raise UsageError(f"{command[0]} has not answered for {ENGINE_ANSWER_SECONDS:g} s.") from None
     if done.returncode:
         raise UsageError(f"{command[0]}: {done.stderr.strip() or f'exit status {done.returncode}'}")
     return done.stdout.strip()

@@ -174,6 +174,16 @@ def test_a_host_that_cannot_take_part_is_said_before_anything_is_started(
     assert expected in capsys.readouterr().err
 
 
+def test_a_host_that_does_not_answer_is_not_waited_for_for_ever(
+    results: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("graphflow._core.cluster.launch.hosts.HOST_LOOK_SECONDS", 0.2)
+    monkeypatch.chdir(results)
+    (results / "train.py").write_text("")
+    assert main(["launch", "--hosts", "a", "--ssh", "bash -c 'exec sleep 600'", "train.py"]) == 2
+    assert "a has not answered for 0.2 s" in capsys.readouterr().err
+
+
 # ---- runs ------------------------------------------------------------------------------------------------------------
 
 

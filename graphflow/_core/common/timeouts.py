@@ -287,6 +287,16 @@ LAUNCHER_RESTART_SECONDS: Final = 1.0
 
 Guard: tests/cluster/test_launcher.py::test_a_task_that_fails_at_once_is_started_again_after_a_pause
 """
+ENGINE_ANSWER_SECONDS: Final = 120.0
+"""How long sbatch or kubectl may take to accept a cluster; a controller that is busy needs a minute.
+
+Guard: tests/cluster/test_engines.py::test_an_engine_that_does_not_answer_is_not_waited_for_for_ever
+"""
+HOST_LOOK_SECONDS: Final = 60.0
+"""How long a host may take to say over ssh what it has, Python's start from a slow disk included.
+
+Guard: tests/cluster/test_hosts.py::test_a_host_that_does_not_answer_is_not_waited_for_for_ever
+"""
 
 # ---- collectives and synchronous rounds ---------------------------------------------------------------------------
 

@@ -21,12 +21,12 @@ from graphflow._core.cluster.launch.far_side import MOST_BYTES
 from graphflow._core.cluster.launch.launcher import Role
 from graphflow._core.common.distribution import VERSION
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.timeouts import HOST_LOOK_SECONDS
 from graphflow._core.transport.addresses import is_loopback
 
 SSH: Final = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3"
 """It asks nobody for a password, and ends when the host does not answer any more."""
 _FAR: Final = "from graphflow._core.cluster.launch.far_side import main; main()"
-_LOOK_SECONDS: Final = 60.0
 _LEFT_OUT: Final = frozenset({".git", ".venv", "__pycache__", "node_modules"})
 
 
@@ -134,13 +134,13 @@ def _look(host: Host, ssh: str, python: str, order: Mapping[str, Any]) -> dict[s
             input=f"{json.dumps(order)}\n",
             capture_output=True,
             text=True,
-            timeout=_LOOK_SECONDS,
+            timeout=HOST_LOOK_SECONDS,
             check=False,
         )
         lines = done.stdout.splitlines()
         found: dict[str, Any] = json.loads(lines[-1]) if lines and not done.returncode else {}
     except subprocess.TimeoutExpired:
-        raise HostError(f"{host.name} has not answered for {_LOOK_SECONDS:g} s.") from None
+        raise HostError(f"{host.name} has not answered for {HOST_LOOK_SECONDS:g} s.") from None
     except OSError as error:
         raise HostError(f"{shlex.split(ssh)[0]} cannot be run: {error.strerror}.") from None
     except ValueError:

@@ -54,7 +54,9 @@ def script(
     local_devices: int = 1,
     options: Sequence[str] = (),
 ) -> str:
-    """The text for sbatch. Words are quoted; `options` are lines for #SBATCH. ValueError for one that is none.
+    """The text for sbatch. Words are quoted; `options` are lines for #SBATCH.
+
+    ValueError for an option that is none, and for a word that a terminal would obey.
 
     command: what each task runs. keygen: makes a key in the folder that is its last argument; not used with
     keys_folder, a folder with a key that all nodes see.
@@ -62,6 +64,9 @@ def script(
     for option in options:
         if not option.startswith("-") or not option.isprintable():
             raise ValueError(f"An option of sbatch is like --time=10:00, got {option!r}.")
+    for word in (*command, folder, keys_folder):
+        if not word.replace("\n", "").replace("\t", "").isprintable():
+            raise ValueError(f"A script cannot hold {word!r}: it has signs that cannot be printed.")
     if keys_folder:
         text = f"export {keys.VARIABLE}={shlex.quote(keys_folder)}"
     else:
