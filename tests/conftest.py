@@ -98,3 +98,9 @@ def no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
 def everything(request: pytest.FixtureRequest) -> bool:
     """Whether all generated cases are to be run rather than a sample."""
     return bool(request.config.getoption("--everything"))
+
+
+@pytest.fixture(scope="session")
+def few_dtypes(request: pytest.FixtureRequest) -> bool:
+    """Whether kernels that are there for each dtype are to be run for float32 and a few others."""
+    return bool(request.config.getoption("--few-dtypes"))

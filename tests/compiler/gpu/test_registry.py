@@ -124,8 +124,8 @@ def constants_of(op_type: str, sample: Sample) -> tuple[int, ...]:
 
 
 @pytest.mark.parametrize("op_type", OP_TYPES)
-def test_the_gpu_agrees_with_the_cpu(op_type: str, everything: bool, request: pytest.FixtureRequest) -> None:
-    chosen = taken(op_type, everything, request.config.getoption("--few-dtypes"))
+def test_the_gpu_agrees_with_the_cpu(op_type: str, everything: bool, few_dtypes: bool) -> None:
+    chosen = taken(op_type, everything, few_dtypes)
     if not chosen:
         pytest.skip("all samples have dtypes that no GPU kernel takes")
     laid_out: list[Any] = []
