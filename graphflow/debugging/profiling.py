@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from graphflow import gfile
+from graphflow._core.common.compile_timeouts import KERNEL_LOOK_SECONDS
 from graphflow._core.common.shown import html
 from graphflow._core.fetches import Fetches
 from graphflow._core.runtime.compiled.tier import TieredExecutable, waits_for_kernels
@@ -20,7 +21,6 @@ from graphflow._core.runtime.trace import Recorder
 from graphflow._core.session import BaseSession, executable_for
 from graphflow.config import RunMetadata, RunOptions, StepStats
 
-_LOOK_SECONDS: Final = 0.01
 _MOST_NAMES: Final = 4
 _FIRST_TRACED: Final = (2, 16)
 _TRACED_AGAIN: Final = 4
@@ -248,5 +248,5 @@ def _waited(executable: Executable, seconds: float) -> bool:
     parts = [part for part in _tiered(executable) if waits_for_kernels(part)]
     deadline = time.monotonic() + seconds
     while any(map(waits_for_kernels, parts)) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)
+        time.sleep(KERNEL_LOOK_SECONDS)
     return bool(parts)
