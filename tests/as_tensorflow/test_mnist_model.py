@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
 import graphflow as gf
 from graphflow.as_tensorflow import mnist_model as mnist
+
+
+@pytest.fixture(autouse=True)
+def graph() -> Iterator[gf.Graph]:
+    with gf.Graph().as_default() as made:
+        yield made
 
 
 def test_it_learns() -> None:

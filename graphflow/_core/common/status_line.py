@@ -14,6 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
 from typing import Any, Final, TextIO
 
 from graphflow._core.common.timeouts import STATUS_LOG_SECONDS
@@ -29,6 +31,33 @@ def is_terminal(stream: Any) -> bool:
         return bool(stream.isatty())
     except (AttributeError, ValueError):
         return False
+
+
+def notebook_bar() -> Any:
+    """What draws progress bars in this process's notebook: tqdm's class, if it is installed; None elsewhere."""
+    interactive = sys.modules.get("IPython")
+    with suppress(Exception):  # A notebook without bars is one.
+        if interactive is not None and hasattr(interactive.get_ipython(), "kernel"):
+            return import_module("tqdm.auto").tqdm
+    return None
+
+
+class NotebookLine:
+    """A bar below a notebook's cell, in place of a StatusLine; bar: the class that draws it."""
+
+    on_terminal = True
+
+    def __init__(self, bar: Any) -> None:
+        self._bar = bar(unit="step")
+
+    def show(self, text: str, step: int = 0, last: int | None = None) -> None:
+        """Puts `text` beside a bar at `step` of `last`."""
+        self._bar.total, self._bar.n = last, step
+        self._bar.set_postfix_str(text)
+
+    def close(self, keep: bool = True) -> None:
+        """Leaves the bar as it is."""
+        self._bar.close()
 
 
 class StatusLine:
@@ -73,8 +102,8 @@ class StatusLine:
             return
         self._taken.append((stream, write, nested, original))
 
-    def show(self, text: str) -> None:
-        """Puts `text` in place of the line that is there."""
+    def show(self, text: str, step: int = 0, last: int | None = None) -> None:
+        """Puts `text` in place of the line that is there; a line needs no numbers, a bar does."""
         with self._lock:
             if not self.on_terminal:
                 self._write(text + "\n")

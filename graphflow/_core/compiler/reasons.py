@@ -14,6 +14,8 @@ from typing import Final
 from graphflow._core.plan.ir import Plan
 
 _LOG: Final = logging.getLogger("graphflow")
+_PROGRESS_LOG: Final = logging.getLogger("graphflow.compiler")
+"""What a program that shows messages of level INFO may leave out by itself: when plans become compiled."""
 _MOST_NAMES: Final = 4
 
 
@@ -118,12 +120,14 @@ def tell(plan: Plan, reason: StaysOnNumpy) -> None:
 def tell_compiling(plan: Plan, kernels: int) -> None:
     """Says that the compiler has kernels of a plan to make, if it has."""
     if kernels:
-        _LOG.info("The plan of %s runs on NumPy while %d kernels of it are compiled.", label(plan), kernels)
+        _PROGRESS_LOG.info(
+            "The plan of %s runs on NumPy while %d kernels of it are compiled.", label(plan), kernels
+        )
 
 
 def tell_compiled(plan: Plan, pieces: int, on_numpy: int) -> None:
     """Says that a plan has gone over to compiled code, and how much of it."""
-    _LOG.info(
+    _PROGRESS_LOG.info(
         "The plan of %s runs compiled from now on: %d pieces, of which NumPy computes %d.",
         label(plan),
         pieces,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.status_line import StatusLine, seconds_text
+from graphflow._core.common.status_line import NotebookLine, StatusLine, notebook_bar, seconds_text
 from graphflow._core.common.timeouts import PLAIN_PROGRESS_SECONDS, REDRAW_SECONDS
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
@@ -22,7 +22,8 @@ class TrainingProgress:
     """The progress line of a training loop: step, rate, loss if a run has computed one anyway, time left."""
 
     def __init__(self, graph: Graph, losses: list[Any], last_step: Callable[[], int | None]) -> None:
-        self._line = StatusLine()
+        bar = notebook_bar()
+        self._line = StatusLine() if bar is None else NotebookLine(bar)
         self._period = REDRAW_SECONDS if self._line.on_terminal else PLAIN_PROGRESS_SECONDS
         self._losses = {
             t for t in [*graph.get_collection(GraphKeys.LOSSES), *losses] if isinstance(t, Tensor)
@@ -50,7 +51,7 @@ class TrainingProgress:
         loss = self._find_loss(fetches, values)
         if loss is not None:
             self._loss = loss
-        self._line.show(self._text(step))
+        self._line.show(self._text(step), step, self._last_step())
 
     def _text(self, step: int) -> str:
         last = self._last_step()

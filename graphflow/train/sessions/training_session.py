@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.common.distribution import to_install
-from graphflow._core.common.status_line import is_terminal
+from graphflow._core.common.status_line import is_terminal, notebook_bar
 from graphflow.config import ConfigProto
 from graphflow.train.hooks.saving_hooks import (
     CheckpointSaverHook,
@@ -115,5 +115,5 @@ def MonitoredTrainingSession(
         stop_grace_period_secs,
         max_recoveries=max_recoveries,
         recovery_window_secs=recovery_window_secs,
-        progress=is_terminal(sys.stderr) if progress is None else progress,
+        progress=is_terminal(sys.stderr) or notebook_bar() is not None if progress is None else progress,
     )

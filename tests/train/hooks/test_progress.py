@@ -7,12 +7,13 @@ import logging
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import graphflow as gf
-from graphflow._core.common.status_line import StatusLine, Waiting, seconds_text
+from graphflow._core.common.status_line import StatusLine, Waiting, notebook_bar, seconds_text
 from graphflow.train.hooks.progress import TrainingProgress
 
 
@@ -213,3 +214,36 @@ def test_waiting_says_for_what(monkeypatch: pytest.MonkeyPatch, caplog: pytest.L
     waiting.close()
     told = [r.message for r in caplog.records]
     assert told == ["Still waiting for the chief (0:11).", "Still waiting for the chief (0:25)."]
+
+
+def test_a_notebook_has_a_bar_if_tqdm_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    bars: list[Any] = []
+
+    class Bar:
+        def __init__(self, unit: str) -> None:
+            self.total, self.n, self.texts, self.closed = None, 0, [unit], False
+            bars.append(self)
+
+        def set_postfix_str(self, text: str) -> None:
+            self.texts.append(text)
+
+        def close(self) -> None:
+            self.closed = True
+
+    shell = SimpleNamespace(kernel=None)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(auto=None))
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Bar))
+    step = gf.train.get_or_create_global_step()
+    loss = gf.cast(gf.assign_add(step, 1), gf.float32, name="loss")
+    monkeypatch.setattr("graphflow.train.hooks.progress.REDRAW_SECONDS", 0.0)
+    with gf.train.MonitoredTrainingSession(hooks=[gf.train.StopAtStepHook(last_step=5)]) as session:
+        while not session.should_stop():
+            session.run(loss)
+    (bar,) = bars
+    assert (bar.total, bar.n, bar.closed) == (5, 5, True) and "loss 5" in bar.texts[-1]
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)  # as if it was not installed
+    assert notebook_bar() is None
+    del shell.kernel  # a terminal's IPython
+    monkeypatch.setitem(sys.modules, "tqdm.auto", SimpleNamespace(tqdm=Bar))
+    assert notebook_bar() is None
