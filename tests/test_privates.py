@@ -30,7 +30,9 @@ def _room_of_test(path: Path) -> str:
 
 
 def _private(name: object) -> bool:
-    return isinstance(name, str) and name.startswith("_") and not name.startswith("__") and name != "_core"
+    """Whether a name is nobody else's business; IPython calls those that begin with _repr_, which are for all."""
+    others = ("__", "_repr_")
+    return isinstance(name, str) and name.startswith("_") and not name.startswith(others) and name != "_core"
 
 
 def _is_own(node: ast.expr) -> bool:
