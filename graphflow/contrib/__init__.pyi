@@ -5,6 +5,7 @@ from . import crf as crf
 from . import data as data
 from . import distribute as distribute
 from . import distributions as distributions
+from . import estimator as estimator
 from . import feature_column as feature_column
 from . import framework as framework
 from . import layers as layers

@@ -83,7 +83,8 @@ def _models(tf: Any) -> Dict[str, Any]:
         ),
         "dnn two numbers": (
             "two", e.DNNRegressor,
-            {"hidden_units": [5], "feature_columns": deep, "label_dimension": 2, "weight_column": "weight"},
+            {"hidden_units": [5], "feature_columns": deep, "label_dimension": 2, "weight_column": "weight",
+             "optimizer": tf.contrib.estimator.clip_gradients_by_norm(tf.train.AdagradOptimizer(0.1), 1.5)},
         ),
         "linear two classes": ("binary", e.LinearClassifier, {"feature_columns": wide}),
         "linear three classes": (
@@ -107,8 +108,18 @@ NAMES = [
 ]  # fmt: skip
 
 
-def begun(tf: Any, losses: List[float]) -> Any:
-    """A hook that gives variables their first values, and notes the loss of every step."""
+LOGGED = ("head/truediv", "head/weighted_loss/Sum", "head/predictions/probabilities", "logits/BiasAdd")
+"""Ends of names of operations that programs give to LoggingTensorHook."""
+
+
+def _is_shown(operation: Any) -> bool:
+    if operation.type in ("ScalarSummary", "HistogramSummary"):
+        return not operation.name.startswith("enqueue_input")
+    return bool(operation.name.endswith(LOGGED)) and "gradients" not in operation.name
+
+
+def begun(tf: Any, losses: List[float], shown: List[str]) -> Any:
+    """A hook that gives variables their first values, and notes the loss of every step, and names of operations."""
 
     class Begin(tf.train.SessionRunHook):  # type: ignore[misc,name-defined,unused-ignore]
         def begin(self) -> None:
@@ -118,6 +129,7 @@ def begun(tf: Any, losses: List[float]) -> Any:
                 values = 0.5 * np.sin(np.arange(count) + 0.7 * number)
                 self.changes.append(tf.assign(variable, values.reshape(variable.shape.as_list()).astype("f")))
             self.loss = tf.get_collection(tf.GraphKeys.LOSSES)[-1]
+            shown.extend(sorted(o.name for o in tf.get_default_graph().get_operations() if _is_shown(o)))
 
         def after_create_session(self, session: Any, coord: Any) -> None:
             session.run(self.changes)
@@ -164,11 +176,13 @@ def outcome(tf: Any, name: str, folder: str) -> Dict[str, Any]:
     config = tf.estimator.RunConfig(save_summary_steps=2, tf_random_seed=1)
     estimator = kind(model_dir=folder, config=config, **arguments)
     losses: List[float] = []
-    estimator.train(feed(None), hooks=[begun(tf, losses)], steps=STEPS)
+    names: List[str] = []
+    estimator.train(feed(None), hooks=[begun(tf, losses, names)], steps=STEPS)
     measured = estimator.evaluate(feed(1))
     predicted = [row for row, _ in zip(estimator.predict(feed(1)), range(3))]
     found = {
         "losses": losses,
+        "names": names,
         "metrics": {key: float(value) for key, value in measured.items()},
         "predictions": [{key: _plain(value) for key, value in row.items()} for row in predicted],
         "variables": {

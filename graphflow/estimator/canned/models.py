@@ -172,7 +172,7 @@ def combined_spec(
         optimizers["linear"] = optimizer_of(linear_optimizer, linear_rate(columns, COMBINED_LINEAR_RATE))
         with variable_scope("linear", partitioner=options.partitioner or _partitioner(config, _LARGE_SLICE)):
             logits.append(linear_logits(features, head.logits_dimension, columns, combiner))
-        _show(logits[-1], "linear")
+            _show(logits[-1], "linear")
     for optimizer in optimizers.values():
         check_not_synchronous(optimizer)
 
