@@ -40,7 +40,7 @@ def kinds() -> list[type]:
     found, todo = [], [Executable]
     while todo:
         todo += (inner := todo.pop().__subclasses__())
-        found += [kind for kind in inner if kind.__module__.startswith("graphflow.")]
+        found += [kind for kind in inner if kind.__module__.startswith("graphflow._core.")]
     return found
 
 
@@ -57,7 +57,7 @@ def test_every_kind_has_what_callers_ask_for_and_nobody_looks_which_it_is(kind: 
 def test_all_kinds_are_found() -> None:
     assert {kind.__name__ for kind in kinds()} == {
         "ControlledExecutable", "DeviceExecutable", "InProcessExecutable", "NumpyExecutable", "RemoteExecutable",
-        "StagedExecutable", "TieredExecutable",
+        "StagedExecutable", "TieredExecutable", "TracedExecutable",
     }  # fmt: skip
 
 
