@@ -260,7 +260,9 @@ from graphflow._core.ops.math.comparison import logical_or as logical_or
 from graphflow._core.ops.math.comparison import logical_xor as logical_xor
 from . import lookup as lookup
 from . import losses as losses
+from graphflow._core.interop.tensor_protos import make_ndarray as make_ndarray
 from graphflow._core.ops.state.template import make_template as make_template
+from graphflow._core.interop.tensor_protos import make_tensor_proto as make_tensor_proto
 from graphflow._core.ops.control_flow.functional import map_fn as map_fn
 from graphflow._core.ops.io.files import matching_files as matching_files
 from . import math as math

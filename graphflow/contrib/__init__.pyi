@@ -17,5 +17,6 @@ from . import opt as opt
 from . import rnn as rnn
 from . import seq2seq as seq2seq
 from . import slim as slim
+from . import tensorboard as tensorboard
 from . import training as training
 from . import util as util

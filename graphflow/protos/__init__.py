@@ -13,7 +13,14 @@ from typing import Final
 from graphflow._core.common.distribution import to_install
 
 _FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
-_BUILT: Final = ("example_pb2", "feature_pb2", "queue_runner_pb2", "saved_model_pb2", "tensor_bundle_pb2")
+_BUILT: Final = (
+    "example_pb2",
+    "feature_pb2",
+    "projector_config_pb2",
+    "queue_runner_pb2",
+    "saved_model_pb2",
+    "tensor_bundle_pb2",
+)
 """The modules of this package: messages that the tensorboard package lacks."""
 
 

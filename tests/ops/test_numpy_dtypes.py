@@ -75,7 +75,7 @@ OTHERS = {
     "image.decode_jpeg", "image.decode_png", "image.extract_jpeg_shape", "image.is_jpeg", "import_graph_def",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "is_tensor", "is_variable_initialized", "local_variables",
-    "losses.get_losses", "profile",
+    "losses.get_losses", "make_ndarray", "make_tensor_proto", "profile",
     "losses.get_regularization_loss", "losses.get_regularization_losses", "losses.get_total_loss",
     "make_template", "matching_files", "min_max_variable_partitioner", "model_variables",
     "moving_average_variables", "no_op", "no_regularizer", "op_scope", "parse_example",

@@ -387,16 +387,22 @@ def constant(
         ValueError: There are more values than the shape has room for, or nested lists are uneven.
         TypeError: A value is not of the dtype; with verify_shape, the shapes differ.
     """
+    array = constant_array(value, dtype, shape, verify_shape)
+    element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)
+    array.flags.writeable = False
+    attrs = {"value": array, "dtype": element_type}
+    return get_default_graph().add(CONST, (), attrs, name or "Const").outputs[0]
+
+
+def constant_array(value: TensorLike, dtype: DTypeLike | None, shape: ShapeLike, verify_shape: bool) -> Any:
+    """The array that a constant of these arguments holds; errors as `constant` has them."""
     array = as_array(value, None if dtype is None else as_dtype(dtype))
     if shape is not None:
         wanted = tuple(int(d) for d in shapes.as_dims(shape) or ())  # type: ignore[arg-type]
         if 0 in wanted and not verify_shape and not isinstance(value, np.ndarray | np.generic):
             array = np.empty(wanted, np.float32 if dtype is None else array.dtype)
         array = _fill_shape(array, wanted, verify_shape)
-    element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)
-    array.flags.writeable = False
-    attrs = {"value": array, "dtype": element_type}
-    return get_default_graph().add(CONST, (), attrs, name or "Const").outputs[0]
+    return array
 
 
 def _fill_shape(array: Any, shape: tuple[int, ...], verify: bool) -> Any:

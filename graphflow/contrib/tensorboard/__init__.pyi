@@ -1,0 +1,3 @@
+"""What TensorBoard's plug-ins read (tf.contrib.tensorboard)."""
+
+from . import plugins as plugins

@@ -1,0 +1,7 @@
+"""TensorBoard's plug-ins, a module for each (tf.contrib.tensorboard.plugins)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
