@@ -41,7 +41,11 @@ def copied(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("copied")
     shutil.copytree(PROJECT / "graphflow", root / "graphflow", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PROJECT / "docs", root / "docs")
-    shutil.copytree(PROJECT / "tests" / "cluster", root / "tests" / "cluster")
+    shutil.copytree(
+        PROJECT / "tests" / "cluster",
+        root / "tests" / "cluster",
+        ignore=shutil.ignore_patterns("__pycache__"),
+    )
     (root / "benchmarks").mkdir()
     for file in ("pyproject.toml", "tests/__init__.py", "tests/conftest.py"):
         shutil.copy(PROJECT / file, root / file)
