@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 _DRIVER = """
-import json, sys
+import json, signal, sys
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # Whoever starts the tests may have it ignored.
 from IPython.core.interactiveshell import InteractiveShell
 
 shell = InteractiveShell.instance()
@@ -39,6 +41,7 @@ def run_cells(*cells: str) -> list[Any]:
         input=json.dumps(cells),
         capture_output=True,
         text=True,
+        timeout=280,
     )
     lines = [line for line in done.stdout.splitlines() if line.startswith("TOLD")]
     assert lines, done.stderr
@@ -56,10 +59,17 @@ def test_cells_of_a_notebook() -> None:
         "def build():\n    return tf.matmul(tf.ones([2, 3]), tf.ones([2, 3]))",
         "build()",
         "tf.get_default_graph()",
-        "import signal, threading, _thread\n"
-        "threading.Timer(0.5, signal.raise_signal, [signal.SIGINT]).start()\n"
+        "import signal, threading\n"
+        "ended = threading.Event()\n"
+        "def interrupt():\n"
+        "    while not ended.wait(3.0):\n"
+        "        signal.raise_signal(signal.SIGINT)\n"
         "forever = tf.while_loop(lambda i: tf.constant(True), lambda i: i + 1, [tf.constant(0)])\n"
-        "session.run(forever)",
+        "threading.Thread(target=interrupt, daemon=True).start()\n"
+        "try:\n"
+        "    session.run(forever)\n"
+        "finally:\n"
+        "    ended.set()",
         "session.run(y, {x: [3, 2]}).tolist()",
         "y.op.traceback[0][:2]",
     )
