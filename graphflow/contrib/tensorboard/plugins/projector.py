@@ -1,7 +1,7 @@
 """What TensorBoard's projector shows of embeddings (tf.contrib.tensorboard.plugins.projector).
 
-The vectors are those of the newest checkpoint in the folder. The names of their points, and pictures, are in files
-whose paths the configuration gives, relative to the folder.
+The vectors, the names of their points, and pictures are in files whose paths the configuration gives, relative to the
+folder. Of checkpoints TensorBoard reads TensorFlow's alone, and only if TensorFlow is installed where it runs.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ def visualize_embeddings(summary_writer: FileWriter, config: Any) -> None:
     Args:
         summary_writer: The gf.summary.FileWriter of the folder.
         config: A ProjectorConfig: `config.embeddings.add()` gives an EmbeddingInfo, whose tensor_name is the name of a
-            variable, and metadata_path a file of tab-separated values, a line a row.
+            variable; tensor_path and metadata_path are files of tab-separated values, a line a row, with its numbers
+            and with what it is.
 
     Raises:
         TypeError: One of the two is something else.
