@@ -47,10 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the slow tests, unless everything is asked for, those that need a missing GPU, and most if quick.
-
-    The others are sorted by how they are run best.
-    """
+    """Deselects the slow tests, unless everything is asked for, those that need a missing GPU, and most if quick."""
     gpus = discovery.found()
     everything, quick = config.getoption("--everything"), config.getoption("--quick")
 
@@ -64,8 +61,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return everything or item.get_closest_marker("slow") is None
 
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
-    # What mostly waits for the compiler goes first, beside tests that wait for other things: at the end it waits alone.
-    items[:] = sorted(filter(wanted, items), key=lambda item: item.get_closest_marker("compiles") is None)
+    items[:] = [item for item in items if wanted(item)]
 
 
 def pytest_collection_finish() -> None:

@@ -37,7 +37,6 @@ def target() -> Iterator[str]:
         yield found
 
 
-@pytest.mark.compiles
 @pytest.mark.timeout(LONGEST)
 @pytest.mark.parametrize(("name", "placement"), CASES)
 def test_model_is_that_of_tensorflow(
