@@ -17,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -305,7 +304,8 @@ def prepare(name: str, folder: Path) -> str | None:
 def version(name: str, python: str) -> str:
     """The version of a peer."""
     if name == "graphflow":  # measured as it lies here, installed or not
-        return str(tomllib.loads((PROJECT / "pyproject.toml").read_text())["project"]["version"])
+        here = f"import sys; sys.path.insert(0, {str(PROJECT)!r}); "
+        return output_of(python, here + "import graphflow; print(graphflow.__version__)")
     folder = output_of(python, "import sysconfig; print(sysconfig.get_path('purelib'))")
     found = importlib.metadata.distributions(name=PEERS[name].distribution, path=[folder])
     return next((d.version for d in found), "unknown version")

@@ -1,9 +1,12 @@
 """Protects the benchmark's arithmetic: ratios are taken within a round, and a broken limit is never called kept."""
 
+import sys
 from pathlib import Path
 
 import compare
 import pytest
+
+import graphflow as gf
 
 
 def test_ratio_is_taken_within_rounds() -> None:
@@ -72,3 +75,7 @@ def test_results_go_into_the_readme_as_it_is() -> None:
     assert once.endswith(readme.rpartition("-->")[2])
     with pytest.raises(ValueError, match="no marks"):
         compare.included("no marks here", "")
+
+
+def test_the_version_is_that_of_what_lies_here() -> None:
+    assert compare.version("graphflow", sys.executable) == gf.__version__
