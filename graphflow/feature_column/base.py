@@ -18,6 +18,7 @@ from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.ops.array.array import expand_dims, shape, stack
 from graphflow._core.ops.array.indexing import gather_nd, where
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.io.parsing import VarLenFeature
 from graphflow._core.ops.math.comparison import not_equal
 from graphflow._core.ops.sparse.sparse import sparse_reshape
 from graphflow._core.ops.state.get_variable import get_variable
@@ -105,6 +106,23 @@ class FeatureColumn:
     def transform_feature(self, cache: FeatureTransformationCache, state: StateManager) -> Any:
         """What is made of the features, which the cache keeps."""
         raise NotImplementedError
+
+
+class NamedColumn(FeatureColumn):
+    """A column of one feature, whose name it has, and of which an example has any number of values."""
+
+    key: str
+    dtype: DType
+
+    @property
+    def name(self) -> str:
+        """The feature's."""
+        return self.key
+
+    @property
+    def parse_example_spec(self) -> dict[str, Any]:
+        """A VarLenFeature."""
+        return {self.key: VarLenFeature(self.dtype)}
 
 
 class DenseColumn(FeatureColumn):

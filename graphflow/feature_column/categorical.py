@@ -17,7 +17,6 @@ from graphflow._core.graph.types import DTypeLike
 from graphflow._core.ops.array.array import fill, identity, shape
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow import assertions
-from graphflow._core.ops.io.parsing import VarLenFeature
 from graphflow._core.ops.io.vocabularies import index_table_from_file, index_table_from_tensor
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import logical_or
@@ -26,6 +25,7 @@ from graphflow._core.ops.strings import as_string, string_to_hash_bucket_fast
 from graphflow.feature_column.base import (
     CategoricalColumn,
     FeatureTransformationCache,
+    NamedColumn,
     StateManager,
     check_key,
     check_same_kind,
@@ -38,22 +38,12 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class HashedCategoricalColumn(CategoricalColumn):
+class HashedCategoricalColumn(NamedColumn, CategoricalColumn):
     """Ids by the fingerprints of the words."""
 
     key: str
     hash_bucket_size: int
     dtype: DType
-
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A VarLenFeature."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     @property
     def num_buckets(self) -> int:
@@ -68,21 +58,8 @@ class HashedCategoricalColumn(CategoricalColumn):
         return with_values(found, string_to_hash_bucket_fast(words, self.hash_bucket_size, name="lookup"))
 
 
-class _VocabularyColumn(CategoricalColumn):
+class _VocabularyColumn(NamedColumn, CategoricalColumn):
     """Ids by a table."""
-
-    key: str
-    dtype: DType
-
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A VarLenFeature."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     def _table(self, key_dtype: DType, name: str) -> Any:
         raise NotImplementedError
@@ -145,22 +122,14 @@ class VocabularyListCategoricalColumn(_VocabularyColumn):
 
 
 @dataclass(frozen=True)
-class IdentityCategoricalColumn(CategoricalColumn):
+class IdentityCategoricalColumn(NamedColumn, CategoricalColumn):
     """Numbers that are ids already."""
 
     key: str
     number_buckets: int
     default_value: int | None
 
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A VarLenFeature of int64."""
-        return {self.key: VarLenFeature(dtypes.int64)}
+    dtype = dtypes.int64
 
     @property
     def num_buckets(self) -> int:

@@ -33,6 +33,7 @@ from graphflow.feature_column.combined import WeightedCategoricalColumn
 from graphflow.feature_column.sequence import check_sequence, sequence_length
 
 
+@dataclass(frozen=True)
 class _OfIds(DenseColumn, SequenceDenseColumn):
     """A dense column of a categorical one."""
 
@@ -64,8 +65,6 @@ class _OfIds(DenseColumn, SequenceDenseColumn):
 class IndicatorColumn(_OfIds):
     """How often each id stands in an example, or the sum of its weights."""
 
-    categorical_column: CategoricalColumn
-
     @property
     def name(self) -> str:
         """That of the ids, and what was done."""
@@ -95,6 +94,7 @@ class IndicatorColumn(_OfIds):
         return found
 
 
+@dataclass(frozen=True)
 class _OfTable(_OfIds):
     """A column that looks ids up in a table."""
 
@@ -135,15 +135,6 @@ class _OfTable(_OfIds):
 class EmbeddingColumn(_OfTable):
     """The combined rows of a table for the ids of an example."""
 
-    categorical_column: CategoricalColumn
-    dimension: int
-    combiner: str
-    initializer: Any
-    ckpt_to_load_from: str | None
-    tensor_name_in_ckpt: str | None
-    max_norm: float | None
-    trainable: bool
-
     @property
     def name(self) -> str:
         """That of the ids, and what was done."""
@@ -154,15 +145,7 @@ class EmbeddingColumn(_OfTable):
 class SharedEmbeddingColumn(_OfTable):
     """The combined rows of a table that several columns share: one a graph, by the name of its collection."""
 
-    categorical_column: CategoricalColumn
-    dimension: int
-    combiner: str
-    initializer: Any
     shared_embedding_collection_name: str
-    ckpt_to_load_from: str | None
-    tensor_name_in_ckpt: str | None
-    max_norm: float | None
-    trainable: bool
 
     @property
     def name(self) -> str:
@@ -294,7 +277,7 @@ def shared_embedding_columns(
     name = shared_embedding_collection_name or "_".join(c.name for c in ordered) + "_shared_embedding"
     return [
         SharedEmbeddingColumn(
-            column, dimension, combiner, made, name, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable
+            column, dimension, combiner, made, ckpt_to_load_from, tensor_name_in_ckpt, max_norm, trainable, name
         )
         for column in categorical_columns
     ]  # fmt: skip

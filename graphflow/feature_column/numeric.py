@@ -32,13 +32,14 @@ from graphflow.feature_column.base import (
     DenseColumn,
     FeatureTransformationCache,
     IdWeightPair,
+    NamedColumn,
     StateManager,
     check_key,
 )
 
 
 @dataclass(frozen=True)
-class NumericColumn(DenseColumn):
+class NumericColumn(NamedColumn, DenseColumn):
     """Numbers of a fixed shape."""
 
     key: str
@@ -46,11 +47,6 @@ class NumericColumn(DenseColumn):
     default_value: Any
     dtype: DType
     normalizer_fn: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
 
     @property
     def parse_example_spec(self) -> dict[str, Any]:

@@ -14,7 +14,6 @@ from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import DTypeLike
 from graphflow._core.ops.array.array import concat, ones_like, reshape, shape, stack, zeros
 from graphflow._core.ops.core import op_scope
-from graphflow._core.ops.io.parsing import VarLenFeature
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.math import ceil
 from graphflow._core.ops.math.reductions import reduce_prod
@@ -24,6 +23,7 @@ from graphflow.feature_column.base import (
     CategoricalColumn,
     FeatureTransformationCache,
     IdWeightPair,
+    NamedColumn,
     SequenceDenseColumn,
     StateManager,
     TensorSequenceLengthPair,
@@ -101,7 +101,7 @@ def check_sequence(column: Any, categorical: CategoricalColumn, is_wanted: bool)
 
 
 @dataclass(frozen=True)
-class SequenceNumericColumn(SequenceDenseColumn):
+class SequenceNumericColumn(NamedColumn, SequenceDenseColumn):
     """Numbers in order."""
 
     key: str
@@ -109,16 +109,6 @@ class SequenceNumericColumn(SequenceDenseColumn):
     default_value: float
     dtype: DType
     normalizer_fn: Callable[[Any], Any] | None
-
-    @property
-    def name(self) -> str:
-        """The feature's."""
-        return self.key
-
-    @property
-    def parse_example_spec(self) -> dict[str, Any]:
-        """A VarLenFeature."""
-        return {self.key: VarLenFeature(self.dtype)}
 
     def transform_feature(self, cache: FeatureTransformationCache, state: StateManager) -> Any:
         """The numbers, normalised."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphflow.estimator.canned.heads import Head, RegressionHead, class_head
@@ -11,6 +11,13 @@ from graphflow.estimator.estimator import Estimator
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.spec import EstimatorSpec
 from graphflow.losses import Reduction
+
+
+def _model_fn(head: Head, optimizer: Any, weight_column: Any) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        return baseline_spec(features, labels, mode, head, optimizer, weight_column)
+
+    return model_fn
 
 
 class BaselineClassifier(Estimator):
@@ -40,10 +47,7 @@ class BaselineClassifier(Estimator):
         loss_reduction: str = Reduction.SUM,
     ) -> None:
         head = class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return baseline_spec(features, labels, mode, head, optimizer, weight_column)
-
+        model_fn = _model_fn(head, optimizer, weight_column)
         super().__init__(model_fn, model_dir, config, warm_start_from=None)
 
 
@@ -72,10 +76,7 @@ class BaselineRegressor(Estimator):
         loss_reduction: str = Reduction.SUM,
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return baseline_spec(features, labels, mode, head, optimizer, weight_column)
-
+        model_fn = _model_fn(head, optimizer, weight_column)
         super().__init__(model_fn, model_dir, config, warm_start_from=None)
 
 
@@ -99,8 +100,5 @@ class BaselineEstimator(Estimator):
         optimizer: Any = "Ftrl",
         config: RunConfig | None = None,
     ) -> None:
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return baseline_spec(features, labels, mode, head, optimizer, None)
-
+        model_fn = _model_fn(head, optimizer, None)
         super().__init__(model_fn, model_dir, config, warm_start_from=None)

@@ -22,6 +22,22 @@ def _both(linear: Any, dnn: Any) -> tuple[list[Any], list[Any]]:
     return found
 
 
+def _model_fn(
+    head: Head,
+    columns: list[Any],
+    linear_optimizer: Any,
+    combiner: str,
+    options: DnnOptions,
+    dnn_optimizer: Any,
+) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        return combined_spec(
+            features, labels, mode, head, columns, linear_optimizer, combiner, options, dnn_optimizer, config
+        )
+
+    return model_fn
+
+
 class DNNLinearCombinedClassifier(Estimator):
     """A linear model and a network together that tell classes apart (tf.estimator.DNNLinearCombinedClassifier).
 
@@ -73,21 +89,7 @@ class DNNLinearCombinedClassifier(Estimator):
         options = DnnOptions(
             dnn_hidden_units or (), dnn, dnn_activation_fn, dnn_dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return combined_spec(
-                features,
-                labels,
-                mode,
-                head,
-                columns,
-                linear_optimizer,
-                linear_sparse_combiner,
-                options,
-                dnn_optimizer,
-                config,
-            )
-
+        model_fn = _model_fn(head, columns, linear_optimizer, linear_sparse_combiner, options, dnn_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -140,21 +142,7 @@ class DNNLinearCombinedRegressor(Estimator):
         options = DnnOptions(
             dnn_hidden_units or (), dnn, dnn_activation_fn, dnn_dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return combined_spec(
-                features,
-                labels,
-                mode,
-                head,
-                columns,
-                linear_optimizer,
-                linear_sparse_combiner,
-                options,
-                dnn_optimizer,
-                config,
-            )
-
+        model_fn = _model_fn(head, columns, linear_optimizer, linear_sparse_combiner, options, dnn_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -200,19 +188,5 @@ class DNNLinearCombinedEstimator(Estimator):
         options = DnnOptions(
             dnn_hidden_units or (), dnn, dnn_activation_fn, dnn_dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return combined_spec(
-                features,
-                labels,
-                mode,
-                head,
-                columns,
-                linear_optimizer,
-                linear_sparse_combiner,
-                options,
-                dnn_optimizer,
-                config,
-            )
-
+        model_fn = _model_fn(head, columns, linear_optimizer, linear_sparse_combiner, options, dnn_optimizer)
         super().__init__(model_fn, model_dir, config, warm_start_from=None)

@@ -14,6 +14,13 @@ from graphflow.estimator.spec import EstimatorSpec
 from graphflow.losses import Reduction
 
 
+def _model_fn(head: Head, options: DnnOptions, optimizer: Any) -> Callable[..., EstimatorSpec]:
+    def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        return dnn_spec(features, labels, mode, head, options, optimizer, config)
+
+    return model_fn
+
+
 class DNNClassifier(Estimator):
     """A network that tells classes apart (tf.estimator.DNNClassifier).
 
@@ -55,19 +62,13 @@ class DNNClassifier(Estimator):
         batch_norm: bool = False,
     ) -> None:
         head = class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
+        columns = list(feature_columns or ())
         options = DnnOptions(
-            hidden_units,
-            list(feature_columns or ()),
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
+            hidden_units, columns, activation_fn, dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return dnn_spec(features, labels, mode, head, options, optimizer, config)
-
-        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
+        super().__init__(
+            _model_fn(head, options, optimizer), model_dir, config, warm_start_from=warm_start_from
+        )
 
 
 class DNNRegressor(Estimator):
@@ -109,19 +110,13 @@ class DNNRegressor(Estimator):
         batch_norm: bool = False,
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
+        columns = list(feature_columns or ())
         options = DnnOptions(
-            hidden_units,
-            list(feature_columns or ()),
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
+            hidden_units, columns, activation_fn, dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return dnn_spec(features, labels, mode, head, options, optimizer, config)
-
-        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
+        super().__init__(
+            _model_fn(head, options, optimizer), model_dir, config, warm_start_from=warm_start_from
+        )
 
 
 class DNNEstimator(Estimator):
@@ -158,16 +153,10 @@ class DNNEstimator(Estimator):
         warm_start_from: Any = None,
         batch_norm: bool = False,
     ) -> None:
+        columns = list(feature_columns or ())
         options = DnnOptions(
-            hidden_units,
-            list(feature_columns or ()),
-            activation_fn,
-            dropout,
-            batch_norm,
-            input_layer_partitioner,
+            hidden_units, columns, activation_fn, dropout, batch_norm, input_layer_partitioner
         )
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return dnn_spec(features, labels, mode, head, options, optimizer, config)
-
-        super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
+        super().__init__(
+            _model_fn(head, options, optimizer), model_dir, config, warm_start_from=warm_start_from
+        )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphflow.estimator.canned.heads import Head, RegressionHead, class_head
@@ -11,6 +11,19 @@ from graphflow.estimator.estimator import Estimator
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.spec import EstimatorSpec
 from graphflow.losses import Reduction
+
+
+def _model_fn(
+    head: Head, feature_columns: Any, optimizer: Any, sparse_combiner: str, partitioner: Any
+) -> Callable[..., EstimatorSpec]:
+    columns = list(feature_columns or ())
+
+    def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
+        return linear_spec(
+            features, labels, mode, head, columns, optimizer, sparse_combiner, partitioner, config
+        )
+
+    return model_fn
 
 
 class LinearClassifier(Estimator):
@@ -48,13 +61,7 @@ class LinearClassifier(Estimator):
         sparse_combiner: str = "sum",
     ) -> None:
         head = class_head(n_classes, weight_column, label_vocabulary, loss_reduction)
-        columns = list(feature_columns or ())
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return linear_spec(
-                features, labels, mode, head, columns, optimizer, sparse_combiner, partitioner, config
-            )
-
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner, partitioner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -91,13 +98,7 @@ class LinearRegressor(Estimator):
         sparse_combiner: str = "sum",
     ) -> None:
         head = RegressionHead(label_dimension, weight_column, loss_reduction)
-        columns = list(feature_columns or ())
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return linear_spec(
-                features, labels, mode, head, columns, optimizer, sparse_combiner, partitioner, config
-            )
-
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner, partitioner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)
 
 
@@ -129,11 +130,5 @@ class LinearEstimator(Estimator):
         sparse_combiner: str = "sum",
         warm_start_from: Any = None,
     ) -> None:
-        columns = list(feature_columns or ())
-
-        def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
-            return linear_spec(
-                features, labels, mode, head, columns, optimizer, sparse_combiner, partitioner, config
-            )
-
+        model_fn = _model_fn(head, feature_columns, optimizer, sparse_combiner, partitioner)
         super().__init__(model_fn, model_dir, config, warm_start_from=warm_start_from)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from graphflow._core.kernels.nn.softmax import log_softmax
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -35,14 +36,6 @@ def _check_lengths(scores: Any, lengths: Any, error: Any) -> None:
             None,
             f"sequence_length({sequence}) is {lengths[sequence]}, and there are {len(scores)} frames",
         )
-
-
-def _log_softmax(scores: Any) -> Any:
-    """Logarithms of probabilities, in float64."""
-    if not scores.size:
-        return scores.astype(np.float64)
-    shifted = scores.astype(np.float64) - scores.max(axis=-1, keepdims=True)
-    return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 # ---- the loss -----------------------------------------------------------------------------------------------------
@@ -141,7 +134,7 @@ def _ctc_loss(node: Node) -> Kernel:
         labels, ignored = _with_blanks(indices, values, lengths, classes, attrs)
         losses, slopes = np.zeros(batch), np.zeros(scores.shape)
         if frames and batch:
-            log_probabilities = _log_softmax(scores)
+            log_probabilities = log_softmax(scores.astype(np.float64))
             losses, said = _paths(log_probabilities, labels, lengths, merge)
             slopes = np.exp(log_probabilities) - said
             slopes[np.arange(frames)[:, None] >= lengths] = 0
@@ -350,7 +343,7 @@ def _beam_search(node: Node) -> Kernel:
     def run(scores: Any, lengths: Any) -> tuple[Any, ...]:
         _check_lengths(scores, lengths, FailedPreconditionError)
         batch = scores.shape[1]
-        log_probabilities = _log_softmax(scores)
+        log_probabilities = log_softmax(scores.astype(np.float64))
         paths: list[list[list[int]]] = [[[] for _ in range(batch)] for _ in range(count)]
         chances = np.zeros((batch, count), scores.dtype)
         for sequence in range(batch):

@@ -19,13 +19,14 @@ def _softmax(x: Any) -> Any:
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
 
 
-def _log_softmax(x: Any) -> Any:
+def log_softmax(x: Any) -> Any:
+    """The logarithms of softmax along the last axis, of the same dtype."""
     shifted = _shifted(x)
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
 simple("Softmax", _softmax)
-simple("LogSoftmax", _log_softmax)
+simple("LogSoftmax", log_softmax)
 
 
 def _cross_entropy(logits: Any, labels: Any) -> tuple[Any, Any]:
