@@ -16,6 +16,11 @@ def add_imports(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
+def import_words(arguments: argparse.Namespace) -> list[str]:
+    """The same options as words of a command line, for another process."""
+    return [word for module in arguments.imports for word in ("--import", module)]
+
+
 def load(arguments: argparse.Namespace) -> None:
     """Imports the extensions that are installed, then the modules that --import names; UsageError if one fails."""
     load_extensions()

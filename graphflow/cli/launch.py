@@ -18,10 +18,10 @@ from graphflow._core.common.timeouts import LOOK_UP_SECONDS
 from graphflow._core.transport import keys
 from graphflow._core.transport.addresses import is_number, split_bind
 from graphflow._core.transport.routes import check_reach
-from graphflow.cli.imports import add_imports
+from graphflow.cli.imports import add_imports, import_words
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.launch_hosts import add_hosts, launch_on_hosts, workers_on
-from graphflow.cli.launch_on import add_engines, launch_on
+from graphflow.cli.launch_on import add_engines, jobs_of, launch_on
 from graphflow.cli.main import UsageError
 
 _EPILOG: Final = """\
@@ -106,7 +106,6 @@ def _launch(arguments: argparse.Namespace) -> int:
     if arguments.workers is None:
         others = arguments.ps + arguments.chief
         arguments.workers = workers_on(arguments.hosts, others) if arguments.hosts else 2
-    counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     if not arguments.workers and not arguments.chief:
         raise UsageError("There must be a worker or a chief: --workers 1.")
     if arguments.local_devices < 1 or arguments.grace < 0:
@@ -119,12 +118,11 @@ def _launch(arguments: argparse.Namespace) -> int:
     in_an_image = arguments.on == "kubernetes"
     if len(command) > 1 and not os.path.exists(arguments.program) and not in_an_image:
         raise UsageError(f"There is no file {arguments.program}.")
-    serve = _serve_command(arguments.program)
-    serve += [word for module in arguments.imports for word in ("--import", module)]
+    extensions = import_words(arguments)
+    serve = [*_serve_command(arguments.program), *extensions]
     if arguments.hosts:
         if arguments.on or arguments.bind:
             raise UsageError("--hosts is for ssh alone: without --on, and without --bind.")
-        extensions = [word for module in arguments.imports for word in ("--import", module)]
         inner = "." if arguments.copy else os.path.dirname(arguments.program) or "."
         return launch_on_hosts(
             arguments, ["-P", "-c", _SERVE, json.dumps([inner, "."]), "serve", *extensions]
@@ -151,14 +149,13 @@ def _launch(arguments: argparse.Namespace) -> int:
     for name in _BLAS:
         environment.setdefault(name, str(max(1, (os.cpu_count() or 1) // computing)))
     try:
+        counts = jobs_of(arguments)
         ports = ReservedPorts(sum(counts.values()))
     except OSError as error:
         raise UsageError(str(error)) from error
     with ports:
         free = iter(ports.ports)
-        addresses = {
-            job: [f"{host}:{next(free)}" for _ in range(count)] for job, count in counts.items() if count
-        }
+        addresses = {job: [f"{host}:{next(free)}" for _ in range(count)] for job, count in counts.items()}
         found = roles(
             addresses,
             [*command, *arguments.arguments],

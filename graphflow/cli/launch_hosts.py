@@ -13,7 +13,7 @@ from pathlib import Path
 from graphflow._core.cluster.launch import hosts
 from graphflow._core.cluster.launch.launcher import Launcher, roles
 from graphflow._core.transport import keys
-from graphflow.cli.launch_on import key_text
+from graphflow.cli.launch_on import jobs_of, key_text
 from graphflow.cli.main import UsageError
 
 
@@ -56,9 +56,8 @@ def launch_on_hosts(arguments: argparse.Namespace, serve: Sequence[str]) -> int:
         whole = os.path.abspath(program)
         folder, program = (whole, ".") if os.path.isdir(whole) else os.path.split(whole)
     python = arguments.python or sys.executable
-    counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     try:
-        tasks = hosts.spread(_hosts(arguments.hosts), {job: count for job, count in counts.items() if count})
+        tasks = hosts.spread(_hosts(arguments.hosts), jobs_of(arguments))
         place = hosts.find_places(tasks, arguments.ssh, python, folder, program, arguments.copy)
         archive = hosts.archive_of(folder) if arguments.copy else b""
     except (ValueError, hosts.HostError) as error:

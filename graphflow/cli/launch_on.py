@@ -21,6 +21,7 @@ from graphflow._core.cluster.resolvers.found import resolver_from_environment
 from graphflow._core.common.shown.terminal import tell
 from graphflow._core.common.timeouts import ENGINE_ANSWER_SECONDS
 from graphflow._core.transport import keys
+from graphflow.cli.imports import import_words
 from graphflow.cli.main import UsageError
 
 ENGINES: Final = ("slurm", "kubernetes", "environment")
@@ -89,7 +90,7 @@ def task_command(arguments: argparse.Namespace, python: str) -> list[str]:
     """The command line of one task elsewhere, which is told by its environment which one it is."""
     words = [python, "-P", "-m", "graphflow.cli", "launch", "--on", "environment"]
     words += ["--restart", str(arguments.restart), "--ps-program", arguments.ps_program]
-    words += [word for module in arguments.imports for word in ("--import", module)]
+    words += import_words(arguments)
     return [*words, arguments.program, *arguments.arguments]
 
 
