@@ -3,6 +3,8 @@
 from graphflow._core.cluster.resolvers.base import ClusterResolver as ClusterResolver
 from graphflow._core.cluster.resolvers.variables import HostsClusterResolver as HostsClusterResolver
 from graphflow._core.cluster.resolvers.kubernetes import KubernetesClusterResolver as KubernetesClusterResolver
+from graphflow._core.cluster.resolvers.moving import MovingClusterResolver as MovingClusterResolver
+from graphflow._core.cluster.resolvers.moving import Place as Place
 from graphflow._core.cluster.resolvers.simple import SimpleClusterResolver as SimpleClusterResolver
 from graphflow._core.cluster.resolvers.slurm import SlurmClusterResolver as SlurmClusterResolver
 from graphflow._core.cluster.resolvers.variables import TFConfigClusterResolver as TFConfigClusterResolver

@@ -110,9 +110,13 @@ def trainer(folder: Path, name: str, role: str, spec: Any, index: int, life: int
 
     save_steps: how often the chief saves; 0 for a training without checkpoints.
     """
-    server = gf.train.Server(spec, "worker", index)
+    train(folder, name, gf.train.Server(spec, "worker", index), index, life, save_steps)
+
+
+def train(folder: Path, name: str, server: gf.train.Server, index: int, life: int, save_steps: int) -> None:
+    """What a trainer does once its server is there."""
     setter = gf.train.replica_device_setter(
-        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(spec)
+        worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(server.server_def.cluster)
     )
     with gf.device(setter):
         training = Training(gf.train.GradientDescentOptimizer(1.0))

@@ -1,9 +1,12 @@
-"""Names of machines, looked up in threads for which nobody waits.
+"""Names of machines and of tasks, looked up in threads for which nobody waits.
 
 A look-up can take a minute if the name service does not answer, and cannot be ended. ZeroMQ would do it in the thread
 that carries the messages of all connections. So ZeroMQ gets numeric addresses alone, and each host is looked up in a
 thread of its own here: at most one thread for each host hangs, and all else goes on. Answers are kept for a moment
 only, since addresses change. The last good answer stays in use until there is a newer one.
+
+The address of a task may be a name as well, which no name service knows: where an engine begins tasks anew elsewhere,
+who knows the engine answers where that task is now (`follow`).
 """
 
 from __future__ import annotations
@@ -24,6 +27,8 @@ from graphflow._core.transport.addresses import is_loopback, is_number
 _MOST_PROBED: Final = 8
 """How many addresses of one host are tried at most."""
 _MOST_KEPT: Final = 1024
+_OF_A_TASK: Final = -1
+"""The port in the key of a task's address, which is followed."""
 _REASONS: Final = {
     errno.ECONNREFUSED: "the connection is refused: no process listens there",
     errno.EHOSTUNREACH: "there is no route to it",
@@ -62,6 +67,9 @@ class _Entry:
 _Key = tuple[str, int, bool]
 """A host, the port at which its addresses are tried, 0 if they are only looked up, and whether all of them are."""
 
+Locate = Callable[[], str]
+"""Where a task is now, host:port; "" if it is nowhere at the moment. It may take its time, and may raise."""
+
 
 class Names:
     """Looks hosts up, each in a thread of its own. Thread-safe."""
@@ -69,6 +77,8 @@ class Names:
     def __init__(self) -> None:
         self._condition = threading.Condition()
         self._entries: dict[_Key, _Entry] = {}
+        self._followed: dict[str, Locate] = {}
+        """By the addresses of tasks, who is asked where they are."""
 
     def __len__(self) -> int:
         """Of how many hosts something is kept."""
@@ -79,6 +89,26 @@ class Names:
         """Forgets all hosts, as if nobody had asked for one."""
         with self._condition:
             self._entries.clear()
+
+    def follow(self, address: str, locate: Locate) -> None:
+        """From now on the address of a task is a name, and `locate` says where it is."""
+        with self._condition:
+            self._followed[address] = locate
+            self._entries.pop((address, _OF_A_TASK, False), None)
+
+    def leave(self, address: str, locate: Locate) -> None:
+        """Nobody asks for that task any more, unless somebody else follows its address meanwhile."""
+        with self._condition:
+            if self._followed.get(address) is locate:
+                del self._followed[address]
+
+    def follows(self, address: str) -> bool:
+        """Whether the address of a task is a name."""
+        return address in self._followed
+
+    def locate(self, address: str, then: Callable[[], None] | None = None, since: float = 0.0) -> Found:
+        """As look_up, for the address of a task that is followed; what is found is one host:port."""
+        return self._ask((address, _OF_A_TASK, False), then, since)
 
     def look_up(self, host: str, then: Callable[[], None] | None = None, since: float = 0.0) -> Found:
         """The newest answer for a host, at once. Starts a look-up if that answer is not new.
@@ -145,9 +175,9 @@ class Names:
         addresses: tuple[str, ...] = ()
         accepts = False
         try:
-            addresses, error = resolve(host)
+            addresses, error = self._place_of(host) if port == _OF_A_TASK else resolve(host)
             usable = [a for a in addresses if beyond or is_loopback(a)]
-            if usable and port:
+            if usable and port > 0:
                 first, error = _tried(usable, port)
                 accepts = not error
                 addresses = tuple(dict.fromkeys((*first, *addresses)))
@@ -155,14 +185,20 @@ class Names:
             error = f"the name {host!r:.300} cannot be resolved: {type(found).__name__}: {found}"
         with self._condition:
             now = time.monotonic()
-            entry.found = Found(
-                addresses or entry.found.addresses, error, False, accepts, now, entry.asked_at
-            )
+            # A task that is nowhere now is not looked for where it was.
+            kept = () if port == _OF_A_TASK else entry.found.addresses
+            entry.found = Found(addresses or kept, error, False, accepts, now, entry.asked_at)
             entry.asked_at, entry.answered_at = 0.0, now
             then, entry.then = entry.then, []
             self._condition.notify_all()
         for function in then:
             function()
+
+    def _place_of(self, address: str) -> tuple[tuple[str, ...], str]:
+        """Where a task is that is followed, or why it is nowhere."""
+        locate = self._followed.get(address)
+        place = "" if locate is None else locate()
+        return ((place,), "") if place else ((), f"nothing says where the task {address} is now")
 
 
 def resolve(host: str) -> tuple[tuple[str, ...], str]:

@@ -38,6 +38,9 @@ class Route:
 
     def __init__(self, address: str, keys: ClusterKeys | None) -> None:
         self.host, self.port = split(address, any_port=True)
+        self.address = address
+        self._asked_since = time.monotonic()
+        """A task whose address is a name is asked for anew by each route, so at each reconnect."""
         self._keys = keys
         self.endpoint = ""
         """The endpoint that was chosen last; "" before that."""
@@ -55,6 +58,8 @@ class Route:
             self.trouble = _NO_PORT
             return ""
         if self.endpoint and now - self._since < _STANDS_WITHIN:
+            return ""
+        if NAMES.follows(self.address) and not self._locate(then):
             return ""
         anywhere = self._keys is not None
         if self.endpoint:
@@ -78,6 +83,17 @@ class Route:
         self.endpoint, self.trouble, self._since = ends[0], found.error, now
         return self.endpoint
 
+    def _locate(self, then: Callable[[], None] | None) -> bool:
+        """Asks where the task is now whose address is a name; whether that is known."""
+        found = NAMES.locate(self.address, then, self._asked_since)
+        self.trouble = found.error
+        if not found.addresses or (found.pending and found.asked < self._asked_since):
+            return False
+        host, port = split(found.addresses[0])
+        if (host, port) != (self.host, self.port):
+            self.host, self.port, self.endpoint = host, port, ""
+        return True
+
 
 def beyond(host: str, number: str = "") -> str:
     """The message for a host on another machine if there are no keys."""
@@ -91,7 +107,9 @@ def check_reach(address: str, keys: ClusterKeys | None, seconds: float = 0.0) ->
     seconds: how long to wait for the answer to a name. A name without an answer passes: nothing can connect to it.
     """
     host, _ = split(address, any_port=True)
-    if keys is not None:
+    if keys is not None or NAMES.follows(
+        address
+    ):  # The route itself sees what place it is that a name leads to.
         return
     found = NAMES.wait(host, time.monotonic() + seconds)
     if found.addresses and not any(map(is_loopback, found.addresses)):

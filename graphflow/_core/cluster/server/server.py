@@ -16,6 +16,7 @@ from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, Cluste
 from graphflow._core.cluster.environment import BIND_VARIABLE, EVALUATOR
 from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
+from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
 from graphflow._core.resources.store import ResourceStore
@@ -68,7 +69,8 @@ def _check_address(task: str, address: str) -> None:
 class Server:
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
-    server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from. job_name and task_index say which task
+    server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from; or a resolver of tasks that move, whose
+    own task this is then. job_name and task_index say which task
     this is; they may be left out if the cluster has one task. start: whether it listens at once. ValueError for a
     task that is not in the cluster, OSError if its port is taken, PermissionError for an address beyond this
     machine without keys of the cluster (ConfigProto.cluster_keys). It listens at its address in the cluster, or where
@@ -80,7 +82,7 @@ class Server:
 
     def __init__(
         self,
-        server_or_cluster_def: ServerDef | ClusterLike,
+        server_or_cluster_def: ServerDef | ClusterLike | MovingClusterResolver,
         job_name: str | None = None,
         task_index: int | None = None,
         protocol: str | None = None,
@@ -97,12 +99,18 @@ class Server:
             job_name = server_or_cluster_def.job_name if job_name is None else job_name
             task_index = server_or_cluster_def.task_index if task_index is None else task_index
             server_or_cluster_def = server_or_cluster_def.cluster
+        self._resolver: MovingClusterResolver | None = None
+        if isinstance(server_or_cluster_def, MovingClusterResolver):
+            self._resolver = server_or_cluster_def
+            server_or_cluster_def, job_name, task_index = self._resolver.task()
         self._cluster = ClusterSpec(server_or_cluster_def)
         self._job, self._index = self._which(job_name, task_index)
         self._config = config or ConfigProto()
         task = task_name(self._job, self._index)
         access = keys.access(self._config.cluster_keys)
         bind = self._config.server_bind or os.environ.get(BIND_VARIABLE, "")
+        if self._resolver is not None:
+            bind = bind or f"{self._resolver.host}:0"
         devices = device_names(task, self._config)
         store = ResourceStore()
         planner = store.planner = Planner(self._config, devices, task)
@@ -113,6 +121,7 @@ class Server:
         }
         for each, address in addresses.items():
             _check_address(each, address)
+        self._unfollow = self._resolver.follow() if self._resolver is not None else lambda: None
         incarnation = int.from_bytes(secrets.token_bytes(8), "little")
         self._service = Service(
             task,
@@ -144,8 +153,13 @@ class Server:
                 text = f"{task} cannot listen at {where}: {_reason(error)}"
                 raise OSError(error.errno, text) from None
             raise
+        if self._resolver is not None:
+            host = self._resolver.host
         shown = f"[{host}]" if ":" in host else host
-        self._address = addresses[task] if port else f"{shown}:{bound.rpartition(':')[2]}"
+        at = f"{shown}:{bound.rpartition(':')[2]}"
+        life = 0 if self._resolver is None else self._resolver.life
+        self._place = Place(at, life, f"{incarnation:x}")
+        self._address = addresses[task] if port else at
         self._service.serves_at(self._address)
         if start:
             self.start()
@@ -182,11 +196,13 @@ class Server:
                 self.stop
             )  # So that the other tasks know that this one has ended, and is not lost.
             self._service.sockets.start()
+            if self._resolver is not None:
+                self._resolver.publish(self._place)
             log.set_up()
             log.LOG.info(
                 "%s serves at %s, in the cluster %s",
                 task_name(self._job, self._index),
-                self.target,
+                f"{self.target} ({self._place.address})" if self._resolver else self.target,
                 self._cluster.as_dict(),
             )
 
@@ -217,6 +233,7 @@ class Server:
             if not self._stopped.is_set():
                 self._service.close()
                 self._stopped.set()
+                self._unfollow()
                 atexit.unregister(self.stop)
 
     def _told_to_stop(self) -> None:
@@ -241,6 +258,8 @@ class Server:
           ValueError: if the environment names no cluster, or something in it is wrong; it says what.
         """
         resolver = resolver_from_environment()
+        if isinstance(resolver, MovingClusterResolver):
+            return Server(resolver, config=config, start=start)
         cluster, job, index = resolver.task()
         config = config or ConfigProto(device_count={"CPU": resolver.local_devices()})
         if job == EVALUATOR:
