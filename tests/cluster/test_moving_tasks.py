@@ -73,7 +73,7 @@ def test_a_task_that_is_nowhere_is_named_with_the_reason(tmp_path: Path) -> None
         with gf.device("/job:ps/task:0"):
             constant = gf.constant(1.0) + 1.0
         config = gf.ConfigProto(connect_timeout_in_ms=500)
-        with pytest.raises(gf.errors.UnavailableError, match="nothing says where the task ps-0.* is now"):
+        with pytest.raises(gf.errors.UnavailableError, match=r"nothing says where the task ps-0.* is now"):
             gf.Session(worker.target, config=config).run(constant)
 
 
