@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo check test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
-	cuda-check emulated-gpu-check gpu-check faults soak models lint format clean
+	cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -25,6 +25,7 @@ help:
 	@echo "make emulated-gpu-check  run them, with every dtype, on emulated GPUs that do things late, early, and by chance"
 	@echo "make gpu-check  on a machine with a GPU: its tests there, the soak, and the kernels under compute-sanitizer"
 	@echo "make bench-gpu  measure on this machine's GPU, against PyTorch and JAX where they are installed"
+	@echo "make docs      make the site of guides and reference in build/website/"
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
@@ -108,6 +109,11 @@ gpu-check: $(VENV)/.dev $(VENV)/.gpu
 bench-gpu: $(VENV)/.gpu
 	$(BIN)/python benchmarks/gpu.py $(BENCH_ARGS)
 
+# Strictly: a link or a cross-reference that leads nowhere is an error. What a coming version of MkDocs will not do is
+# none of the site's business.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q -f website/mkdocs.yml
+
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.cluster.faults.table
 
@@ -170,6 +176,10 @@ $(CUDA_VENV)/.cuda: pyproject.toml | $(BIN)/python
 
 $(VENV)/.gpu: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[cuda13-blas]'
+	@touch $@
+
+$(VENV)/.docs: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[docs]'
 	@touch $@
 
 $(VENV)/.dev: pyproject.toml | $(BIN)/python

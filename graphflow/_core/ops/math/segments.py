@@ -421,6 +421,6 @@ def dynamic_partition(
 def dynamic_stitch(
     indices: Sequence[IntTensorLike], data: Sequence[TensorLike], name: str | None = None
 ) -> Tensor:
-    """One tensor whose row indices[m][i] is data[m][i]; the last one wins (tf.dynamic_stitch)."""
+    """One tensor whose row `indices[m][i]` is `data[m][i]`; the last one wins (tf.dynamic_stitch)."""
     places = [np.asarray(p, np.int32) if isinstance(p, list | tuple) and not p else p for p in indices]
     return apply(DYNAMIC_STITCH, (places, list(data)), {"N": len(places)}, name).outputs[0]
