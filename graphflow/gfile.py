@@ -1,28 +1,29 @@
-"""Files and folders (tf.gfile), on the local file system, with TensorFlow's names and errors.
+"""Files and folders (tf.gfile), with TensorFlow's names and errors.
 
-A program that catches NotFoundError if a checkpoint may be missing works on. Paths may begin with "file://"; other
-schemes, such as "gs://", are an UnimplementedError.
+A program that catches NotFoundError if a checkpoint may be missing works on. Paths may begin with "file://", and, where
+fsspec is installed, with the schemes that it knows, such as "s3://" and "gs://"; without it they are an
+UnimplementedError.
 """
 
 from __future__ import annotations
 
 import errno
-import glob as _glob
 import os
-import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
 import graphflow.errors as errors
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.namespaces import missing as _missing
 
 if TYPE_CHECKING:
     from os import PathLike
 
 _MODES = ("r", "w", "a", "r+", "w+", "a+")
+_REMOTE_MODES = ("r", "w", "a")
 _CODES: dict[int, type[errors.OpError]] = {
     errno.ENOENT: errors.NotFoundError,
     errno.EEXIST: errors.AlreadyExistsError,
@@ -83,9 +84,15 @@ class GFile:
         if reading is False and mode == "r":
             raise errors.PermissionDeniedError(None, None, f"{self._name}: File isn't open for writing")
         if self._file is None:
-            path = local_path(self._name)
+            path = user_path(self._name)
+            if storage.is_remote(path) and mode not in _REMOTE_MODES:
+                raise errors.UnimplementedError(
+                    None,
+                    None,
+                    f"{path}: a file that is not local is opened to 'r', 'w' or 'a', not {mode!r}.",
+                )
             with _translated(path):
-                self._file = cast(BinaryIO, open(path, f"{mode}b"))  # noqa: SIM115 - it stays open until close().
+                self._file = storage.opened(path, f"{mode}b")
         return self._file
 
     def _value(self, content: bytes) -> Any:
@@ -145,6 +152,8 @@ class GFile:
         """The number of bytes, what was written included."""
         if self._file is not None and self._mode.replace("b", "") != "r":
             self.flush()
+            if storage.is_remote(user_path(self._name)):
+                return self._file.tell()
         return Stat(self._name).length
 
     def seekable(self) -> bool:
@@ -192,91 +201,104 @@ class FileStatistics(NamedTuple):
 
 def Exists(filename: str | bytes | PathLike[str]) -> bool:
     """Whether there is a file or folder (tf.gfile.Exists)."""
-    return os.path.exists(local_path(filename))
+    path = user_path(filename)
+    with _translated(path):
+        return storage.exists(path)
 
 
 def IsDirectory(dirname: str | bytes | PathLike[str]) -> bool:
     """Whether it is a folder (tf.gfile.IsDirectory)."""
-    return os.path.isdir(local_path(dirname))
+    path = user_path(dirname)
+    with _translated(path):
+        return storage.is_folder(path)
 
 
 def Stat(filename: str | bytes | PathLike[str]) -> FileStatistics:
     """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError if there is none."""
-    path = local_path(filename)
+    path = user_path(filename)
     with _translated(path):
-        found = os.stat(path)
-    return FileStatistics(found.st_size, found.st_mtime_ns, os.path.isdir(path))
+        return FileStatistics(*storage.status(path))
 
 
 def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
     """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError if there is none."""
-    path = local_path(dirname)
-    if not os.path.isdir(path):
-        raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+    path = user_path(dirname)
     with _translated(path):
-        return sorted(os.listdir(path))
+        if not storage.is_folder(path):
+            raise errors.NotFoundError(None, None, f"Could not find directory {path}")
+        return storage.names(path)
 
 
 def MkDir(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError."""
-    path = local_path(dirname)
+    path = user_path(dirname)
     with _translated(path):
-        os.mkdir(path)
+        if storage.is_remote(path):
+            storage.make_folders(path)
+        else:
+            os.mkdir(path)
 
 
 def MakeDirs(dirname: str | bytes | PathLike[str]) -> None:
     """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs)."""
-    path = local_path(dirname)
+    path = user_path(dirname)
     with _translated(path):
-        os.makedirs(path, exist_ok=True)
+        storage.make_folders(path)
 
 
 def Remove(filename: str | bytes | PathLike[str]) -> None:
     """Removes a file (tf.gfile.Remove); NotFoundError if there is none."""
-    path = local_path(filename)
+    path = user_path(filename)
     with _translated(path):
-        os.remove(path)
+        storage.remove(path)
 
 
 def DeleteRecursively(dirname: str | bytes | PathLike[str]) -> None:
     """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError if there is none."""
-    path = local_path(dirname)
+    path = user_path(dirname)
     with _translated(path):
-        if os.path.isdir(path) and not os.path.islink(path):
-            shutil.rmtree(path)
+        if storage.is_folder(path) and (storage.is_remote(path) or not os.path.islink(path)):
+            storage.remove_tree(path)
         else:
-            os.remove(path)
+            storage.remove(path)
 
 
 def _free(path: str, overwrite: bool) -> None:
-    if not overwrite and os.path.exists(path):
+    if not overwrite and storage.exists(path):
         raise errors.AlreadyExistsError(None, None, f"{path}: file already exists; pass overwrite=True.")
 
 
 def Copy(
     oldpath: str | bytes | PathLike[str], newpath: str | bytes | PathLike[str], overwrite: bool = False
 ) -> None:
-    """Copies a file's content (tf.gfile.Copy); AlreadyExistsError if there is one and `overwrite` is not said."""
-    old, new = local_path(oldpath), local_path(newpath)
-    _free(new, overwrite)
+    """Copies a file's content, also from one file system to another (tf.gfile.Copy).
+
+    AlreadyExistsError if there is one and `overwrite` is not said.
+    """
+    old, new = user_path(oldpath), user_path(newpath)
     with _translated(old):
-        shutil.copyfile(old, new)
+        _free(new, overwrite)
+        storage.copy(old, new)
 
 
 def Rename(
     oldname: str | bytes | PathLike[str], newname: str | bytes | PathLike[str], overwrite: bool = False
 ) -> None:
     """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError if there is one and `overwrite` is not said."""
-    old, new = local_path(oldname), local_path(newname)
-    _free(new, overwrite)
+    old, new = user_path(oldname), user_path(newname)
     with _translated(old):
-        os.replace(old, new)
+        _free(new, overwrite)
+        storage.rename(old, new)
 
 
 def Glob(filename: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]) -> list[str]:
     """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob)."""
     patterns: Iterable[Any] = filename if isinstance(filename, list | tuple) else [filename]
-    found = {path for pattern in patterns for path in _glob.glob(local_path(pattern), include_hidden=True)}
+    found: set[str] = set()
+    for pattern in patterns:
+        path = user_path(pattern)
+        with _translated(path):
+            found.update(storage.matching(path, hidden=True))
     return sorted(found)
 
 
@@ -287,7 +309,7 @@ def Walk(
 
     in_order=False: inner ones first. Nothing if there is no such folder.
     """
-    for folder, folders, files in os.walk(local_path(top), topdown=in_order):
+    for folder, folders, files in storage.walk(user_path(top), topdown=in_order):
         folders.sort()
         yield folder, list(folders), sorted(files)
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import graphflow.errors as errors
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
 from graphflow._core.resources.records import read_records, write_record
@@ -79,7 +79,7 @@ class TFRecordWriter:
     def __init__(self, path: str | PathLike[str], options: TFRecordOptions | None = None) -> None:
         level = options.compression_level if isinstance(options, TFRecordOptions) else None
         compression = TFRecordOptions.get_compression_type_string(options)
-        self._path = local_path(path)
+        self._path = user_path(path)
         self._file = open_to_write(self._path, compression, -1 if level is None else level)
 
     def __enter__(self) -> TFRecordWriter:
@@ -109,7 +109,7 @@ def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | Non
 
     NotFoundError if there is no file, DataLossError if it is damaged or cut off.
     """
-    name = local_path(path)
+    name = user_path(path)
     with open_to_read(name, TFRecordOptions.get_compression_type_string(options)) as file:
         try:
             yield from read_records(file, name)

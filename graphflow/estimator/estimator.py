@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import logging
 import os
-import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -15,7 +14,8 @@ import numpy as np
 import graphflow.metrics as metrics
 import graphflow.summary as summary
 import graphflow.train as train
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -81,7 +81,7 @@ class Estimator:
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
         config = config or RunConfig()
-        folder = None if model_dir is None else local_path(model_dir)
+        folder = None if model_dir is None else user_path(model_dir)
         if folder is not None and config.model_dir not in (None, folder):
             raise ValueError(
                 "model_dir are set both in constructor and RunConfig, but with different values. In constructor: "
@@ -396,7 +396,7 @@ class Estimator:
                 )
                 if main_op is not None:
                     session.run(main_op)
-                folder = new_folder(local_path(export_dir_base))
+                folder = new_folder(user_path(export_dir_base))
                 builder = SavedModelBuilder(folder)
                 builder.add_meta_graph_and_variables(
                     session, [tag_constants.SERVING], signatures,
@@ -405,8 +405,8 @@ class Estimator:
                 builder.save(as_text)
         for name, source in (assets_extra or {}).items():
             target = os.path.join(folder, "assets.extra", name)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
-            shutil.copyfile(local_path(source), target)
+            storage.make_folders(storage.folder_of(target))
+            storage.copy(user_path(source), target)
         _log.info("SavedModel written to: %s", folder)
         return os.fsencode(folder)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-import shutil
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
+
+from graphflow._core.common.files import storage
 
 if TYPE_CHECKING:
     from graphflow.estimator.estimator import Estimator
@@ -176,8 +178,9 @@ def _has_less_loss(best_eval_result: Mapping[str, Any], current_eval_result: Map
 
 def _drop_old(folder: str, keep: int) -> None:
     """Removes all but the newest models of a folder, whose names are numbers; what else lies there stays."""
-    numbers = sorted(int(name) for name in os.listdir(folder) if name.isdigit())
+    numbers = sorted(int(name) for name in storage.names(folder) if name.isdigit())
     for number in numbers[:-keep]:
         path = os.path.join(folder, str(number))
-        shutil.rmtree(path, ignore_errors=True)
+        with suppress(OSError):
+            storage.remove_tree(path)
         _log.info("Removed the former model %s.", path)

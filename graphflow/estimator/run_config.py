@@ -11,7 +11,7 @@ from typing import Any, Final
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.resolvers.found import find_resolver
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files.paths import user_path
 from graphflow.config import ConfigProto
 from graphflow.errors import UnimplementedError
 from graphflow.train.sessions.training_session import USE_DEFAULT, saving_periods
@@ -102,7 +102,7 @@ class RunConfig:
                 raise ValueError(f"{name} should be >= 0, got {number!r}.")
         if model_dir is not None and not str(model_dir):
             raise ValueError("model_dir should be non-empty.")
-        self.model_dir = None if model_dir is None else local_path(model_dir)
+        self.model_dir = None if model_dir is None else user_path(model_dir)
         self.tf_random_seed = tf_random_seed
         self.save_summary_steps = save_summary_steps
         self.save_checkpoints_steps = save_checkpoints_steps

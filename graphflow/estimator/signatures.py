@@ -6,6 +6,7 @@ import os
 import time
 from typing import Any, Final
 
+from graphflow._core.common.files import storage
 from graphflow.estimator.export import PredictOutput, ServingInputReceiver
 from graphflow.estimator.spec import EstimatorSpec
 from graphflow.saved_model import signature_constants
@@ -31,6 +32,6 @@ def new_folder(base: str) -> str:
     now = int(time.time())
     for later in range(_MOST_FOLDER_TRIES):
         folder = os.path.join(base, str(now + later))
-        if not os.path.exists(folder):
+        if not storage.exists(folder):
             return folder
     raise RuntimeError(f"Failed to obtain a unique export directory name in {base}.")

@@ -223,7 +223,7 @@ def categorical_column_with_vocabulary_file(
     if vocabulary_size is None:
         if not gfile.Exists(vocabulary_file):
             raise ValueError(f"vocabulary_file in {key} does not exist.")
-        with open(vocabulary_file, "rb") as file:
+        with gfile.GFile(vocabulary_file, "rb") as file:
             vocabulary_size = sum(1 for _ in file)
         _log.info(
             "vocabulary_size = %d in %s is the number of lines of %s.", vocabulary_size, key, vocabulary_file

@@ -10,6 +10,7 @@ import errno
 import os
 import secrets
 import shutil
+import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from filecmp import cmp
@@ -21,7 +22,8 @@ from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_at
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
@@ -47,7 +49,7 @@ class SavedModelBuilder:
 
     def __init__(self, export_dir: str | PathLike[str], for_tensorflow: bool = False) -> None:
         self._for_tensorflow = for_tensorflow
-        self._export_dir = os.path.abspath(local_path(export_dir))
+        self._export_dir = storage.absolute(user_path(export_dir))
         self._model = protos.saved_model_pb2.SavedModel(
             saved_model_schema_version=constants.SAVED_MODEL_SCHEMA_VERSION
         )
@@ -146,16 +148,25 @@ class SavedModelBuilder:
     # ---- the folder -----------------------------------------------------------------------------------------------
 
     def _refuse_existing(self) -> None:
-        if os.path.lexists(self._export_dir) and (
-            not os.path.isdir(self._export_dir) or os.listdir(self._export_dir)
-        ):
+        if storage.is_remote(self._export_dir):
+            taken = storage.exists(self._export_dir) and (
+                not storage.is_folder(self._export_dir) or bool(storage.names(self._export_dir))
+            )
+        else:
+            taken = os.path.lexists(self._export_dir) and (
+                not os.path.isdir(self._export_dir) or bool(os.listdir(self._export_dir))
+            )
+        if taken:
             raise AssertionError(
                 "Export directory already exists, and isn't empty. Please choose a different export directory, or "
                 f"delete all the contents of the specified directory: {self._export_dir}"
             )
 
     def _staging(self) -> str:
-        if self._folder is None:
+        if self._folder is None and storage.is_remote(self._export_dir):
+            self._folder = tempfile.mkdtemp(prefix="graphflow-")
+            self._cleanup = weakref.finalize(self, shutil.rmtree, self._folder, ignore_errors=True)
+        elif self._folder is None:
             target = os.path.realpath(self._export_dir)
             # A mount point cannot be replaced, and its parent may be another disk or not writable.
             parent, name = (target, "model") if os.path.ismount(target) else os.path.split(target)
@@ -166,6 +177,9 @@ class SavedModelBuilder:
         return self._folder
 
     def _put_in_place(self, folder: str) -> None:
+        if storage.is_remote(self._export_dir):
+            self._bring(folder)
+            return
         target = os.path.realpath(self._export_dir)
         if os.path.dirname(folder) == target:
             # saved_model.pb comes last: until then there is no SavedModel for anybody to find.
@@ -183,6 +197,14 @@ class SavedModelBuilder:
         if self._cleanup is not None:
             self._cleanup.detach()
         self._folder = self._export_dir
+
+    def _bring(self, folder: str) -> None:
+        """Brings all files to a remote folder; saved_model.pb comes last, and makes it a SavedModel."""
+        found = [os.path.join(place, name) for place, _, names in os.walk(folder) for name in names]
+        for path in sorted(found, key=lambda path: (os.path.dirname(path) == folder, path)):
+            target = os.path.join(self._export_dir, os.path.relpath(path, folder))
+            storage.make_folders(storage.folder_of(target))
+            storage.put(path, target)
 
     # ---- a meta graph ---------------------------------------------------------------------------------------------
 
@@ -228,20 +250,26 @@ class SavedModelBuilder:
         base = name = os.path.basename(source)
         number = 0
         while name in self._assets:
-            if self._assets[name] == source or cmp(self._assets[name], source, shallow=False):
+            if self._assets[name] == source or _same_content(self._assets[name], source):
                 return name
             number += 1
             name = f"{base}_{number}"
         folder = os.path.join(self._staging(), constants.ASSETS_DIRECTORY)
         os.makedirs(folder, exist_ok=True)
         with (
-            open(source, "rb") as file,
+            storage.opened(source) as file,
             atomic_file(os.path.join(folder, name)) as descriptor,
             open(descriptor, "wb", closefd=False) as copy,
         ):
             shutil.copyfileobj(file, copy)
         self._assets[name] = source
         return name
+
+
+def _same_content(path: str, other: str) -> bool:
+    if storage.is_remote(path) or storage.is_remote(other):
+        return storage.read(path) == storage.read(other)
+    return cmp(path, other, shallow=False)
 
 
 def check_signatures(signatures: Mapping[str, Any]) -> None:
@@ -292,8 +320,8 @@ def _asset_path(tensor: Any) -> str:
     value = tensor.op.get_attr("value")
     if value.shape:
         raise TypeError(f"An asset is one path, but {tensor.name!r} has the shape {value.shape}.")
-    path = os.path.abspath(local_path(value.item()))
-    if not os.path.isfile(path):
+    path = storage.absolute(user_path(value.item()))
+    if not storage.is_file(path):
         raise ValueError(f"The asset {tensor.name!r} names {value.item()!r}, which is no file.")
     return path
 

@@ -10,7 +10,8 @@ import os
 from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.protos as protos
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.saved_model import constants
 
 if TYPE_CHECKING:
@@ -42,13 +43,12 @@ def read_saved_model(export_dir: str | PathLike[str]) -> Any:
 
     OSError if there is none, or if it cannot be read; its text says what is wrong.
     """
-    folder = local_path(export_dir)
+    folder = user_path(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
     written = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PBTXT)
-    if os.path.exists(binary):
-        with open(binary, "rb") as file:
-            return _parsed(file.read(), binary)
-    if os.path.exists(written):
+    if storage.exists(binary):
+        return _parsed(storage.read(binary), binary)
+    if storage.exists(written):
         return _parsed_text(written)
     raise OSError(
         f"SavedModel file does not exist at: {folder}/{{{constants.SAVED_MODEL_FILENAME_PBTXT}|"
@@ -88,8 +88,7 @@ def _parsed_text(path: str) -> Any:
 
     model = protos.saved_model_pb2.SavedModel()
     try:
-        with open(path, encoding="utf-8") as file:
-            return text_format.Parse(file.read(), model)
+        return text_format.Parse(storage.read(path).decode(), model)
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise OSError(f"Cannot parse file {path}: {error}") from error
 
@@ -120,5 +119,5 @@ def assets_of(meta_graph: Any) -> list[Any]:
 
 def variables_path(export_dir: str | PathLike[str]) -> str:
     """The prefix of the checkpoint that holds the variables."""
-    folder = local_path(export_dir)
+    folder = user_path(export_dir)
     return os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import graphflow.train as train
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.graph import Graph
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants
@@ -20,9 +21,9 @@ if TYPE_CHECKING:
 
 def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
     """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read."""
-    folder = local_path(export_dir)
+    folder = user_path(export_dir)
     names = (constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB)
-    return any(os.path.exists(os.path.join(folder, name)) for name in names)
+    return any(storage.exists(os.path.join(folder, name)) for name in names)
 
 
 def meta_graph_with_tags(model: Any, tags: Iterable[str]) -> Any:
@@ -62,7 +63,7 @@ def load(
         if saver is not None:
             _restore(sess, saver, variables_path(export_dir))
         if init_op:
-            folder = os.path.join(local_path(export_dir), constants.ASSETS_DIRECTORY)
+            folder = os.path.join(user_path(export_dir), constants.ASSETS_DIRECTORY)
             fed = {
                 _element(sess.graph, asset.tensor_info.name, import_scope, "an asset"): os.path.join(
                     folder, asset.filename

@@ -12,14 +12,15 @@ import errno
 import os
 import re
 import socket
+import tempfile
 import threading
 import time
 import weakref
-from pathlib import Path
 from typing import Any, Final
 
 import graphflow.protos as protos
-from graphflow._core.common.timeouts import EVENT_DELAY_SECONDS
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.file_timeouts import EVENT_DELAY_SECONDS, REMOTE_EVENTS_SECONDS
 from graphflow._core.resources.records import record
 from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError
 
@@ -50,12 +51,11 @@ class EventFile:
 
     def __init__(self, folder: str, capacity: int, delay: float, suffix: str = "") -> None:
         try:
-            self.path, descriptor = _create(folder, suffix)
+            file = _create(folder, suffix)
         except OSError as error:
             raise failure(error.filename or folder, error) from error
-        self._state = _State(
-            self.path, descriptor, max(1, capacity), min(max(delay, 0.0), EVENT_DELAY_SECONDS)
-        )
+        self.path = file.path
+        self._state = _State(file, max(1, capacity), min(max(delay, 0.0), EVENT_DELAY_SECONDS))
         self._finalizer = weakref.finalize(self, self._state.close)
         event = protos.event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2")
         self.write(event.SerializeToString())
@@ -75,17 +75,70 @@ class EventFile:
             self._state.close()
 
 
-def _create(folder: str, suffix: str) -> tuple[str, int]:
-    """Makes an event file that sorts behind those that are there; its path and descriptor."""
-    Path(folder).mkdir(parents=True, exist_ok=True)
+class _Local:
+    """An event file of the local file system: what is written is there."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+
+    def write(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            rest = rest[os.write(self._descriptor, rest) :]
+
+    def seconds_left(self) -> float:
+        return 0.0
+
+    def publish(self, urgent: bool) -> bool:
+        """Shows what was written to others; whether all is shown."""
+        return True
+
+    def close(self) -> None:
+        os.close(self._descriptor)
+
+
+class _Remote:
+    """An event file of another file system, which cannot add to a file: all of it is brought there now and then."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._file: Any = tempfile.NamedTemporaryFile(prefix="graphflow-")  # noqa: SIM115
+        self._brought = time.monotonic()
+
+    def write(self, data: bytes) -> None:
+        self._file.write(data)
+        self._file.flush()
+
+    def seconds_left(self) -> float:
+        """Until it is brought there without being asked for."""
+        return max(self._brought + REMOTE_EVENTS_SECONDS - time.monotonic(), 0.0)
+
+    def publish(self, urgent: bool) -> bool:
+        """Brings it there, if it is asked for or the last time is long ago; whether all is there."""
+        if not urgent and self.seconds_left():
+            return False
+        storage.put(self._file.name, self.path)
+        self._brought = time.monotonic()
+        return True
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _create(folder: str, suffix: str) -> _Local | _Remote:
+    """Makes an event file that sorts behind those that are there."""
+    storage.make_folders(folder)
     # TensorBoard reads a folder in the order of names and does not go back, so the time in the name must grow even
     # if the clock did not: after a restart within a second, or on another host.
-    times = [int(match[1]) for match in map(_NAME.match, os.listdir(folder)) if match]
+    remote = storage.is_remote(folder)
+    there = storage.names(folder) if not remote or storage.is_folder(folder) else []
+    times = [int(match[1]) for match in map(_NAME.match, there) if match]
     moment = max([int(time.time()), *(t + 1 for t in times)])
     while True:
         path = os.path.join(folder, f"events.out.tfevents.{moment:010d}.{socket.gethostname()}{suffix}")
         try:
-            return path, os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o666)
+            return _Remote(path) if remote else _Local(path)
         except FileExistsError:
             moment += 1
 
@@ -96,9 +149,9 @@ class _State:
     It has no reference to the EventFile, so that this can be collected.
     """
 
-    def __init__(self, path: str, descriptor: int, capacity: int, delay: float) -> None:
-        self._path = path
-        self._descriptor = descriptor
+    def __init__(self, file: _Local | _Remote, capacity: int, delay: float) -> None:
+        self._path = file.path
+        self._file = file
         self._capacity = capacity
         self._delay = delay
         self._process = os.getpid()
@@ -108,10 +161,12 @@ class _State:
         self._since = 0.0
         self._added = 0
         self._written = 0
+        self._shown = 0
+        """So many of those written others see."""
         self._urgent = False
         self._closed = False
         self._error: OpError | None = None
-        self._thread = threading.Thread(target=self._run, name=f"write {path}", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=f"write {file.path}", daemon=True)
         self._thread.start()
 
     def write(self, framed: bytes) -> None:
@@ -135,10 +190,10 @@ class _State:
         with self._changed:
             self._check()
             last = self._added
-            if self._waiting:
+            if self._shown < last:
                 self._urgent = True
                 self._changed.notify_all()
-            while self._written < last:
+            while self._shown < last:
                 self._changed.wait()
                 self._check()
 
@@ -170,7 +225,9 @@ class _State:
         while self._step():
             pass
         try:
-            os.close(self._descriptor)
+            if self._shown < self._written and self._error is None:
+                self._file.publish(True)
+            self._file.close()
         except OSError as error:  # Some file systems tell of a full disk only here.
             self._error = self._error or failure(self._path, error)
 
@@ -178,37 +235,37 @@ class _State:
         """Waits until something is to be done and does it; False at the end."""
         with self._changed:
             while not self._due():
-                left = self._since + self._delay - time.monotonic()
-                self._changed.wait(max(left, 0.0) if self._waiting else None)
+                self._changed.wait(self._left())
+            urgent = self._urgent
             batch, self._waiting, self._bytes, self._urgent = self._waiting, [], 0, False
-            if self._error is not None or not batch:
+            if self._error is not None or self._closed and not batch:
                 return False
             self._changed.notify_all()
-        error = None
+        error, shown = None, False
         try:
-            _write_all(self._descriptor, b"".join(batch))
+            self._file.write(b"".join(batch))
+            shown = self._file.publish(urgent)
         except OSError as problem:
             error = failure(self._path, problem)
         with self._changed:
             self._written += len(batch)
+            self._shown = self._written if shown else self._shown
             self._error = error
             self._changed.notify_all()
         return True
 
     def _due(self) -> bool:
         """Whether the thread has something to do now."""
-        if self._closed or self._error is not None:
+        if self._closed or self._error is not None or self._urgent:
             return True
-        if not self._waiting:
-            return False
-        late = time.monotonic() >= self._since + self._delay
-        return self._urgent or 2 * self._bytes >= _SMALL or late
+        left = self._left()
+        return left is not None and left <= 0.0 or 2 * self._bytes >= _SMALL
 
-
-def _write_all(descriptor: int, data: bytes) -> None:
-    rest = memoryview(data)
-    while rest:
-        rest = rest[os.write(descriptor, rest) :]
+    def _left(self) -> float | None:
+        """Seconds until there is something to do; None if there will not be."""
+        if self._waiting:
+            return max(self._since + self._delay - time.monotonic(), 0.0)
+        return self._file.seconds_left() if self._shown < self._written else None
 
 
 def as_bytes(message: Any) -> bytes:

@@ -12,7 +12,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import graphflow.protos as protos
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
@@ -61,7 +62,7 @@ class FileWriter:
         filename_suffix: str | None = None,
         session: Any = None,
     ) -> None:
-        self._logdir = local_path(logdir)
+        self._logdir = user_path(logdir)
         self._options = max_queue, flush_secs, filename_suffix or ""
         self._described: set[str] = set()
         self._run_tags: set[str] = set()
@@ -238,9 +239,9 @@ def summary_iterator(path: str | PathLike[str]) -> Iterator[Any]:
     """
     from google.protobuf.message import DecodeError
 
-    name = local_path(path)
+    name = user_path(path)
     try:
-        file = open(name, "rb")  # noqa: SIM115
+        file = storage.opened(name)
     except FileNotFoundError:
         raise NotFoundError(None, None, f"{name}: there is no such file.") from None
     with file:

@@ -1,4 +1,4 @@
-"""Reads what timeouts.py and compile_timeouts.py in graphflow/_core/common say, and writes docs/timeouts.md from it.
+"""Reads what the modules of times in graphflow/_core/common say, and writes docs/timeouts.md from it.
 
 python -m tests.common.timeouts --write
 """
@@ -13,18 +13,19 @@ from pathlib import Path
 from types import ModuleType
 
 from graphflow._core.common import compile_timeouts, timeouts
+from graphflow._core.common.files import file_timeouts
 
 PROJECT = Path(__file__).parents[2]
-MODULES: tuple[ModuleType, ...] = (timeouts, compile_timeouts)
+MODULES: tuple[ModuleType, ...] = (timeouts, file_timeouts, compile_timeouts)
 PAGE = PROJECT / "docs" / "timeouts.md"
 _TITLE = re.compile(r"# ---- (.*?) -+")
 _HEAD = """\
 # Times
 
 After these times something happens by itself: a wait ends, a peer counts as lost, memory is freed. They stand in
-`timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common`, from which this page is written
-(`python -m tests.common.timeouts --write`). The last column names the test that fails, or does not come to its end,
-if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes about. What a
+`timeouts.py`, `files/file_timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common`, from which this page is
+written (`python -m tests.common.timeouts --write`). The last column names the test that fails, or does not come to its
+end, if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes about. What a
 program can set, such as `connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then what
 holds if nothing is set. [What happens when something breaks](faults.md) shows what the times of connections and
 clusters come to.

@@ -138,7 +138,7 @@ def test_a_full_disk_reaches_the_next_call(tmp_path: Path) -> None:
         pytest.skip("there is no /dev/full")
     writer = gf.summary.FileWriter(tmp_path, flush_secs=1000)
     full = os.open("/dev/full", os.O_WRONLY)
-    os.dup2(full, writer._file._state._descriptor)
+    os.dup2(full, writer._file._state._file._descriptor)
     os.close(full)
     writer.add_summary(point(), 1)
     with pytest.raises(gf.errors.ResourceExhaustedError, match=f"{tmp_path}.*No space left"):
@@ -161,7 +161,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 def test_a_slow_disk_stops_the_caller_when_the_queue_is_full(tmp_path: Path) -> None:
     target = event_file.EventFile(str(tmp_path), capacity=2, delay=1000)
     reader, pipe = os.pipe()  # Takes 64 KiB, then waits for the reader.
-    os.dup2(pipe, target._state._descriptor)
+    os.dup2(pipe, target._state._file._descriptor)
     os.close(pipe)
     added = []
 

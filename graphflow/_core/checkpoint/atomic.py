@@ -12,11 +12,13 @@ import errno
 import os
 import re
 import secrets
+import tempfile
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import graphflow.errors as errors
+from graphflow._core.common.files import storage
 
 _SUFFIX = ".tmp"
 _LARGE = 64 << 20
@@ -46,6 +48,10 @@ def atomic_file(path: str) -> Iterator[int]:
     If it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
     names the file: ResourceExhaustedError if there is no space.
     """
+    if storage.is_remote(path):
+        with _brought(path) as descriptor:
+            yield descriptor
+        return
     folder, name = os.path.split(os.path.abspath(path))
     try:
         descriptor, temporary = _temporary(folder, name)
@@ -61,6 +67,17 @@ def atomic_file(path: str) -> Iterator[int]:
         finally:
             os.close(descriptor)
         sync_folder(folder)
+    except OSError as error:
+        raise os_error(error, path, "Cannot write") from error
+
+
+@contextmanager
+def _brought(path: str) -> Iterator[int]:
+    """The same for a path of another file system: written here, then brought there whole."""
+    try:
+        with tempfile.NamedTemporaryFile(prefix="graphflow-") as file:
+            yield file.fileno()
+            storage.put(file.name, path)
     except OSError as error:
         raise os_error(error, path, "Cannot write") from error
 

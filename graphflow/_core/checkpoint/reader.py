@@ -29,8 +29,10 @@ from graphflow._core.checkpoint.layout import (
 from graphflow._core.checkpoint.parallel import run_all
 from graphflow._core.checkpoint.regions import Region, overlapping, slabs, uncovered, whole
 from graphflow._core.checkpoint.strings import decode_strings
+from graphflow._core.common.files import storage
 from graphflow._core.graph.dtypes import DType
 
+_TO_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
 INDEX = ".index"
 """The ending on disk of the prefix of a checkpoint that TensorFlow wrote."""
 _GIVEN = 64 << 10
@@ -288,7 +290,7 @@ def _map(descriptor: int) -> memoryview:
 def _opened(path: str) -> Iterator[int]:
     """The descriptor of a regular file, open meanwhile; errors of the operating system become graphflow's."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = storage.local_copy(path) if storage.is_remote(path) else os.open(path, _TO_READ)
         try:
             if not stat.S_ISREG(os.fstat(descriptor).st_mode):
                 raise errors.InvalidArgumentError(None, None, f"{path} is not a regular file.")
@@ -310,4 +312,4 @@ def existing_path(prefix: str) -> str:
     """The file of a prefix, or the index that TensorFlow wrote if only that is there."""
     path = checkpoint_path(prefix)
     index = prefix + INDEX
-    return index if not os.path.isfile(path) and os.path.isfile(index) else path
+    return index if not storage.is_file(path) and storage.is_file(index) else path

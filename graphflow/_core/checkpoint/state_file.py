@@ -13,6 +13,7 @@ from dataclasses import field
 from typing import Any, Final
 
 from graphflow._core.checkpoint.atomic import os_error, write_atomically
+from graphflow._core.common.files import storage
 from graphflow._core.common.records import dataclass
 
 _MOST_BYTES: Final = 16 << 20
@@ -64,6 +65,8 @@ def write_state(path: str, state: Any) -> None:
 def read_state(path: str) -> CheckpointState:
     """The state in a file; ValueError if it makes no sense, and the errors of reading, as NotFoundError."""
     try:
+        if storage.is_remote(path):
+            return parse_state(storage.read(path))
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)

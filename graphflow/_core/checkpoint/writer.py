@@ -24,6 +24,7 @@ from graphflow._core.checkpoint.layout import (
 from graphflow._core.checkpoint.parallel import run_all
 from graphflow._core.checkpoint.regions import overlapping, parse_region
 from graphflow._core.checkpoint.strings import encode_strings
+from graphflow._core.common.files import storage
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph.dtypes import DType, as_dtype
 
@@ -65,7 +66,7 @@ def write_checkpoint(prefix: str, entries: Sequence[Entry]) -> None:
         raise errors.InvalidArgumentError(None, None, f"Cannot write {prefix}{SUFFIX}: {error}.") from None
     path = prefix + SUFFIX
     try:
-        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+        storage.make_folders(storage.folder_of(storage.absolute(path)))
     except OSError as error:
         raise os_error(error, path, "Cannot write") from error
     with atomic_file(path) as descriptor:

@@ -6,8 +6,8 @@ about. docs/timeouts.md is written from here:
 
     python -m tests.common.timeouts --write
 
-Those of the compile server are in compile_timeouts.py. The compiler process and compiled programs have their own in
-graphflow/_core/codegen/cpu: they import nothing that they can do without.
+Those of the compile server are in compile_timeouts.py, of files in files/file_timeouts.py. The compiler process and
+compiled programs have their own in graphflow/_core/codegen/cpu: they import nothing that they can do without.
 """
 
 from __future__ import annotations
@@ -483,17 +483,4 @@ STATUS_LOG_SECONDS: Final = 10.0
 """How often a wait is written as a line if there is no terminal on which one line can change.
 
 Guard: tests/common/test_waits_and_files.py::test_a_wait_is_logged_a_few_times_a_minute
-"""
-
-# ---- files --------------------------------------------------------------------------------------------------------
-
-LEFT_FILE_SECONDS: Final = 3600.0
-"""Nobody writes a file for so long: an older temporary file is that of a process which ended meanwhile.
-
-Guard: tests/common/test_waits_and_files.py::test_files_that_nobody_can_be_writing_are_removed
-"""
-EVENT_DELAY_SECONDS: Final = 1.0
-"""The longest that an event stays in memory before it is written.
-
-Guard: tests/summary/test_event_file.py::test_written_within_a_second_without_a_flush
 """

@@ -13,7 +13,8 @@ from typing import Any, BinaryIO, Final, cast
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.limits import check_size, most_bytes, too_large
 
 _PIECE: Final = 1 << 18
@@ -25,11 +26,11 @@ def open_to_read(path: str, compression: str = "") -> BinaryIO:
 
     Reading raises what `reading_errors` lists if the file is damaged.
     """
-    path = local_path(path)
+    path = user_path(path)
     try:
         if compression == "GZIP":
-            return cast(BinaryIO, gzip.open(path, "rb"))
-        file = open(path, "rb")  # noqa: SIM115 (the caller closes it)
+            return cast(BinaryIO, gzip.open(storage.opened(path) if storage.is_remote(path) else path, "rb"))
+        file = storage.opened(path)
     except OSError as error:
         raise os_error(error, path, "Cannot read") from error
     except ValueError as error:  # a zero byte in the name
@@ -43,7 +44,7 @@ reading_errors: Final = (OSError, EOFError, zlib.error)
 
 def read_whole(file: BinaryIO, path: str, compression: str = "") -> bytes:
     """All bytes of an open file; InvalidArgumentError if a compressed or a special one has more than are allowed."""
-    if not compression and stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+    if not compression and (storage.is_remote(path) or stat.S_ISREG(os.fstat(file.fileno()).st_mode)):
         return file.read()
     found = file.read(most_bytes() + 1)
     check_size(f"what {path} holds", len(found))
@@ -119,9 +120,9 @@ class _Deflated(io.RawIOBase):
 
 def open_to_write(path: str, compression: str = "", level: int = -1) -> BinaryIO:
     """A new file whose bytes are compressed as they are written; the same bytes give the same file."""
-    path = local_path(path)
+    path = user_path(path)
     try:
-        file = open(path, "wb")  # noqa: SIM115 (the caller closes it)
+        file = storage.opened(path, "wb")
     except OSError as error:
         raise os_error(error, path, "Cannot write") from error
     window = {"GZIP": 31, "ZLIB": 15}.get(compression)

@@ -13,7 +13,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -110,10 +111,10 @@ def train_step(
     elapsed = time.monotonic() - began
     if metadata is not None:
         step = value_of(sess, global_step)
-        path = os.path.join(local_path(train_step_kwargs["logdir"]), f"tf_trace-{step}.json")
+        path = os.path.join(user_path(train_step_kwargs["logdir"]), f"tf_trace-{step}.json")
         _log.info("Writing trace to %s", path)
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(metadata.chrome_trace())
+        with storage.opened(path, "wb") as file:
+            file.write(metadata.chrome_trace().encode())
         if train_step_kwargs.get("summary_writer") is not None:
             train_step_kwargs["summary_writer"].add_run_metadata(metadata, f"run_metadata-{step}")
     if "should_log" in train_step_kwargs and sess.run(train_step_kwargs["should_log"]):

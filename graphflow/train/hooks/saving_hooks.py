@@ -14,7 +14,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.config import RunOptions
@@ -106,7 +107,7 @@ class CheckpointSaverHook(SessionRunHook):
     ) -> None:
         if saver is not None and scaffold is not None:
             raise ValueError("You cannot provide both saver and scaffold.")
-        self._directory = local_path(checkpoint_dir)
+        self._directory = user_path(checkpoint_dir)
         self._path = os.path.join(self._directory, checkpoint_basename)
         self._saver = saver
         self._scaffold = scaffold
@@ -324,7 +325,7 @@ class ProfilerHook(SessionRunHook):
         show_dataflow: bool = True,
         show_memory: bool = False,
     ) -> None:
-        self._directory = local_path(output_dir)
+        self._directory = user_path(output_dir)
         self._timer = ExpectedTimer(save_secs, save_steps, offset=0)
         self._args = SessionRunArgs(None, None, RunOptions(trace_level=RunOptions.FULL_TRACE))
         self._run = ThisRun()
@@ -333,7 +334,7 @@ class ProfilerHook(SessionRunHook):
     def begin(self) -> None:
         """Looks for the global step, and makes the directory."""
         self._step = StepReader.of_graph("ProfilerHook")
-        os.makedirs(self._directory or ".", exist_ok=True)
+        storage.make_folders(self._directory)
         if events_can_be_written():
             self._writer = _writer_of(self._directory or ".")
 
@@ -355,8 +356,8 @@ class ProfilerHook(SessionRunHook):
         step = self._step(run_context.session)
         self._timer.acted(self._run.before, step)
         path = os.path.join(self._directory, f"timeline-{step}.json")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(run_values.run_metadata.chrome_trace())
+        with storage.opened(path, "wb") as file:
+            file.write(run_values.run_metadata.chrome_trace().encode())
         _log.info("Saving timeline for %d into '%s'.", step, path)
         if self._writer is not None:
             try:

@@ -18,7 +18,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.summary.writer import FileWriterCache
@@ -82,7 +83,7 @@ class ValidationHook(SessionRunHook):
     ) -> None:
         self._validate = validate
         self._timer = ReachedTimer(every_n_secs, every_n_steps)
-        self._directory = None if output_dir is None else local_path(output_dir)
+        self._directory = None if output_dir is None else user_path(output_dir)
         self._history: list[Validation] = []
         self._listeners: list[_Listener] = []
         self._writer: Any = None
@@ -101,7 +102,7 @@ class ValidationHook(SessionRunHook):
         self._step = StepReader.of_graph("ValidationHook")
         if self._directory is None:
             return
-        os.makedirs(self._directory, exist_ok=True)
+        storage.make_folders(self._directory)
         self._history = _read(os.path.join(self._directory, _HISTORY))
         if events_can_be_written():
             self._writer = FileWriterCache.get(self._directory)
@@ -167,8 +168,7 @@ def _numbers(metrics: Any) -> dict[str, float]:
 def _read(path: str) -> list[Validation]:
     """A history that was written before; none if there is no such file, ValueError if it is something else."""
     try:
-        with open(path, encoding="utf-8") as file:
-            content = json.load(file)
+        content = json.loads(storage.read(path))
     except FileNotFoundError:
         return []
     except ValueError as error:
@@ -317,7 +317,7 @@ class BestCheckpointHook(SessionRunHook):
         if keep < 1:
             raise ValueError(f"keep must be at least 1, got {keep!r}.")
         self._measure = _Measure(validation, metric, mode)
-        self._directory = local_path(directory)
+        self._directory = user_path(directory)
         self._path = os.path.join(self._directory, checkpoint_basename)
         self._keep = keep
         self._saver = saver
@@ -341,7 +341,7 @@ class BestCheckpointHook(SessionRunHook):
         if found not in best:
             return
         before = self._kept()
-        os.makedirs(self._directory, exist_ok=True)
+        storage.make_folders(self._directory)
         prefix = self._get_saver().save(session, self._path, global_step=found.step, write_state=False)
         if prefix is None:  # There are no variables.
             return

@@ -14,14 +14,15 @@ from graphflow._core.checkpoint.layout import SUFFIX
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path, existing_path
 from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 
 _log = logging.getLogger(__name__)
 
 
 def state_path(save_dir: str, latest_filename: str | None = None) -> str:
     """The path of a folder's `checkpoint` file."""
-    return os.path.join(local_path(save_dir), latest_filename or "checkpoint")
+    return os.path.join(user_path(save_dir), latest_filename or "checkpoint")
 
 
 def generate_checkpoint_state_proto(
@@ -47,7 +48,9 @@ def generate_checkpoint_state_proto(
         )
 
     def relative(path: str) -> str:
-        return path if os.path.isabs(path) or os.path.isabs(save_dir) else os.path.relpath(path, save_dir)
+        if storage.is_absolute(path) or storage.is_absolute(save_dir):
+            return path
+        return os.path.relpath(path, save_dir)
 
     return CheckpointState(
         relative(model_checkpoint_path), [relative(p) for p in paths], times, last_preserved_timestamp or 0.0
@@ -68,10 +71,12 @@ def update_checkpoint_state(
     RuntimeError if a checkpoint has the name of that file.
     """
 
-    save_dir = local_path(save_dir)
+    save_dir = user_path(save_dir)
 
     def short(path: str) -> str:
-        return os.path.relpath(path, save_dir) if os.path.isabs(path) == os.path.isabs(save_dir) else path
+        if storage.is_absolute(path) != storage.is_absolute(save_dir):
+            return path
+        return storage.relative(path, save_dir)
 
     paths = list(all_model_checkpoint_paths or [])
     times, preserved = all_model_checkpoint_timestamps, last_preserved_timestamp
@@ -96,7 +101,7 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     """The contents of a folder's `checkpoint` file; None if there is none, or if it makes no sense, which is logged
     (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
     """
-    checkpoint_dir = local_path(checkpoint_dir)
+    checkpoint_dir = user_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
     try:
         state = read_state(path)
@@ -105,10 +110,13 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     except (errors.OpError, ValueError) as error:
         _log.warning("%s: Checkpoint ignored: %s", path, error)
         return None
-    join = os.path.join
-    state.model_checkpoint_path = join(checkpoint_dir, state.model_checkpoint_path)
-    state.all_model_checkpoint_paths = [join(checkpoint_dir, p) for p in state.all_model_checkpoint_paths]
+    state.model_checkpoint_path = _in(checkpoint_dir, state.model_checkpoint_path)
+    state.all_model_checkpoint_paths = [_in(checkpoint_dir, p) for p in state.all_model_checkpoint_paths]
     return state
+
+
+def _in(folder: str, path: str) -> str:
+    return path if storage.is_absolute(path) else os.path.join(folder, path)
 
 
 def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -> str | Any:
@@ -124,13 +132,13 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
     Returns:
         The prefix of its files, as Saver.restore takes it; None if the folder has no such file, or no checkpoint.
     """
-    checkpoint_dir = local_path(checkpoint_dir)
-    if not os.path.exists(state_path(checkpoint_dir, latest_filename)):
+    checkpoint_dir = user_path(checkpoint_dir)
+    if not storage.exists(state_path(checkpoint_dir, latest_filename)):
         return None
     state = get_checkpoint_state(checkpoint_dir, latest_filename)
     tried: set[str] = set()
     for prefix in _candidates(checkpoint_dir, state):
-        place = os.path.abspath(prefix)
+        place = storage.absolute(prefix)
         if place in tried:
             continue
         tried.add(place)
@@ -147,11 +155,10 @@ def _candidates(folder: str, state: CheckpointState | None) -> Iterator[str]:
         yield state.model_checkpoint_path
         yield from reversed(state.all_model_checkpoint_paths)
     found = []
-    with suppress(OSError), os.scandir(folder) as entries:
-        for entry in entries:
-            if entry.name.endswith(SUFFIX) and not entry.name.startswith("."):
-                with suppress(OSError):
-                    found.append((entry.stat().st_mtime_ns, entry.path.removesuffix(SUFFIX)))
+    with suppress(OSError):
+        for name, status in storage.entries(folder):
+            if name.endswith(SUFFIX) and not name.startswith("."):
+                found.append((status.modified, os.path.join(folder, name).removesuffix(SUFFIX)))
     yield from (prefix for _, prefix in sorted(found, reverse=True))
 
 
@@ -167,7 +174,7 @@ def _problem(prefix: str) -> str | None:
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
     """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists)."""
     try:
-        return os.path.isfile(existing_path(local_path(checkpoint_prefix)))
+        return storage.is_file(existing_path(user_path(checkpoint_prefix)))
     except ValueError:  # A name with a zero byte.
         return False
 
@@ -177,7 +184,7 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
     times = []
     for prefix in checkpoint_prefixes:
         with suppress(OSError):
-            times.append(os.path.getmtime(existing_path(local_path(prefix))))
+            times.append(storage.status(existing_path(user_path(prefix))).modified / 1e9)
     return times
 
 
@@ -185,13 +192,13 @@ def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
     """Removes a checkpoint and its meta graph; what is not there is no error (tf.train.remove_checkpoint)."""
-    checkpoint_prefix = local_path(checkpoint_prefix)
+    checkpoint_prefix = user_path(checkpoint_prefix)
     for path in (
         meta_graph_filename(checkpoint_prefix, meta_graph_suffix),
         checkpoint_path(checkpoint_prefix),
     ):
         with suppress(FileNotFoundError), freed_later(path):
-            os.unlink(path)
+            storage.remove(path)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import CheckpointFile
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.shapes import compatible, text
@@ -35,7 +35,7 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._file: CheckpointFile = open_checkpoint(local_path(filepattern))
+        self._file: CheckpointFile = open_checkpoint(user_path(filepattern))
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shape of each tensor, by name."""
@@ -84,8 +84,8 @@ def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
 
 
 def _prefix(ckpt_dir_or_file: str) -> str:
-    given = local_path(ckpt_dir_or_file)
-    if not os.path.isdir(given) or checkpoint_exists(given):
+    given = user_path(ckpt_dir_or_file)
+    if not storage.is_folder(given) or checkpoint_exists(given):
         return given
     found = latest_checkpoint(given)
     if found is None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Final
 import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.attributes import attr_to_proto, shape_to_proto
 from graphflow._core.graph.defaults import get_default_graph
@@ -40,8 +41,8 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     graph_def = graph_or_graph_def
     if isinstance(graph_def, Graph):
         graph_def = graph_def.as_graph_def()
-    logdir = local_path(logdir)
-    os.makedirs(logdir, exist_ok=True)
+    logdir = user_path(logdir)
+    storage.make_folders(logdir)
     path = os.path.join(logdir, name)
     _write(path, graph_def, as_text)
     return path
@@ -105,8 +106,8 @@ def export_meta_graph(
             items = [s for s in items if s.to_proto(export_scope=export_scope) == saver_def]
         add_collection_def(result, key, items, export_scope, bare)
     if filename:
-        filename = local_path(filename)
-        os.makedirs(os.path.dirname(os.path.abspath(filename)), exist_ok=True)
+        filename = user_path(filename)
+        storage.make_folders(storage.folder_of(storage.absolute(filename)))
         _write(filename, result, as_text)
     return result
 
@@ -287,11 +288,10 @@ def read_meta_graph_file(filename: str | PathLike[str]) -> Any:
     from google.protobuf import text_format
     from google.protobuf.message import DecodeError
 
-    path = local_path(filename)
-    if not os.path.isfile(path):
+    path = user_path(filename)
+    if not storage.is_file(path):
         raise OSError(f"File {path} does not exist.")
-    with open(path, "rb") as file:
-        data = file.read()
+    data = storage.read(path)
     message = protos.meta_graph_pb2.MetaGraphDef()
     try:
         message.ParseFromString(data)

@@ -10,7 +10,8 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import shapes
 from graphflow._core.graph.types import SessionLike
 from graphflow._core.ops.state.variable import Variable
@@ -41,10 +42,9 @@ def load_safetensors(filename: str | PathLike[str]) -> dict[str, Any]:
     """
     from safetensors import SafetensorError, deserialize
 
-    path = local_path(filename)
+    path = user_path(filename)
     try:
-        with open(path, "rb") as file:
-            found = deserialize(file.read())  # type: ignore[no-untyped-call]
+        found = deserialize(storage.read(path))  # type: ignore[no-untyped-call]
     except OSError as error:
         raise os_error(error, path, "Cannot read") from error
     except SafetensorError as error:

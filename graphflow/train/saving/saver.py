@@ -21,7 +21,8 @@ import graphflow.errors as errors
 import graphflow.protos as protos
 from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.resource_state import STATE
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.printable import printable
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.attributes import TooLargeError
@@ -268,7 +269,7 @@ class Saver:
         definition = self._built("save")
         if os.path.split(latest_filename or "checkpoint")[0]:
             raise ValueError("'latest_filename' must not contain path components")
-        save_path = local_path(save_path)
+        save_path = user_path(save_path)
         if not hasattr(sess, "run") or not hasattr(sess, "graph"):
             raise TypeError(f"'sess' must be a Session; {sess!r}")
         prefix = save_path
@@ -281,12 +282,12 @@ class Saver:
             raise ValueError(
                 f"'latest_filename' collides with 'save_path': {latest_filename or 'checkpoint'!r} and {save_path!r}"
             )
-        folder = os.path.dirname(save_path)
+        folder = storage.folder_of(save_path)
         if definition is not None:
             try:
                 written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
             except errors.OpError as error:
-                if os.path.isdir(folder or "."):
+                if storage.is_remote(folder) or os.path.isdir(folder or "."):
                     raise
                 raise ValueError(
                     f"Parent directory of {save_path} doesn't exist, can't save. {error}"
@@ -304,7 +305,7 @@ class Saver:
                 with sess.graph.as_default():
                     graph = self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
                 if graph is not None:  # Else a subclass has written it.
-                    self._graphs.written(local_path(path), graph.graph_def, checkpoint_path(prefix))
+                    self._graphs.written(user_path(path), graph.graph_def, checkpoint_path(prefix))
             except (ModuleNotFoundError, TooLargeError) as error:  # Training needs neither.
                 if not self._told:
                     _log.warning("Checkpoints are written without their graphs: %s", error)
@@ -338,7 +339,7 @@ class Saver:
             return
         of_others = path not in self._own
         self._own.discard(path)
-        if of_others and os.path.realpath(os.path.dirname(path)) != os.path.realpath(folder):
+        if of_others and storage.same_folder(storage.folder_of(path), folder):
             _log.warning(
                 "The old checkpoint %s is not removed: it is not in %s, where the new ones are.",
                 printable(path), folder or ".",
@@ -383,7 +384,7 @@ class Saver:
             return
         if save_path is None:
             raise ValueError("Can't load save_path when it is None.")
-        save_path = local_path(save_path)
+        save_path = user_path(save_path)
         if not checkpoint_exists(save_path):
             raise ValueError(f"The passed save_path is not a valid checkpoint: {save_path}")
         _log.info("Restoring parameters from %s", save_path)

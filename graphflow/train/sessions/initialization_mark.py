@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
-from pathlib import Path
 from typing import Final
 
 from graphflow._core.checkpoint.atomic import write_atomically
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 
 _NAME: Final = "initialized"
 _VALUES, _ALL = b"the variables\n", b"the variables, and what else init_fn does\n"
@@ -23,11 +23,11 @@ class InitializationMark:
     """The note in a folder of checkpoints; without a folder there is none."""
 
     def __init__(self, folder: str | None) -> None:
-        self._path = None if folder is None else Path(local_path(folder), _NAME)
+        self._path = None if folder is None else os.path.join(user_path(folder), _NAME)
 
     def _text(self) -> bytes:
         with suppress(OSError):
-            return b"" if self._path is None else self._path.read_bytes()
+            return b"" if self._path is None else storage.read(self._path)
         return b""
 
     @property
@@ -43,11 +43,11 @@ class InitializationMark:
     def write(self, half: bool) -> None:
         """Notes that the variables are initialized, and, unless that is but half of it, all."""
         if self._path is not None:
-            os.makedirs(self._path.parent, exist_ok=True)
-            write_atomically(str(self._path), _VALUES if half else _ALL)
+            storage.make_folders(storage.folder_of(self._path))
+            write_atomically(self._path, _VALUES if half else _ALL)
 
     def remove(self) -> None:
         """Takes it away: there is a checkpoint."""
         if self._path is not None:
             with suppress(OSError):
-                self._path.unlink()
+                storage.remove(self._path)

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.common.files import paths
 
 FOLDER = "s3://bucket/models"
 Call = Callable[[str], Any]
@@ -150,8 +151,14 @@ READS: dict[str, Call] = {
 
 @pytest.mark.parametrize("name", [*WRITES, *READS])
 @pytest.mark.parametrize("scheme", ["s3", "hdfs"])
-def test_a_scheme_that_is_not_there_is_refused(name: str, scheme: str, tmp_path: Path) -> None:
-    with pytest.raises(gf.errors.UnimplementedError, match=rf"scheme '{scheme}'.*only local files"):
+def test_without_fsspec_a_scheme_is_refused(
+    name: str, scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(paths, "find_spec", lambda name: None)
+    with pytest.raises(
+        gf.errors.UnimplementedError,
+        match=rf"scheme '{scheme}'.*only local files.*graphflow-engine\[remote\]",
+    ):
         {**WRITES, **READS}[name](FOLDER.replace("s3", scheme))
     gf.summary.FileWriterCache.clear()
     assert os.listdir(tmp_path) == []
@@ -190,3 +197,129 @@ def test_a_name_with_a_colon_is_a_name(tmp_path: Path) -> None:
     with gf.gfile.GFile("12:30", "w") as file:
         file.write("noon")
     assert os.listdir(tmp_path) == ["12:30"]
+
+
+@pytest.fixture
+def memory() -> Any:
+    """A file system in memory, empty."""
+    import fsspec
+
+    system = fsspec.filesystem("memory")
+    system.rm("/", recursive=True) if system.ls("/") else None
+    yield system
+    gf.summary.FileWriterCache.clear()
+    system.rm("/", recursive=True) if system.ls("/") else None
+
+
+@pytest.mark.parametrize("name", WRITES)
+def test_with_fsspec_what_is_written_is_there_and_nothing_here(
+    name: str, tmp_path: Path, memory: Any
+) -> None:
+    if name == "Supervisor" or name == "slim":
+        gf.get_variable("other", initializer=1.0)
+    WRITES[name]("memory://bucket/models")
+    gf.summary.FileWriterCache.clear()
+    assert os.listdir(tmp_path) == []
+    if name != "SavedModelBuilder" and name != "cache":
+        assert memory.find("/bucket/models") or name == "MakeDirs"
+
+
+@pytest.mark.parametrize("name", READS)
+def test_with_fsspec_what_is_not_there_is_not_found(name: str, tmp_path: Path, memory: Any) -> None:
+    try:
+        found = READS[name]("memory://bucket/models")
+    except (gf.errors.NotFoundError, gf.errors.OutOfRangeError, OSError, StopIteration, ValueError) as error:
+        assert not isinstance(error, ValueError) or "bucket/models" in str(error)
+    else:
+        assert found is None or found is False or np.size(found) == 0
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("compression", ["", "GZIP", "ZLIB"])
+def test_with_fsspec_files_come_back(compression: str, memory: Any) -> None:
+    options = gf.python_io.TFRecordOptions(compression)
+    for name in "ab":
+        with gf.python_io.TFRecordWriter(f"memory://bucket/{name}.tfrecord", options) as writer:
+            writer.write(f"record {name}".encode())
+    files = gf.data.Dataset.list_files("memory://bucket/*.tfrecord", shuffle=False)
+    records = files.flat_map(lambda path: gf.data.TFRecordDataset(path, compression))
+    both = records.batch(2).make_one_shot_iterator().get_next()
+    with gf.Session() as session:
+        assert session.run(both).tolist() == [b"record a", b"record b"]
+    assert list(gf.python_io.tf_record_iterator("memory://bucket/a.tfrecord", options)) == [b"record a"]
+
+
+def test_with_fsspec_gfile_does_what_it_does_here(tmp_path: Path, memory: Any) -> None:
+    folder = "memory://bucket/models"
+    gf.gfile.MakeDirs(folder)
+    with gf.gfile.GFile(f"{folder}/a.txt", "w") as file:
+        file.write("für\n")
+        assert file.size() == 5
+    with gf.gfile.GFile(f"{folder}/a.txt", "a") as file:
+        file.write("more")
+    assert gf.gfile.GFile(f"{folder}/a.txt").readlines() == ["für\n", "more"]
+    assert gf.gfile.Stat(f"{folder}/a.txt")[::2] == (9, False)
+    assert gf.gfile.Stat(f"{folder}/a.txt").mtime_nsec > 0
+    gf.gfile.Copy(f"{folder}/a.txt", str(tmp_path / "here"))
+    gf.gfile.Copy(str(tmp_path / "here"), f"{folder}/sub/b.txt")
+    with pytest.raises(gf.errors.AlreadyExistsError):
+        gf.gfile.Copy(str(tmp_path / "here"), f"{folder}/sub/b.txt")
+    gf.gfile.Rename(f"{folder}/a.txt", f"{folder}/c.txt")
+    assert gf.gfile.ListDirectory(folder) == ["c.txt", "sub"]
+    assert gf.gfile.Glob(f"{folder}/*.txt") == [f"{folder}/c.txt"]
+    assert list(gf.gfile.Walk(folder)) == [(folder, ["sub"], ["c.txt"]), (f"{folder}/sub", [], ["b.txt"])]
+    assert gf.gfile.IsDirectory(folder) and not gf.gfile.IsDirectory(f"{folder}/c.txt")
+    with pytest.raises(gf.errors.UnimplementedError, match="opened to 'r', 'w' or 'a', not 'r\\+'"):
+        gf.gfile.GFile(f"{folder}/c.txt", "r+").read()
+    with pytest.raises(gf.errors.NotFoundError):
+        gf.gfile.Remove(f"{folder}/a.txt")
+    with pytest.raises(gf.errors.NotFoundError):
+        gf.gfile.GFile(f"{folder}/a.txt").read()
+    gf.gfile.DeleteRecursively(folder)
+    assert not gf.gfile.Exists(folder)
+
+
+def test_a_scheme_that_fsspec_does_not_know_is_told_of(tmp_path: Path) -> None:
+    with pytest.raises(gf.errors.UnimplementedError, match="Protocol not known: nosuch"):
+        gf.gfile.Exists("nosuch://bucket/a")
+
+
+@pytest.mark.parametrize("for_tensorflow", [False, True])
+def test_with_fsspec_a_model_comes_back(for_tensorflow: bool, memory: Any, tmp_path: Path) -> None:
+    v = gf.get_variable("v", initializer=3.0)
+    with gf.Session() as session:
+        session.run(v.initializer)
+        gf.saved_model.simple_save(
+            session, "memory://models/1", {"v": v}, {"v": v}, for_tensorflow=for_tensorflow
+        )
+    with gf.Graph().as_default(), gf.Session() as session:
+        gf.saved_model.loader.load(session, ["serve"], "memory://models/1")
+        assert session.run("v:0") == 3.0
+    assert os.listdir(tmp_path) == []
+
+
+def test_with_fsspec_training_goes_on_where_it_was(memory: Any, tmp_path: Path) -> None:
+    for last in (3, 5):
+        with gf.Graph().as_default():
+            step = gf.train.get_or_create_global_step()
+            gf.summary.scalar("step", step)
+            train = step.assign_add(1)
+            hooks = [gf.train.StopAtStepHook(last_step=last)]
+            begun = []
+            with gf.train.MonitoredTrainingSession(
+                checkpoint_dir="memory://runs/1", hooks=hooks, save_checkpoint_steps=1, save_summaries_steps=1
+            ) as session:
+                while not session.should_stop():
+                    begun.append(session.run(train))
+            assert begun == ([1, 2, 3] if last == 3 else [4, 5])
+    assert gf.train.latest_checkpoint("memory://runs/1") == "memory://runs/1/model.ckpt-5"
+    assert len(gf.train.get_checkpoint_state("memory://runs/1").all_model_checkpoint_paths) == 5
+    events = [
+        value.simple_value
+        for path in gf.gfile.Glob("memory://runs/1/events*")
+        for event in gf.train.summary_iterator(path)
+        for value in event.summary.value
+        if value.tag == "step"
+    ]
+    assert events
+    assert os.listdir(tmp_path) == []

@@ -7,7 +7,6 @@ that becomes.
 from __future__ import annotations
 
 import math
-import os
 import struct
 import tokenize
 import zipfile
@@ -16,6 +15,7 @@ from typing import Any, BinaryIO, Final
 
 import numpy as np
 
+from graphflow._core.common.files import storage
 from graphflow._core.common.limits import most_bytes, too_large
 
 reading_errors: Final = (OSError, ValueError)
@@ -36,11 +36,11 @@ def load(path: str) -> Any:
 
 
 def _loaded(path: str) -> Any:
-    with open(path, "rb") as file:
+    with storage.opened(path) as file:
         start = file.read(4)
         file.seek(0)
         if start[:2] != b"PK":
-            return _array(file, os.fstat(file.fileno()).st_size)
+            return _array(file, storage.status(path).size)
         with zipfile.ZipFile(file) as archive:
             members = [info for info in archive.infolist() if info.filename.endswith(".npy")]
             size = sum(info.file_size for info in members)

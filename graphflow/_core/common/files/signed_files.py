@@ -25,9 +25,9 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
+from graphflow._core.common.files.file_timeouts import LEFT_FILE_SECONDS
 from graphflow._core.common.files.own_files import cache_folders, own_folder, own_secret, read_own
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.timeouts import LEFT_FILE_SECONDS
 
 _LOG = logging.getLogger("graphflow")
 _MAGIC: Final = b"graphflow-signed-1\n"

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.ir import Origin
@@ -230,7 +230,7 @@ def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> DatasetBase
 
 @_dataset("CacheDataset")
 def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> DatasetBase:
-    return CacheDataset(origin, source, local_path(_text(filename)))
+    return CacheDataset(origin, source, user_path(_text(filename)))
 
 
 # ---- iterators ------------------------------------------------------------------------------------------------------

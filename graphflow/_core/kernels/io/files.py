@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.checkpoint.atomic import os_error, write_atomically
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources.compressed import read_whole
@@ -20,7 +21,7 @@ def _path(filename: Any) -> str:
     names = np.asarray(filename, object)
     if names.size != 1:
         raise invalid(f"Input filename tensor must be scalar but had shape: {list(names.shape)}")
-    return local_path(names.item())
+    return user_path(names.item())
 
 
 @kernel("ReadFile", stateful=True)
@@ -28,7 +29,7 @@ def _read_file(node: Node) -> Kernel:
     def read(run: Any, filename: Any) -> Any:
         path = _path(filename)
         try:
-            with open(path, "rb") as file:
+            with storage.opened(path) as file:
                 return np.array(read_whole(file, path), object)
         except OSError as error:
             raise os_error(error, path, "Cannot read") from error
@@ -43,7 +44,7 @@ def _write_file(node: Node) -> Kernel:
     def write(run: Any, filename: Any, contents: Any) -> None:
         path = _path(filename)
         try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            storage.make_folders(storage.folder_of(path))
             write_atomically(path, np.asarray(contents, object).item())
         except OSError as error:
             raise os_error(error, path, "Cannot write") from error
@@ -58,11 +59,11 @@ def _matching_files(node: Node) -> Kernel:
     def match(run: Any, pattern: Any) -> Any:
         found: set[str] = set()
         for item in np.asarray(pattern, object).reshape(-1):
-            text = local_path(item)
-            folder = os.path.dirname(text)
-            if folder and not glob.has_magic(folder) and not os.path.isdir(folder):
+            text = user_path(item)
+            folder = storage.folder_of(text)
+            if folder and not glob.has_magic(folder) and not storage.is_folder(folder):
                 raise NotFoundError(None, None, f"{folder}; No such file or directory")
-            found.update(glob.glob(text))
+            found.update(storage.matching(text))
         names = np.empty(len(found), object)
         names[:] = sorted(map(os.fsencode, found))
         return names

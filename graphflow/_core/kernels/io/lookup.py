@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.array.array import invalid
@@ -74,7 +76,7 @@ def _initialize_from_file(node: Node) -> Kernel:
     def run(_: Any, table: LookupTable, filename: Any) -> None:
         path = (filename.item() if hasattr(filename, "item") else filename).decode()
         try:
-            with open(path, "rb") as file:
+            with storage.opened(user_path(path)) as file:
                 lines = [line.rstrip(b"\r\n") for line in file]
         except FileNotFoundError as error:
             raise NotFoundError(None, None, f"{path}; No such file or directory") from error

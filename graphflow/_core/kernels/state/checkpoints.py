@@ -15,7 +15,7 @@ from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.regions import Region, parse_spec
 from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_state
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint
-from graphflow._core.common.files.paths import local_path
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.passes.donation import INTO
@@ -42,7 +42,7 @@ def _save(node: Node) -> Kernel:
                 f"{len(names)} names and {len(specs)} slices are given for {len(tensors)} tensors.",
             )
         write_checkpoint(
-            local_path(_text(prefix)),
+            user_path(_text(prefix)),
             [_entry(*item) for item in zip(_texts(names), _texts(specs), tensors, strict=True)],
         )
 
@@ -77,7 +77,7 @@ def _restore(node: Node) -> Kernel:
             raise errors.InvalidArgumentError(
                 None, None, f"{len(names)} names and {len(specs)} slices are given for {len(wanted)} dtypes."
             )
-        file = open_checkpoint(local_path(_text(prefix)))
+        file = open_checkpoint(user_path(_text(prefix)))
         named = _texts(names)
         optional = {name for name in named if name.startswith(STATE) and name not in file}
         file.missing(name for name in named if name not in optional)
@@ -122,7 +122,7 @@ def _merge(node: Node) -> Kernel:
     delete = node.attrs.get("delete_old_dirs", True)
 
     def run(prefixes: Any, destination: Any) -> None:
-        named = [local_path(_text(prefix)) for prefix in np.asarray(prefixes, object).reshape(-1)]
+        named = [user_path(_text(prefix)) for prefix in np.asarray(prefixes, object).reshape(-1)]
         entries = []
         for file in map(open_checkpoint, named):
             regions = [record.region if record.slice_text else None for record in file.records]
@@ -132,7 +132,7 @@ def _merge(node: Node) -> Kernel:
                 Entry(record.name, array, record.shape if record.slice_text else None, record.slice_text)
                 for record, array in zip(file.records, arrays, strict=True)
             ]
-        write_checkpoint(local_path(_text(destination)), entries)
+        write_checkpoint(user_path(_text(destination)), entries)
         for prefix in named if delete else ():
             with suppress(OSError):  # What cannot be removed is in nobody's way.
                 os.unlink(checkpoint_path(prefix))

@@ -6,7 +6,6 @@ has come to its end, to a temporary name that is then renamed, and read by any l
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import atomic_file
-from graphflow._core.common.files import numpy_files
+from graphflow._core.common.files import numpy_files, storage
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned
@@ -43,7 +42,7 @@ class _Kept:
         self._dataset = dataset
         self.elements: list[Element] | None = None
         self.table: ArrayTable | None = None
-        if dataset.path and os.path.exists(self.filename):
+        if dataset.path and storage.exists(self.filename):
             self._read()
 
     @property

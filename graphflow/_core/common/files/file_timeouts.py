@@ -1,0 +1,23 @@
+"""The times of files. As in timeouts.py."""
+
+from __future__ import annotations
+
+from typing import Final
+
+# ---- files --------------------------------------------------------------------------------------------------------
+
+LEFT_FILE_SECONDS: Final = 3600.0
+"""Nobody writes a file for so long: an older temporary file is that of a process which ended meanwhile.
+
+Guard: tests/common/test_waits_and_files.py::test_files_that_nobody_can_be_writing_are_removed
+"""
+EVENT_DELAY_SECONDS: Final = 1.0
+"""The longest that an event stays in memory before it is written.
+
+Guard: tests/summary/test_event_file.py::test_written_within_a_second_without_a_flush
+"""
+REMOTE_EVENTS_SECONDS: Final = 30.0
+"""How often an event file of an object store is brought there while nobody flushes it: each time all of it is.
+
+Guard: tests/summary/test_remote_events.py::test_what_is_not_flushed_comes_there_now_and_then
+"""
