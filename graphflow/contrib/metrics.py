@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.metrics as metrics
 from graphflow._core.common.namespaces import missing as _missing
@@ -38,29 +38,49 @@ def _streaming(name: str, measure: str) -> Callable[..., Measure]:
     return streaming
 
 
-streaming_accuracy = _streaming("accuracy", "accuracy")
-streaming_auc = _streaming("auc", "auc")
-streaming_false_negatives = _streaming("false_negatives", "false_negatives")
-streaming_false_positives = _streaming("false_positives", "false_positives")
-streaming_mean = _streaming("mean", "mean")
-streaming_mean_absolute_error = _streaming("mean_absolute_error", "mean_absolute_error")
-streaming_mean_cosine_distance = _streaming("mean_cosine_distance", "mean_cosine_distance")
-streaming_mean_iou = _streaming("mean_iou", "mean_iou")
-streaming_mean_relative_error = _streaming("mean_relative_error", "mean_relative_error")
-streaming_mean_squared_error = _streaming("mean_squared_error", "mean_squared_error")
-streaming_mean_tensor = _streaming("mean_tensor", "mean_tensor")
-streaming_precision = _streaming("precision", "precision")
-streaming_precision_at_thresholds = _streaming("precision_at_thresholds", "precision_at_thresholds")
-streaming_recall = _streaming("recall", "recall")
-streaming_recall_at_thresholds = _streaming("recall_at_thresholds", "recall_at_thresholds")
-streaming_root_mean_squared_error = _streaming("root_mean_squared_error", "root_mean_squared_error")
-streaming_sensitivity_at_specificity = _streaming("sensitivity_at_specificity", "sensitivity_at_specificity")
-streaming_specificity_at_sensitivity = _streaming("specificity_at_sensitivity", "specificity_at_sensitivity")
-streaming_true_negatives = _streaming("true_negatives", "true_negatives")
-streaming_true_positives = _streaming("true_positives", "true_positives")
-streaming_percentage_less = _streaming("percentage_less", "percentage_below")
-streaming_sparse_precision_at_k = _streaming("sparse_precision_at_k", "precision_at_k")
-streaming_sparse_recall_at_k = _streaming("sparse_recall_at_k", "recall_at_k")
+streaming_accuracy: Final[Callable[..., Measure]] = _streaming("accuracy", "accuracy")
+streaming_auc: Final[Callable[..., Measure]] = _streaming("auc", "auc")
+streaming_false_negatives: Final[Callable[..., Measure]] = _streaming("false_negatives", "false_negatives")
+streaming_false_positives: Final[Callable[..., Measure]] = _streaming("false_positives", "false_positives")
+streaming_mean: Final[Callable[..., Measure]] = _streaming("mean", "mean")
+streaming_mean_absolute_error: Final[Callable[..., Measure]] = _streaming(
+    "mean_absolute_error", "mean_absolute_error"
+)
+streaming_mean_cosine_distance: Final[Callable[..., Measure]] = _streaming(
+    "mean_cosine_distance", "mean_cosine_distance"
+)
+streaming_mean_iou: Final[Callable[..., Measure]] = _streaming("mean_iou", "mean_iou")
+streaming_mean_relative_error: Final[Callable[..., Measure]] = _streaming(
+    "mean_relative_error", "mean_relative_error"
+)
+streaming_mean_squared_error: Final[Callable[..., Measure]] = _streaming(
+    "mean_squared_error", "mean_squared_error"
+)
+streaming_mean_tensor: Final[Callable[..., Measure]] = _streaming("mean_tensor", "mean_tensor")
+streaming_precision: Final[Callable[..., Measure]] = _streaming("precision", "precision")
+streaming_precision_at_thresholds: Final[Callable[..., Measure]] = _streaming(
+    "precision_at_thresholds", "precision_at_thresholds"
+)
+streaming_recall: Final[Callable[..., Measure]] = _streaming("recall", "recall")
+streaming_recall_at_thresholds: Final[Callable[..., Measure]] = _streaming(
+    "recall_at_thresholds", "recall_at_thresholds"
+)
+streaming_root_mean_squared_error: Final[Callable[..., Measure]] = _streaming(
+    "root_mean_squared_error", "root_mean_squared_error"
+)
+streaming_sensitivity_at_specificity: Final[Callable[..., Measure]] = _streaming(
+    "sensitivity_at_specificity", "sensitivity_at_specificity"
+)
+streaming_specificity_at_sensitivity: Final[Callable[..., Measure]] = _streaming(
+    "specificity_at_sensitivity", "specificity_at_sensitivity"
+)
+streaming_true_negatives: Final[Callable[..., Measure]] = _streaming("true_negatives", "true_negatives")
+streaming_true_positives: Final[Callable[..., Measure]] = _streaming("true_positives", "true_positives")
+streaming_percentage_less: Final[Callable[..., Measure]] = _streaming("percentage_less", "percentage_below")
+streaming_sparse_precision_at_k: Final[Callable[..., Measure]] = _streaming(
+    "sparse_precision_at_k", "precision_at_k"
+)
+streaming_sparse_recall_at_k: Final[Callable[..., Measure]] = _streaming("sparse_recall_at_k", "recall_at_k")
 
 
 def streaming_recall_at_k(

@@ -35,14 +35,14 @@ class ElementFunction:
             ]
             element = structure.pack(types, arguments)
             result = function(*element) if type(element) is tuple else function(element)
-            self.dataset = result if isinstance(result, dataset_type) else None
+            self.dataset: Any = result if isinstance(result, dataset_type) else None
             if self.dataset is not None:
                 outputs = [self.dataset._variant_tensor]  # type: ignore[attr-defined]
             else:
                 result = self._tensors(function, tuple(result) if isinstance(result, list) else result)
                 outputs = structure.flatten(result)
-                self.types = structure.map_structure(lambda t: t.dtype, result)
-                self.shapes = structure.map_structure(lambda t: t.shape, result)
+                self.types: Any = structure.map_structure(lambda t: t.dtype, result)
+                self.shapes: Any = structure.map_structure(lambda t: t.shape, result)
         self.graph_function: GraphFunction = graph.finish(
             _root(graph).unique_name(f"Dataset_{transformation}_{called or 'function'}"), arguments, outputs
         )

@@ -140,7 +140,9 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
     ) -> None:
         """Tells it the cluster and this program's task."""
         self._task = Task(cluster_spec, task_type, task_id)
-        self.reducer = self._given_reducer or PackingReducer(AllReduce(self.num_towers, self._timeout))
+        self.reducer: Reducer | PackingReducer = self._given_reducer or PackingReducer(
+            AllReduce(self.num_towers, self._timeout)
+        )
 
     @property
     def num_towers(self) -> int:

@@ -23,9 +23,9 @@ class Task:
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        self.cluster = None if not cluster else ClusterSpec(cluster)
-        self.type = task_type or "worker"
-        self.id = task_id or 0
+        self.cluster: ClusterSpec | None = None if not cluster else ClusterSpec(cluster)
+        self.type: str = task_type or "worker"
+        self.id: int = task_id or 0
         self.workers: list[str] = []
         if self.cluster is None:
             return

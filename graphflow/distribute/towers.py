@@ -41,7 +41,7 @@ class _Merge:
         self.function = function
         self.args = args
         self.kwargs = kwargs
-        self.line = user_line()
+        self.line: tuple[str, int] = user_line()
 
     def __str__(self) -> str:
         file, line = self.line
@@ -77,7 +77,8 @@ class Tower(TowerContext):
         self._graph = get_default_graph()
         self._scopes = self._graph.scopes.snapshot()
         holder = scopes_of(self._graph).threads
-        self._variable_scope, self.opened = holder.current, dict(holder.opened)
+        self._variable_scope = holder.current
+        self.opened: dict[str, int] = dict(holder.opened)
         self._session = get_default_session()
         self.first: Tower = self
         self.merge: _Merge | None = None

@@ -21,9 +21,9 @@ class DistributedValues:
     ) -> None:
         if isinstance(values, Mapping):
             values, devices = list(values.values()), list(values)
-        self.values = tuple(values)
+        self.values: tuple[Any, ...] = tuple(values)
         given = [""] * len(self.values) if devices is None else devices
-        self.devices = [name_of(device) for device in given]
+        self.devices: list[str] = [name_of(device) for device in given]
         if len(self.devices) != len(self.values) or not self.values:
             raise ValueError(
                 f"{type(self).__name__}: {len(self.values)} values for {len(self.devices)} devices."

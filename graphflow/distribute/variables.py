@@ -33,7 +33,7 @@ class DistributedVariable(Variable):
 
     def __init__(self, copies: Sequence[Variable], collections: Sequence[str]) -> None:
         first = copies[0]
-        self.copies = list(copies)
+        self.copies: list[Variable] = list(copies)
         self._trainable = first.trainable
         self._constraint = first.constraint
         self._synchronization = first.synchronization

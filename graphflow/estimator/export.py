@@ -39,7 +39,9 @@ class PredictOutput(ExportOutput):
     """
 
     def __init__(self, outputs: Mapping[str, Tensor] | Tensor) -> None:
-        self.outputs = {_ONE_OUTPUT: outputs} if isinstance(outputs, Tensor) else dict(outputs)
+        self.outputs: dict[str, Tensor] = (
+            {_ONE_OUTPUT: outputs} if isinstance(outputs, Tensor) else dict(outputs)
+        )
         for name, value in self.outputs.items():
             if not isinstance(name, str) or not isinstance(value, Tensor):
                 raise ValueError(f"Prediction outputs must be Tensors by name, got {name!r}: {value!r}.")
@@ -67,7 +69,8 @@ class ClassificationOutput(ExportOutput):
             raise ValueError(f"Classification scores must be a float tensor, got {scores}.")
         if classes is not None and classes.dtype != dtypes.string:
             raise ValueError(f"Classification classes must be a string tensor, got {classes}.")
-        self.scores, self.classes = scores, classes
+        self.scores: Tensor | None = scores
+        self.classes: Tensor | None = classes
 
     def signature(self, receivers: Mapping[str, Tensor]) -> Any:
         """The SignatureDef message for what is received."""
@@ -122,9 +125,11 @@ class ServingInputReceiver:
     ) -> None:
         if features is None or receiver_tensors is None:
             raise ValueError("features and receiver_tensors must be defined.")
-        self.features = features if isinstance(features, Mapping) else {_ONE_FEATURE: features}
-        self.receiver_tensors = _receivers(receiver_tensors)
-        self.receiver_tensors_alternatives = {
+        self.features: Mapping[str, Any] = (
+            features if isinstance(features, Mapping) else {_ONE_FEATURE: features}
+        )
+        self.receiver_tensors: dict[str, Tensor] = _receivers(receiver_tensors)
+        self.receiver_tensors_alternatives: dict[str, dict[str, Tensor]] = {
             name: _receivers(tensors) for name, tensors in (receiver_tensors_alternatives or {}).items()
         }
 

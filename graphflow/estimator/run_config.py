@@ -102,7 +102,7 @@ class RunConfig:
                 raise ValueError(f"{name} should be >= 0, got {number!r}.")
         if model_dir is not None and not str(model_dir):
             raise ValueError("model_dir should be non-empty.")
-        self.model_dir = None if model_dir is None else user_path(model_dir)
+        self.model_dir: str | None = None if model_dir is None else user_path(model_dir)
         self.tf_random_seed = tf_random_seed
         self.save_summary_steps = save_summary_steps
         self.save_checkpoints_steps = save_checkpoints_steps
@@ -111,7 +111,8 @@ class RunConfig:
         self.keep_checkpoint_max = keep_checkpoint_max
         self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
         self.log_step_count_steps = log_step_count_steps
-        self.train_distribute = self.eval_distribute = None
+        self.train_distribute: None = None
+        self.eval_distribute: None = None
         self.device_fn = device_fn
         self.protocol = protocol
         self.experimental_max_worker_delay_secs = experimental_max_worker_delay_secs
@@ -122,15 +123,18 @@ class RunConfig:
         told = os.environ.get(VARIABLE)
         resolver = find_resolver() if _names_a_cluster(told) or not told else None
         if resolver is not None:
-            self.cluster_spec, self.task_type, self.task_id = resolver.task()
+            cluster, kind, number = resolver.task()
         else:
-            self.cluster_spec, self.task_type, self.task_id = ClusterSpec({}), WORKER, 0
+            cluster, kind, number = ClusterSpec({}), WORKER, 0
+        self.cluster_spec: ClusterSpec = cluster
+        self.task_type: str = kind
+        self.task_id: int = number
         jobs = self.cluster_spec.jobs
         chief = next((job for job in (CHIEF, MASTER, WORKER) if job in jobs), WORKER)
-        self.is_chief = (self.task_type, self.task_id) == (chief, 0)
-        self.num_ps_replicas = self._tasks(PARAMETER_SERVER)
-        self.num_worker_replicas = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
-        self.master = ""
+        self.is_chief: bool = (self.task_type, self.task_id) == (chief, 0)
+        self.num_ps_replicas: int = self._tasks(PARAMETER_SERVER)
+        self.num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
+        self.master: str = ""
         self.evaluation_master = ""
         if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
             self.master = f"zmq://{self.cluster_spec.task_address(self.task_type, self.task_id)}"

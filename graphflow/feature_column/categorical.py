@@ -129,7 +129,7 @@ class IdentityCategoricalColumn(NamedColumn, CategoricalColumn):
     number_buckets: int
     default_value: int | None
 
-    dtype = dtypes.int64
+    dtype: dtypes.DType = dtypes.int64
 
     @property
     def num_buckets(self) -> int:

@@ -228,7 +228,8 @@ class InputLayer:
     ) -> None:  # fmt: skip
         self._columns = normalized(feature_columns)
         self._state = StateManager(trainable, list(weight_collections or ()))
-        self._cols_to_vars, self.name = cols_to_vars, name
+        self._cols_to_vars = cols_to_vars
+        self.name: str = name
 
     def __call__(self, features: Mapping[str, Any]) -> Tensor:
         """The matrix of what the columns give."""

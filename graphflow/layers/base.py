@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,7 +35,7 @@ from graphflow._core.ops.state.partitioning import PartitionedVariable
 from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow._core.ops.state.variable_store import first_use
-from graphflow.layers.input_spec import check_inputs
+from graphflow.layers.input_spec import InputSpec, check_inputs
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import ReuseMode
@@ -68,8 +68,8 @@ class Layer:
         _reuse: bool | ReuseMode | None = None,
     ) -> None:
         self.trainable = trainable
-        self.built = False
-        self.input_spec: Any = None
+        self.built: bool = False
+        self.input_spec: InputSpec | Sequence[InputSpec] | None = None
         self.activity_regularizer = activity_regularizer
         self._dtype = None if dtype is None else dtypes.as_dtype(dtype)
         self._base_name = name or _in_small_letters(type(self).__name__)

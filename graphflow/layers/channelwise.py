@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
@@ -14,6 +15,8 @@ from graphflow._core.graph.types import (
     IntsLike,
     Regularizer,
     ShapeLike,
+    TensorLike,
+    VariableLike,
 )
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
@@ -156,8 +159,8 @@ class Separable(Convolution):
             dtype, _scope, _reuse,
         )  # fmt: skip
         self.depth_multiplier = depth_multiplier
-        self.depthwise_initializer = initializer_of(depthwise_initializer)
-        self.pointwise_initializer = initializer_of(pointwise_initializer)
+        self.depthwise_initializer: Initializer | None = initializer_of(depthwise_initializer)
+        self.pointwise_initializer: Initializer | None = initializer_of(pointwise_initializer)
         self.depthwise_regularizer = depthwise_regularizer
         self.pointwise_regularizer = pointwise_regularizer
         self.depthwise_constraint = depthwise_constraint
@@ -166,12 +169,12 @@ class Separable(Convolution):
     def build(self, input_shape: ShapeLike) -> None:
         """Makes the two kernels and the bias."""
         channels = self.channels_of(input_shape)
-        self.depthwise_kernel = self.add_weight(
+        self.depthwise_kernel: VariableLike = self.add_weight(
             "depthwise_kernel", [*self.kernel_size, channels, self.depth_multiplier],
             initializer=self.depthwise_initializer, regularizer=self.depthwise_regularizer,
             constraint=self.depthwise_constraint,
         )  # fmt: skip
-        self.pointwise_kernel = self.add_weight(
+        self.pointwise_kernel: VariableLike = self.add_weight(
             "pointwise_kernel", [*[1] * self.axes, channels * self.depth_multiplier, self.filters],
             initializer=self.pointwise_initializer, regularizer=self.pointwise_regularizer,
             constraint=self.pointwise_constraint,
@@ -182,7 +185,8 @@ class Separable(Convolution):
     def call(self, inputs: Any) -> Tensor:
         """The inputs convolved channel by channel and mixed, the bias and the activation."""
         first = self.data_format == "channels_first"
-        depthwise, pointwise = self.depthwise_kernel, self.pointwise_kernel
+        depthwise: TensorLike = self.depthwise_kernel
+        pointwise: TensorLike = self.pointwise_kernel
         steps, rate, padding = self.strides, self.dilation_rate, self.padding
         if self.axes == 1:
             if padding == "causal":
@@ -218,7 +222,7 @@ class SeparableConv2D(Separable):
     axes = 2
 
 
-conv2d_transpose = functional(Conv2DTranspose, "conv2d_transpose")
-conv3d_transpose = functional(Conv3DTranspose, "conv3d_transpose")
-separable_conv1d = functional(SeparableConv1D, "separable_conv1d")
-separable_conv2d = functional(SeparableConv2D, "separable_conv2d")
+conv2d_transpose: Final[Callable[..., Tensor]] = functional(Conv2DTranspose, "conv2d_transpose")
+conv3d_transpose: Final[Callable[..., Tensor]] = functional(Conv3DTranspose, "conv3d_transpose")
+separable_conv1d: Final[Callable[..., Tensor]] = functional(SeparableConv1D, "separable_conv1d")
+separable_conv2d: Final[Callable[..., Tensor]] = functional(SeparableConv2D, "separable_conv2d")

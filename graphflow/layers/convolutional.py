@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
@@ -14,6 +15,7 @@ from graphflow._core.graph.types import (
     IntsLike,
     Regularizer,
     ShapeLike,
+    VariableLike,
 )
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.layout import pad
@@ -70,25 +72,25 @@ class Convolution(Layer):
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
         self.filters = filters
-        self.kernel_size = integers(kernel_size, self.axes, "kernel_size")
-        self.strides = integers(strides, self.axes, "strides")
-        self.padding = padding_of(padding, causal=self.axes == 1)
-        self.data_format = layout_of(data_format)
-        self.dilation_rate = integers(dilation_rate, self.axes, "dilation_rate")
+        self.kernel_size: tuple[int, ...] = integers(kernel_size, self.axes, "kernel_size")
+        self.strides: tuple[int, ...] = integers(strides, self.axes, "strides")
+        self.padding: str = padding_of(padding, causal=self.axes == 1)
+        self.data_format: str = layout_of(data_format)
+        self.dilation_rate: tuple[int, ...] = integers(dilation_rate, self.axes, "dilation_rate")
         if max(self.strides) > 1 and max(self.dilation_rate) > 1:
             raise ValueError(
                 f"strides > 1 not supported in conjunction with dilation_rate > 1: got {self.strides} and "
                 f"{self.dilation_rate} for the layer {self.name!r}."
             )
-        self.activation = activation_of(activation)
+        self.activation: Activation | None = activation_of(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = initializer_of(kernel_initializer)
-        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_initializer: Initializer | None = initializer_of(kernel_initializer)
+        self.bias_initializer: Initializer | None = initializer_of(bias_initializer)
         self.kernel_regularizer = kernel_regularizer
         self.bias_regularizer = bias_regularizer
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     @property
     def format(self) -> str:
@@ -122,7 +124,7 @@ class Convolution(Layer):
 
     def build(self, input_shape: ShapeLike) -> None:
         """Makes kernel and bias."""
-        self.kernel = self.add_weight(
+        self.kernel: VariableLike = self.add_weight(
             "kernel", self.kernel_shape(self.channels_of(input_shape)), initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
         )  # fmt: skip
@@ -202,6 +204,6 @@ class Conv3D(_Forward):
     axes = 3
 
 
-conv1d = functional(Conv1D, "conv1d")
-conv2d = functional(Conv2D, "conv2d")
-conv3d = functional(Conv3D, "conv3d")
+conv1d: Final[Callable[..., Tensor]] = functional(Conv1D, "conv1d")
+conv2d: Final[Callable[..., Tensor]] = functional(Conv2D, "conv2d")
+conv3d: Final[Callable[..., Tensor]] = functional(Conv3D, "conv3d")

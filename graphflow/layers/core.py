@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math as numbers
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
@@ -18,6 +19,7 @@ from graphflow._core.graph.types import (
     Regularizer,
     ShapeLike,
     TensorLike,
+    VariableLike,
 )
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.shaping import identity
@@ -69,16 +71,16 @@ class Dense(Layer):
         _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, activity_regularizer, _scope, _reuse)
-        self.units = int(units)
-        self.activation = activation_of(activation)
+        self.units: int = int(units)
+        self.activation: Activation | None = activation_of(activation)
         self.use_bias = use_bias
-        self.kernel_initializer = initializer_of(kernel_initializer)
-        self.bias_initializer = initializer_of(bias_initializer)
+        self.kernel_initializer: Initializer | None = initializer_of(kernel_initializer)
+        self.bias_initializer: Initializer | None = initializer_of(bias_initializer)
         self.kernel_regularizer = kernel_regularizer
         self.bias_regularizer = bias_regularizer
         self.kernel_constraint = kernel_constraint
         self.bias_constraint = bias_constraint
-        self.input_spec = InputSpec(min_ndim=2)
+        self.input_spec: InputSpec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: ShapeLike) -> None:
         """Makes kernel and bias."""
@@ -95,7 +97,7 @@ class Dense(Layer):
                 f"is {input_shape}. Give the placeholder's shape, or set_shape the input."
             )
         self.input_spec = InputSpec(min_ndim=2, axes={-1: size})
-        self.kernel = self.add_weight(
+        self.kernel: VariableLike = self.add_weight(
             "kernel", [size, self.units], initializer=self.kernel_initializer,
             regularizer=self.kernel_regularizer, constraint=self.kernel_constraint,
         )  # fmt: skip
@@ -185,8 +187,8 @@ class Flatten(Layer):
         _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
-        self.data_format = layout_of(data_format)
-        self.input_spec = InputSpec(min_ndim=1)
+        self.data_format: str = layout_of(data_format)
+        self.input_spec: InputSpec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any) -> Tensor:
         """The inputs as a matrix, a row for each example."""
@@ -203,7 +205,7 @@ class Flatten(Layer):
         return shapes.TensorShape([sizes[0], None if None in sizes[1:] else numbers.prod(sizes[1:])])
 
 
-dense = functional(Dense, "dense")
+dense: Final[Callable[..., Tensor]] = functional(Dense, "dense")
 
 
 def dropout(

@@ -26,13 +26,13 @@ class InputSpec:
         min_ndim: int | None = None,
         axes: Mapping[Any, int | None] | None = None,
     ) -> None:
-        self.dtype = None if dtype is None else dtypes.as_dtype(dtype).name
-        self.shape = None if shape is None else tuple(shape)
-        self.ndim = ndim if self.shape is None else len(self.shape)
+        self.dtype: str | None = None if dtype is None else dtypes.as_dtype(dtype).name
+        self.shape: tuple[int | None, ...] | None = None if shape is None else tuple(shape)
+        self.ndim: int | None = ndim if self.shape is None else len(self.shape)
         self.max_ndim = max_ndim
         self.min_ndim = min_ndim
         try:
-            self.axes = {int(axis): size for axis, size in (axes or {}).items()}
+            self.axes: dict[int, int | None] = {int(axis): size for axis, size in (axes or {}).items()}
         except (ValueError, TypeError):
             raise TypeError(f"The keys in axes must be integers, got {list(axes or ())}.") from None
         most = self.ndim or self.max_ndim

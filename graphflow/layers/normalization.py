@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
-from graphflow._core.graph.types import Constraint, DTypeLike, Initializer, Regularizer, ShapeLike, TensorLike
+from graphflow._core.graph.types import (
+    Constraint,
+    DTypeLike,
+    Initializer,
+    Regularizer,
+    ShapeLike,
+    TensorLike,
+    VariableLike,
+)
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.smart_cond import smart_cond, smart_constant_value
 from graphflow._core.ops.core import constant, convert_to_tensor
@@ -90,15 +98,15 @@ class BatchNormalization(Layer):
         self.epsilon = epsilon
         self.center = center
         self.scale = scale
-        self.beta_initializer = initializer_of(beta_initializer)
-        self.gamma_initializer = initializer_of(gamma_initializer)
-        self.moving_mean_initializer = initializer_of(moving_mean_initializer)
-        self.moving_variance_initializer = initializer_of(moving_variance_initializer)
+        self.beta_initializer: Initializer | None = initializer_of(beta_initializer)
+        self.gamma_initializer: Initializer | None = initializer_of(gamma_initializer)
+        self.moving_mean_initializer: Initializer | None = initializer_of(moving_mean_initializer)
+        self.moving_variance_initializer: Initializer | None = initializer_of(moving_variance_initializer)
         self.beta_regularizer = beta_regularizer
         self.gamma_regularizer = gamma_regularizer
         self.beta_constraint = beta_constraint
         self.gamma_constraint = gamma_constraint
-        self.fused = True if fused is None else bool(fused)
+        self.fused: bool = True if fused is None else bool(fused)
 
     def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
         # Statistics and factors of half precision would lose too much.
@@ -125,9 +133,10 @@ class BatchNormalization(Layer):
             )
         self.axis = axes
         self.fused = self.fused and rank == 4 and axes in ([1], [3])
-        self.input_spec = InputSpec(ndim=rank, axes=sizes)
+        self.input_spec: InputSpec = InputSpec(ndim=rank, axes=sizes)
         shape = [sizes.get(axis) or 1 for axis in range(rank)] if len(axes) > 1 else [dims[axes[0]] or 0]
-        self.gamma = self.beta = None
+        self.gamma: VariableLike | None = None
+        self.beta: VariableLike | None = None
         self._build_factors(shape)
         self._build_averages(shape)
         self.built = True
@@ -160,7 +169,7 @@ class BatchNormalization(Layer):
         partitioner = self._scope.partitioner
         self._scope.set_partitioner(None)
         try:
-            self.moving_mean, self.moving_variance = (
+            mean, variance = (
                 self._weight(
                     name, shape, initializer=initializer, trainable=False,
                     synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
@@ -170,6 +179,8 @@ class BatchNormalization(Layer):
                     ("moving_variance", self.moving_variance_initializer),
                 )
             )  # fmt: skip
+            self.moving_mean: VariableLike = mean
+            self.moving_variance: VariableLike = variance
         finally:
             self._scope.set_partitioner(partitioner)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, IntsLike
@@ -42,11 +42,13 @@ class _Pooling(Layer):
         _reuse: bool | ReuseMode | None = None,
     ) -> None:
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
-        self.pool_size = integers(pool_size, self.axes, "pool_size")
-        self.strides = integers(pool_size if strides is None else strides, self.axes, "strides")
-        self.padding = padding_of(padding)
-        self.data_format = layout_of(data_format)
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.pool_size: tuple[int, ...] = integers(pool_size, self.axes, "pool_size")
+        self.strides: tuple[int, ...] = integers(
+            pool_size if strides is None else strides, self.axes, "strides"
+        )
+        self.padding: str = padding_of(padding)
+        self.data_format: str = layout_of(data_format)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     def call(self, inputs: Any) -> Tensor:
         """The pooled inputs."""
@@ -74,7 +76,7 @@ class MaxPooling1D(_Pooling):
     """
 
     axes = 1
-    function = staticmethod(pooling.max_pool)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.max_pool)
 
 
 class MaxPooling2D(_Pooling):
@@ -85,7 +87,7 @@ class MaxPooling2D(_Pooling):
     """
 
     axes = 2
-    function = staticmethod(pooling.max_pool)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.max_pool)
 
 
 class MaxPooling3D(_Pooling):
@@ -96,33 +98,39 @@ class MaxPooling3D(_Pooling):
     """
 
     axes = 3
-    function = staticmethod(volumes.max_pool3d)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(volumes.max_pool3d)
 
 
 class AveragePooling1D(_Pooling):
     """The mean of each window of sequences [batch, steps, channels] (tf.layers.AveragePooling1D); see MaxPooling1D."""
 
     axes = 1
-    function = staticmethod(pooling.avg_pool)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.avg_pool)
 
 
 class AveragePooling2D(_Pooling):
     """The mean of each window of images (tf.layers.AveragePooling2D); for the arguments see MaxPooling2D."""
 
     axes = 2
-    function = staticmethod(pooling.avg_pool)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.avg_pool)
 
 
 class AveragePooling3D(_Pooling):
     """The mean of each window of volumes (tf.layers.AveragePooling3D); for the arguments see MaxPooling3D."""
 
     axes = 3
-    function = staticmethod(volumes.avg_pool3d)
+    function: ClassVar[Callable[..., Tensor]] = staticmethod(volumes.avg_pool3d)
 
 
-max_pooling1d = functional(MaxPooling1D, "max_pooling1d", shares=False)
-max_pooling2d = functional(MaxPooling2D, "max_pooling2d", shares=False)
-max_pooling3d = functional(MaxPooling3D, "max_pooling3d", shares=False)
-average_pooling1d = functional(AveragePooling1D, "average_pooling1d", shares=False)
-average_pooling2d = functional(AveragePooling2D, "average_pooling2d", shares=False)
-average_pooling3d = functional(AveragePooling3D, "average_pooling3d", shares=False)
+max_pooling1d: Final[Callable[..., Tensor]] = functional(MaxPooling1D, "max_pooling1d", shares=False)
+max_pooling2d: Final[Callable[..., Tensor]] = functional(MaxPooling2D, "max_pooling2d", shares=False)
+max_pooling3d: Final[Callable[..., Tensor]] = functional(MaxPooling3D, "max_pooling3d", shares=False)
+average_pooling1d: Final[Callable[..., Tensor]] = functional(
+    AveragePooling1D, "average_pooling1d", shares=False
+)
+average_pooling2d: Final[Callable[..., Tensor]] = functional(
+    AveragePooling2D, "average_pooling2d", shares=False
+)
+average_pooling3d: Final[Callable[..., Tensor]] = functional(
+    AveragePooling3D, "average_pooling3d", shares=False
+)

@@ -59,7 +59,8 @@ class LinearOperator:
         name: str | None = None,
     ) -> None:
         self._matrix = convert_to_tensor(matrix)
-        self.name = name = name or type(self).__name__
+        self.name: str = name or type(self).__name__
+        name = self.name
         rank = self._matrix.shape.ndims
         if rank is not None and rank < 2:
             raise ValueError(f"{name}: a matrix has at least two axes, got {self._matrix}.")
@@ -69,10 +70,10 @@ class LinearOperator:
             raise ValueError(f"{name}: is_square={is_square}, but the shape is {self._matrix.shape}.")
         if is_positive_definite and is_non_singular is False:
             raise ValueError(f"{name}: a positive definite matrix is always non-singular.")
-        self.is_square = known if is_square is None else is_square
+        self.is_square: bool | None = known if is_square is None else is_square
         if self.is_square is False and (is_non_singular or is_self_adjoint or is_positive_definite):
             raise ValueError(f"{name}: only a square matrix can be what the hints say.")
-        self.is_non_singular = True if is_positive_definite else is_non_singular
+        self.is_non_singular: bool | None = True if is_positive_definite else is_non_singular
         self.is_self_adjoint = is_self_adjoint
         self.is_positive_definite = is_positive_definite
 
@@ -381,7 +382,7 @@ class LinearOperatorScaledIdentity(LinearOperatorDiag):
         assert_proper_shapes: bool = False,
         name: str = "LinearOperatorScaledIdentity",
     ) -> None:
-        self.multiplier = convert_to_tensor(multiplier)
+        self.multiplier: Tensor = convert_to_tensor(multiplier)
         ones = matrix_diag_part(eye(num_rows, dtype=self.multiplier.dtype))
         super().__init__(
             expand_dims(self.multiplier, -1) * ones, is_non_singular, is_self_adjoint, is_positive_definite,

@@ -265,10 +265,12 @@ def _shares(kind: str, default: str, word: str) -> _AtThresholds:
     return function
 
 
-precision_at_thresholds = _shares("false_positives", "precision_at_thresholds", "precision")
-recall_at_thresholds = _shares("false_negatives", "recall_at_thresholds", "recall")
+precision_at_thresholds: Final[_AtThresholds] = _shares(
+    "false_positives", "precision_at_thresholds", "precision"
+)
+recall_at_thresholds: Final[_AtThresholds] = _shares("false_negatives", "recall_at_thresholds", "recall")
 
-true_positives_at_thresholds = _counts("true_positives")
-false_negatives_at_thresholds = _counts("false_negatives")
-true_negatives_at_thresholds = _counts("true_negatives")
-false_positives_at_thresholds = _counts("false_positives")
+true_positives_at_thresholds: Final[_AtThresholds] = _counts("true_positives")
+false_negatives_at_thresholds: Final[_AtThresholds] = _counts("false_negatives")
+true_negatives_at_thresholds: Final[_AtThresholds] = _counts("true_negatives")
+false_positives_at_thresholds: Final[_AtThresholds] = _counts("false_positives")

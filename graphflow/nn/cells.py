@@ -74,7 +74,7 @@ class RNNCell:
         _reuse: bool | None = None,
     ) -> None:
         self.trainable = trainable
-        self.built = False
+        self.built: bool = False
         self._dtype = None if dtype is None else as_dtype(dtype)
         self._base_name = name or _snake_case(type(self).__name__)
         self._reuse = _reuse

@@ -54,7 +54,7 @@ class EventFile:
             file = _create(folder, suffix)
         except OSError as error:
             raise failure(error.filename or folder, error) from error
-        self.path = file.path
+        self.path: str = file.path
         self._state = _State(file, max(1, capacity), min(max(delay, 0.0), EVENT_DELAY_SECONDS))
         self._finalizer = weakref.finalize(self, self._state.close)
         event = protos.event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2")

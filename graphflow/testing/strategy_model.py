@@ -82,9 +82,9 @@ class Clients:
     """
 
     def __init__(self, strategies: Sequence[DistributionStrategy], targets: Sequence[str]) -> None:
-        self.strategies = list(strategies)
-        self.targets = list(targets)
-        self.towers = sum(len(s.worker_devices) for s in strategies)
+        self.strategies: list[DistributionStrategy] = list(strategies)
+        self.targets: list[str] = list(targets)
+        self.towers: int = sum(len(s.worker_devices) for s in strategies)
 
     def each(self, program: Callable[[int, DistributionStrategy, Callable[[], None]], Any]) -> list[Any]:
         """program(index, strategy, wait_for_others) in each client, in a graph of its own.

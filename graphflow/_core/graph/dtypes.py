@@ -31,17 +31,17 @@ class DType:
     )
 
     def __init__(self, name: str, number: int, numpy_type: type | None) -> None:
-        self.name = name
-        self.as_datatype_enum = number
+        self.name: str = name
+        self.as_datatype_enum: int = number
         self._numpy = numpy_type
         self.native: Any = None if numpy_type is None else np.dtype(numpy_type)
         self.scalar: Any = numpy_type
         kind = np.dtype(numpy_type).kind if numpy_type is not None else "V"
-        self.is_floating = kind == "f" or name == "bfloat16"
-        self.is_complex = kind == "c"
-        self.is_integer = kind in "iu"
-        self.is_bool = kind == "b"
-        self.size = 2 if name == "bfloat16" else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
+        self.is_floating: bool = kind == "f" or name == "bfloat16"
+        self.is_complex: bool = kind == "c"
+        self.is_integer: bool = kind in "iu"
+        self.is_bool: bool = kind == "b"
+        self.size: int = 2 if name == "bfloat16" else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
 
     @property
     def as_numpy_dtype(self) -> type[Any]:

@@ -84,8 +84,8 @@ class Operation:
         attrs: dict[str, Any],
         control_inputs: list[Operation],
     ) -> None:
-        self.graph = graph
-        self.op_def = definition
+        self.graph: Graph = graph
+        self.op_def: OpDef = definition
         self._name = name
         self._inputs = list(inputs)
         self._attrs = attrs

@@ -48,7 +48,7 @@ class Graph(OfThisProcess, ContainerScope):
         self._finalized: tuple[str, int] | None = None
         self._scopes = Scopes()
         self._changes: list[Operation] = []
-        self.stamp = 0
+        self.stamp: int = 0
         """Changes whenever an operation is added or changed: what a session compares on every run."""
         self.seed: int | None = None
         self.variable_store: Any = None

@@ -105,7 +105,7 @@ class ResourceStore:
         self._in_place = 0
         self._waiters: dict[int, _Waiter] = {}
         self._closed = False
-        self.absent = AbsentTasks()
+        self.absent: AbsentTasks = AbsentTasks()
         """The other tasks of the cluster that are absent, if the store is a task's."""
 
     # ---- waiting --------------------------------------------------------------------------------------------------

@@ -47,15 +47,15 @@ class VariableCell:
     __slots__ = ("assigned", "borrows", "dims", "dtype", "line", "lock", "name", "store", "value")
 
     def __init__(self, store: Home, name: str, dtype: DType, line: tuple[str, int], dims: Dims) -> None:
-        self.store = store
-        self.name = name
-        self.dtype = dtype
-        self.dims = dims
-        self.line = line
-        self.lock = threading.Lock()
-        self.borrows = Borrows()
+        self.store: Home = store
+        self.name: str = name
+        self.dtype: DType = dtype
+        self.dims: Dims = dims
+        self.line: tuple[str, int] = line
+        self.lock: threading.Lock = threading.Lock()
+        self.borrows: Borrows = Borrows()
         self.value: Any = None
-        self.assigned = 0
+        self.assigned: int = 0
 
     def get(self) -> Any:
         """The value; FailedPreconditionError before it is initialised."""

@@ -37,14 +37,14 @@ class RunContext:
     )
 
     def __init__(self, store: ResourceStore, deadline: float | None = None) -> None:
-        self.store = store
-        self.deadline = deadline
+        self.store: ResourceStore = store
+        self.deadline: float | None = deadline
         self.per_run: dict[Any, Any] = {}
         self.trace: Any = None
-        self.pausable = False
+        self.pausable: bool = False
         self.kept: dict[str, Any] | None = None
         self.request_id: Any = None
-        self.replica_seconds = 0.0
+        self.replica_seconds: float = 0.0
         self._cancelled = False
         self._aborted = False
 

@@ -246,7 +246,8 @@ def train(
                     try:
                         supervisor.stop(threads, False, ignore_live_threads)
                     finally:
-                        supervisor.saver.save(session, supervisor.save_path, global_step=step)
+                        if supervisor.saver is not None and supervisor.save_path is not None:
+                            supervisor.saver.save(session, supervisor.save_path, global_step=step)
             return loss
         except AbortedError:
             _log.info("A server was started anew: retrying training!")

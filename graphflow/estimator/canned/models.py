@@ -75,8 +75,12 @@ class DnnOptions:
         self, hidden_units: Sequence[int], columns: Any, activation: Callable[..., Any] | None, dropout: float | None,
         batch_norm: bool, partitioner: Callable[..., Any] | None,
     ) -> None:  # fmt: skip
-        self.hidden_units, self.columns, self.activation = hidden_units, columns, activation
-        self.dropout, self.batch_norm, self.partitioner = dropout, batch_norm, partitioner
+        self.hidden_units: Sequence[int] = hidden_units
+        self.columns: Any = columns
+        self.activation: Callable[..., Any] | None = activation
+        self.dropout: float | None = dropout
+        self.batch_norm: bool = batch_norm
+        self.partitioner: Callable[..., Any] | None = partitioner
 
 
 def dnn_logits(

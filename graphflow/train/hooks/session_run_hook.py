@@ -10,12 +10,15 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.elements import Operation, Tensor, VariableLike
 from graphflow._core.graph.scopes import resource_name
 from graphflow.config import RunMetadata, RunOptions
 from graphflow.train.steps import get_global_step
+
+if TYPE_CHECKING:
+    from graphflow._core.session import Session
 
 _log = logging.getLogger(__name__)
 
@@ -43,11 +46,11 @@ class SessionRunContext:
     __slots__ = ("original_args", "session", "stop_requested")
 
     def __init__(self, original_args: SessionRunArgs, session: Any) -> None:
-        self.original_args = original_args
+        self.original_args: SessionRunArgs = original_args
         """The user's arguments of `run`, as SessionRunArgs."""
-        self.session = session
+        self.session: Session = session
         """The session itself, without hooks: a run of it triggers none."""
-        self.stop_requested = False
+        self.stop_requested: bool = False
 
     def request_stop(self) -> None:
         """Asks the training loop to end: `should_stop()` is true from now on."""
@@ -89,18 +92,18 @@ class StepReading:
     __slots__ = ("_session", "before", "cell", "exact", "expected", "last", "moves", "seen", "tensor")
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
+        self.tensor: VariableLike | Tensor = tensor
         self.cell: Any = None
         self.last: int | None = None
         """The value that was seen last."""
         self.expected: int | None = None
         """The value that it must have now if nobody else moves it; None if that is not known."""
-        self.exact = False
+        self.exact: bool = False
         """Whether `last` was seen after the last run."""
         self.before: int | None = None
         self.moves: bool | None = None
         """Whether the last run that one could tell of moved it."""
-        self.seen = 0
+        self.seen: int = 0
         """How often it was read."""
         self._session: Any = None
 
@@ -160,8 +163,8 @@ class StepReader:
     __slots__ = ("reading", "tensor")
 
     def __init__(self, tensor: Any) -> None:
-        self.tensor = tensor
-        self.reading = StepReading(tensor)
+        self.tensor: VariableLike | Tensor = tensor
+        self.reading: StepReading = StepReading(tensor)
 
     @classmethod
     def of_graph(cls, user: str) -> StepReader:

@@ -83,10 +83,10 @@ class ReachedTimer:
         self._secs = every_secs
         self._steps = every_steps or 1
         self._offset = offset
-        self.next = 0
+        self.next: int = 0
         """The step that it waits for; of no meaning if it goes by the clock."""
-        self.last_step = 0
-        self.last_time = 0.0
+        self.last_step: int = 0
+        self.last_time: float = 0.0
 
     def start(self, step: int) -> None:
         """The step at which a session begins: made, or gone back to."""
@@ -150,7 +150,7 @@ class ExpectedTimer(ReachedTimer):
         elapsed = self.note(after)
         self._idle = 0 if after > before else self._idle + 1
         if self._idle > 1:
-            self.next = self._first_after(after + 1)
+            self.next: int = self._first_after(after + 1)
         self._seen, self._still = after + 1, 0
         return None if first else elapsed
 

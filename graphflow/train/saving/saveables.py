@@ -23,7 +23,9 @@ class SaveSpec:
     """
 
     def __init__(self, tensor: Tensor, slice_spec: str, name: str, dtype: DTypeLike | None = None) -> None:
-        self.tensor = tensor() if callable(tensor) and not isinstance(tensor, Variable | Tensor) else tensor
+        self.tensor: Tensor | Variable = (
+            tensor() if callable(tensor) and not isinstance(tensor, Variable | Tensor) else tensor
+        )
         self.slice_spec = slice_spec
         self.name = name
         self.dtype: dtypes.DType = self.tensor.dtype if dtype is None else dtypes.as_dtype(dtype)
@@ -38,7 +40,7 @@ class SaveableObject:
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
         self.op = op
-        self.specs = list(specs)
+        self.specs: list[SaveSpec] = list(specs)
         self.name = name
 
     @property

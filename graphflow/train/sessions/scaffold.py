@@ -53,13 +53,13 @@ class Scaffold:
     ) -> None:
         if copy_from_scaffold is not None and not isinstance(copy_from_scaffold, Scaffold):
             raise TypeError(f"copy_from_scaffold is not a Scaffold instance: {copy_from_scaffold!r}.")
-        self.init_op = init_op
+        self.init_op: Any = init_op
         self.init_feed_dict = init_feed_dict
-        self.ready_op = ready_op
-        self.ready_for_local_init_op = ready_for_local_init_op
-        self.local_init_op = local_init_op
-        self.summary_op = summary_op
-        self.saver = saver
+        self.ready_op: Tensor | None = ready_op
+        self.ready_for_local_init_op: Tensor | None = ready_for_local_init_op
+        self.local_init_op: Any = local_init_op
+        self.summary_op: Tensor | None = summary_op
+        self.saver: Saver | None = saver
         self.init_fn: Callable[[Any], None] | None = None
         if init_fn is not None:
             self.init_fn = lambda session: init_fn(self, session)

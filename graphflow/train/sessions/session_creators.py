@@ -41,7 +41,7 @@ class ChiefSessionCreator(SessionCreator):
         checkpoint_filename_with_path: str | None = None,
         max_wait_secs: float = 7200,
     ) -> None:
-        self.scaffold = scaffold or Scaffold()
+        self.scaffold: Scaffold = scaffold or Scaffold()
         self._master = master
         self._config = config
         self._checkpoint_dir = checkpoint_dir
@@ -100,7 +100,7 @@ class WorkerSessionCreator(SessionCreator):
         config: ConfigProto | None = None,
         max_wait_secs: float = 30 * 60,
     ) -> None:
-        self.scaffold = scaffold or Scaffold()
+        self.scaffold: Scaffold = scaffold or Scaffold()
         self._master = master
         self._config = config
         self._max_wait_secs = max_wait_secs

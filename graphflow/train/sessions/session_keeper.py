@@ -59,7 +59,7 @@ class SessionCoordinator(Coordinator):
         super().__init__(clean_stop_exception_types=())
         self._session = session
         self._recovers = recovers
-        self.lost = False
+        self.lost: bool = False
         """Whether a thread has said so."""
 
     def _stopping(self, error: BaseException | None) -> None:

@@ -73,7 +73,7 @@ class SessionManager:
         self._graph = graph or get_default_graph()
         self._poll_secs = min(recovery_wait_secs, SESSION_POLL_SECONDS)
         self._local_init_run_options = local_init_run_options
-        self.abandoned = threading.Event()
+        self.abandoned: threading.Event = threading.Event()
         """Set by another thread if nobody wants the session any more: what waits for it ends with CancelledError."""
         self.taken_over: tuple[int, int] | None = None
         """Where a cluster had trained variables when prepare_session came first: their step, and that it goes on at."""

@@ -17,7 +17,7 @@ class Steps:
     def __init__(self, graph: Graph, hooks: Sequence[Any]) -> None:
         self._hooks = hooks
         step = find_global_step(graph)
-        self.own = None if step is None else StepReader(step)
+        self.own: StepReader | None = None if step is None else StepReader(step)
 
     def share(self) -> bool:
         """Lets the hooks know the step by one reading; whether there are any who want to."""

@@ -14,14 +14,17 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import VariableLike
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
 from graphflow.summary.writer import FileWriter
 from graphflow.train.coordinator import Coordinator, LooperThread
 from graphflow.train.hooks.saving_hooks import events_can_be_written, log_rate, log_session
 from graphflow.train.hooks.session_run_hook import StepReader
+from graphflow.train.saving.saver import Saver
 from graphflow.train.sessions import scaffold
 from graphflow.train.sessions.session_manager import SessionManager
 from graphflow.train.steps import find_global_step
@@ -79,35 +82,43 @@ class Supervisor:
         self._logdir = logdir
         with self._graph.as_default():
             self._check_devices()
-            self.ready_op = _given(ready_op, GraphKeys.READY_OP, scaffold.default_ready_op)
+            self.ready_op: Tensor | None = _given(ready_op, GraphKeys.READY_OP, scaffold.default_ready_op)
             """The names of variables without a value."""
-            self.ready_for_local_init_op = _given(
+            self.ready_for_local_init_op: Tensor | None = _given(
                 ready_for_local_init_op, GraphKeys.READY_FOR_LOCAL_INIT_OP, lambda: None
             )
             """The names of variables that local_init_op needs and that have no value."""
-            self.init_op = _given(init_op, GraphKeys.INIT_OP, scaffold.default_init_op)
+            self.init_op: Any = _given(init_op, GraphKeys.INIT_OP, scaffold.default_init_op)
             """Initialises the variables."""
             self._local_init_op = _given(
                 local_init_op, GraphKeys.LOCAL_INIT_OP, scaffold.Scaffold.default_local_init_op
             )
-            self.saver = _given(saver, GraphKeys.SAVERS, _default_saver)
+            self.saver: Saver | None = _given(saver, GraphKeys.SAVERS, _default_saver)
             """The saver of checkpoints."""
-            self.summary_op = _given(summary_op, GraphKeys.SUMMARY_OP, scaffold.default_summary_op)
+            self.summary_op: Tensor | None = _given(
+                summary_op, GraphKeys.SUMMARY_OP, scaffold.default_summary_op
+            )
             """The merged summaries."""
-            self.global_step = _default_global_step() if _is_default(global_step) else global_step
+            self.global_step: VariableLike | Tensor | None = (
+                _default_global_step() if _is_default(global_step) else global_step
+            )
             """The global step."""
-        self.coord = Coordinator()
+        self.coord: Coordinator = Coordinator()
         """The coordinator of its threads."""
-        self.save_model_secs = save_model_secs if is_chief and logdir else None
+        self.save_model_secs: float | None = save_model_secs if is_chief and logdir else None
         """The period of checkpoints, None if none are saved."""
-        self.save_summaries_secs = save_summaries_secs if is_chief and logdir else None
+        self.save_summaries_secs: float | None = save_summaries_secs if is_chief and logdir else None
         """The period of summaries, None if none are written."""
-        self.save_path = os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
+        self.save_path: str | None = (
+            os.path.join(logdir, checkpoint_basename) if is_chief and logdir else None
+        )
         """The prefix of checkpoints; None for others than the chief, and without a logdir."""
-        self.summary_writer = self._default_writer() if _is_default(summary_writer) else summary_writer
+        self.summary_writer: FileWriter | None = (
+            self._default_writer() if _is_default(summary_writer) else summary_writer
+        )
         """The writer of events, or None."""
         self._step_reader = None if self.global_step is None else StepReader(self.global_step)
-        self.session_manager = session_manager or SessionManager(
+        self.session_manager: SessionManager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
             ready_op=self.ready_op,
             ready_for_local_init_op=None if self._local_init_op is None else self.ready_for_local_init_op,
@@ -231,10 +242,11 @@ class Supervisor:
         fetches = self.summary_op if self.global_step is None else [self.summary_op, self.global_step]
         values = session.run(fetches)
         summary, step = (values, None) if self.global_step is None else values
+        assert self.summary_writer is not None
         self.summary_writer.add_summary(summary, None if step is None else int(step))
 
     def _count_steps(self, session: Any, last: list[Any]) -> None:
-        assert self._step_reader is not None
+        assert self._step_reader is not None and self.global_step is not None
         now, step = time.monotonic(), self._step_reader(session)
         seconds, steps = now - last[0], step - last[1]
         last[:] = now, step
@@ -242,6 +254,8 @@ class Supervisor:
             log_rate(self.summary_writer, f"{self.global_step.op.name}/sec", steps / seconds, step)
 
     def _save(self, session: Any) -> None:
+        if self.saver is None or self.save_path is None:
+            return
         self.saver.save(session, self.save_path, global_step=self.global_step)
         if self.summary_writer is not None and self._step_reader is not None:
             log_session(self.summary_writer, "CHECKPOINT", self._step_reader(session), self.save_path or "")

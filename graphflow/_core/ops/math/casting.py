@@ -106,19 +106,19 @@ def _converter(dtype: DType, default_name: str) -> _Conversion:
     return convert
 
 
-to_float = _converter(dtypes.float32, "ToFloat")
+to_float: _Conversion = _converter(dtypes.float32, "ToFloat")
 
 
-to_double = _converter(dtypes.float64, "ToDouble")
+to_double: _Conversion = _converter(dtypes.float64, "ToDouble")
 
 
-to_int32 = _converter(dtypes.int32, "ToInt32")
+to_int32: _Conversion = _converter(dtypes.int32, "ToInt32")
 
 
-to_int64 = _converter(dtypes.int64, "ToInt64")
+to_int64: _Conversion = _converter(dtypes.int64, "ToInt64")
 
 
-to_complex64 = _converter(dtypes.complex64, "ToComplex64")
+to_complex64: _Conversion = _converter(dtypes.complex64, "ToComplex64")
 
 
-to_complex128 = _converter(dtypes.complex128, "ToComplex128")
+to_complex128: _Conversion = _converter(dtypes.complex128, "ToComplex128")

@@ -81,7 +81,7 @@ def _whole(shape: Any, partition_info: Any) -> list[int]:
 
 class _Typed(Initializer):
     def __init__(self, dtype: Any = dtypes.float32) -> None:
-        self.dtype = as_dtype(dtype)
+        self.dtype: DType = as_dtype(dtype)
 
     def get_config(self) -> dict[str, Any]:
         """The arguments that make an equal initializer."""
@@ -125,8 +125,8 @@ class Constant(Initializer):
             raise TypeError(
                 f"Invalid initial value of type {type(value).__name__}: give a scalar, list or array."
             )
-        self.value = value
-        self.dtype = as_dtype(dtype)
+        self.value: TensorLike = value
+        self.dtype: DType = as_dtype(dtype)
         self.verify_shape = verify_shape
 
     def __call__(
@@ -160,7 +160,7 @@ class RandomUniform(Initializer):
         self.minval = minval
         self.maxval = maxval
         self.seed = seed
-        self.dtype = as_dtype(dtype)
+        self.dtype: DType = as_dtype(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
@@ -184,7 +184,7 @@ class RandomNormal(Initializer):
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
-        self.dtype = _float_type(dtype)
+        self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
@@ -215,7 +215,7 @@ class UniformUnitScaling(Initializer):
     ) -> None:
         self.factor = factor
         self.seed = seed
-        self.dtype = _float_type(dtype)
+        self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
@@ -260,9 +260,9 @@ class VarianceScaling(Initializer):
             raise ValueError(f"Invalid `distribution` argument: {distribution!r}, expected one of {known}.")
         self.scale = scale
         self.mode = mode
-        self.distribution = distribution.lower()
+        self.distribution: str = distribution.lower()
         self.seed = seed
-        self.dtype = _float_type(dtype)
+        self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape."""
@@ -328,7 +328,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.seed = seed
-        self.dtype = _float_type(dtype)
+        self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """A matrix of the shape."""
@@ -355,7 +355,7 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
-        self.dtype = _float_type(dtype)
+        self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """The matrix of the shape."""

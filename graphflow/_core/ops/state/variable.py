@@ -53,9 +53,9 @@ class SliceInfo:
         self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]
     ) -> None:
         self.full_name = full_name
-        self.full_shape = list(full_shape)
-        self.var_offset = list(var_offset)
-        self.var_shape = list(var_shape)
+        self.full_shape: list[int] = list(full_shape)
+        self.var_offset: list[int] = list(var_offset)
+        self.var_shape: list[int] = list(var_shape)
 
     @property
     def spec(self) -> str:
