@@ -17,7 +17,7 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
-from graphflow.as_tensorflow.modules import MESSAGES, NAMES, ROOTS, SOURCES, SYNONYMS
+from graphflow.as_tensorflow.modules import MESSAGES, NAMES, OTHERS, ROOTS, SOURCES, SYNONYMS
 
 _NOTHING: Final = object()
 
@@ -154,6 +154,23 @@ class _Maker(Loader):
         """Nothing."""
 
 
+class _Lender(Loader):
+    """Makes a module that has the names of another."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        """An ordinary module."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Gives it the names."""
+        source = import_module(self._source)
+        module.__dict__.update(
+            {name: getattr(source, name) for name in source.__all__}, __doc__=source.__doc__
+        )
+
+
 class Finder(MetaPathFinder):
     """Finds tensorflow and all in it; what is not served raises an ImportError that says so, and the nearest module."""
 
@@ -161,6 +178,8 @@ class Finder(MetaPathFinder):
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
         """The spec of a module of TensorFlow's, None for any other."""
+        if fullname in OTHERS:
+            return ModuleSpec(fullname, _Lender(OTHERS[fullname]), origin="graphflow")
         place = place_of(fullname)
         if place is None:
             return None

@@ -20,6 +20,12 @@ ROOTS: Final[Mapping[str, str]] = {
 }
 """The packages that are served, and what each is inside of tensorflow."""
 
+OTHERS: Final[Mapping[str, str]] = {
+    f"tensorboard.plugins.hparams.{name}": "graphflow.contrib.tensorboard.plugins.hparams"
+    for name in ("api", "summary")
+}
+"""Modules of other packages that import what is not served, Keras, and what has their names here."""
+
 SYNONYMS: Final[Mapping[str, str]] = {
     "compat.v1": "",
     "_api.v1": "",

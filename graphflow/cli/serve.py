@@ -12,6 +12,8 @@ from types import FrameType
 from typing import Final
 
 import graphflow.errors as errors
+from graphflow._core.cluster import metrics
+from graphflow._core.cluster.client.control import cluster_status
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import (
     BIND_VARIABLE,
@@ -24,6 +26,7 @@ from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.resolvers.found import local_devices_from_environment, task_from_environment
 from graphflow._core.cluster.server.server import Server
 from graphflow._core.common.shown.terminal import tell
+from graphflow._core.common.timeouts import METRICS_SECONDS
 from graphflow.cli import imports
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.main import UsageError
@@ -67,6 +70,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="listen here, and not at the task's address, by which the others reach it: 0.0.0.0 in a container "
         f"(default: from {BIND_VARIABLE}, or that address)",
     )  # fmt: skip
+    parser.add_argument(
+        "--metrics-port", metavar="[HOST:]PORT", default="",
+        help=f"serve this task's counts at http://HOST:PORT{metrics.PATH} for Prometheus, to everybody who reaches it "
+        "(default: not; HOST is 127.0.0.1)",
+    )  # fmt: skip
     imports.add_imports(parser)
     add_keys(parser)
     parser.set_defaults(run=_serve)
@@ -99,16 +107,41 @@ def _serve(arguments: argparse.Namespace) -> int:
         except ValueError as error:
             raise UsageError(str(error)) from error
         tell(f"{job} {index} listens at {server.target}")
+        page = None
         try:
+            page = _metrics(arguments, server.target)
             server.join()
         except errors.DeadlineExceededError as error:
             raise Ended(error.message) from error
         finally:
+            if page is not None:
+                page.close()
             server.stop()
     except _Asked:
         pass
     tell(f"{job} {index} has stopped")
     return 0
+
+
+def _metrics(arguments: argparse.Namespace, target: str) -> metrics.MetricsPage | None:
+    """The page of the task's counts, if one is asked for."""
+    if not arguments.metrics_port:
+        return None
+    host, _, text = arguments.metrics_port.rpartition(":")
+    if not text.isdecimal() or int(text) > 65535:
+        raise UsageError(f"--metrics-port is PORT or HOST:PORT, not {arguments.metrics_port!r}.")
+    try:
+        page = metrics.MetricsPage(
+            lambda: cluster_status(target, METRICS_SECONDS, arguments.keys, True),
+            host.strip("[]") or "127.0.0.1",
+            int(text),
+        )
+    except OSError as error:
+        raise UsageError(
+            f"--metrics-port {arguments.metrics_port}: it cannot listen there: {error.strerror or error}."
+        ) from error
+    tell(f"metrics are at {page.url}")
+    return page
 
 
 class _Asked(BaseException):

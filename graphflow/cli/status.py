@@ -12,6 +12,7 @@ from typing import Any, Final
 import graphflow.errors as errors
 from graphflow._core.cluster.client.control import cluster_journals, cluster_status
 from graphflow._core.cluster.machine_journals import task_blocks
+from graphflow._core.cluster.metrics import prometheus_text
 from graphflow._core.cluster.protocol.journal import Journal, read
 from graphflow._core.cluster.protocol.step_journal import step_lines
 from graphflow._core.cluster.protocol.step_outcomes import lines_of_running, lines_of_steps
@@ -46,6 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--json", action="store_true", help="everything that is known, as JSON")
     parser.add_argument(
+        "--prometheus",
+        action="store_true",
+        help="counts, bytes and times as Prometheus reads them",
+    )
+    parser.add_argument(
         "--journal",
         action="store_true",
         help="what each task has last heard of and done about it; with --json as data that can be replayed",
@@ -76,6 +82,8 @@ def _status(arguments: argparse.Namespace) -> int:
         raise UsageError("--all says how --journal is shown: give both.")
     if arguments.alone and (arguments.journal or arguments.watch):
         raise UsageError("--alone is for the state of a task, once: without --journal and --watch.")
+    if arguments.prometheus and (arguments.json or arguments.journal or arguments.watch):
+        raise UsageError("--prometheus is a form of its own, once: without --json, --journal and --watch.")
     targets = [arguments.target]
     tasks = _ask(arguments, arguments.target)
     text = _text(arguments, tasks)
@@ -96,6 +104,8 @@ def _status(arguments: argparse.Namespace) -> int:
 
 
 def _text(arguments: argparse.Namespace, tasks: Sequence[Mapping[str, Any]]) -> str:
+    if arguments.prometheus:
+        return prometheus_text(tasks).removesuffix("\n")
     show = timeline if arguments.all else journals if arguments.journal else shown
     return json.dumps({"tasks": tasks}, indent=2) if arguments.json else show(tasks)
 
