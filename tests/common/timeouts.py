@@ -23,12 +23,12 @@ _HEAD = """\
 # Times
 
 After these times something happens by itself: a wait ends, a peer counts as lost, memory is freed. They stand in
-`timeouts.py`, `files/file_timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common`, from which this page is
-written (`python -m tests.common.timeouts --write`). The last column names the test that fails, or does not come to
-its end, if the number is quite another one, or that sets it to a shorter one and sees that what it is for comes
-about. What a program can set, such as `connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time
-here is then what holds if nothing is set. [What happens when something breaks](faults.md) shows what the times of
-connections and clusters come to.
+`timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common` and in
+`graphflow/_core/common/files/file_timeouts.py`, from which this page is written (`python -m tests.common.timeouts
+--write`). The last column names the test that fails, or does not come to its end, if the number is quite another one,
+or that sets it to a shorter one and sees that what it is for comes about. What a program can set, such as
+`connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a time here is then what holds if nothing is set.
+[What happens when something breaks](faults.md) shows what the times of connections and clusters come to.
 """
 
 
