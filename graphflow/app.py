@@ -19,9 +19,13 @@ _HELP = {
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
     """Parses the command line, calls main with what is left of it, and ends the program with what main returns.
 
-    TensorFlow: tf.app.run. main: by default the function of that name in the program's main module. argv: by default
-    sys.argv; its first item is the program. Flags that nobody defined are left in what main gets. A value that does not
-    fit its flag ends the program with status 1 and a message; --help shows the flags.
+    TensorFlow: tf.app.run.
+
+    Args:
+        main: By default the function of that name in the program's main module.
+        argv: By default sys.argv; its first item is the program. Flags that nobody defined are left in what
+            main gets. A value that does not fit its flag ends the program with status 1 and a message; --help
+            shows the flags.
     """
     module = sys.modules["__main__"]
     found = main or getattr(module, "main", None)

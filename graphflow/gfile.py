@@ -53,9 +53,11 @@ def _translated(path: object) -> Iterator[None]:
 class GFile:
     """A file, opened at its first use (tf.gfile.GFile).
 
-    mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes; without, what is read is text in UTF-8. Both text and
-    bytes can be written. NotFoundError, PermissionDeniedError and the like if it cannot be opened or was opened
-    otherwise. Not to be shared between threads.
+    Args:
+        name: A name for the operation.
+        mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes; without, what is read is text in UTF-8.
+            Both text and bytes can be written. NotFoundError, PermissionDeniedError and the like if it cannot
+            be opened or was opened otherwise. Not to be shared between threads.
     """
 
     def __init__(self, name: str | bytes | PathLike[str], mode: str = "r") -> None:
@@ -99,7 +101,11 @@ class GFile:
         return content if "b" in self._mode else content.decode()
 
     def read(self, n: int = -1) -> Any:
-        """The next n bytes, by default all that is left, as the mode says: bytes or text."""
+        """The next n bytes, by default all that is left, as the mode says: bytes or text.
+
+        Args:
+            n: How many; -1 for all.
+        """
         file = self._opened(reading=True)
         with _translated(self._name):
             return self._value(file.read(n))
@@ -126,14 +132,24 @@ class GFile:
     next = __next__
 
     def write(self, file_content: str | bytes) -> None:
-        """Writes text or bytes."""
+        """Writes text or bytes.
+
+        Args:
+            file_content: What to write.
+        """
         file = self._opened(reading=False)
         content = file_content.encode() if isinstance(file_content, str) else bytes(file_content)
         with _translated(self._name):
             file.write(content)
 
     def seek(self, offset: int | None = None, whence: int = 0, position: int | None = None) -> None:
-        """Goes to a byte, from the start (0), from here (1) or from the end (2); `position` is the old name."""
+        """Goes to a byte, from the start (0), from here (1) or from the end (2); `position` is the old name.
+
+        Args:
+            offset: Counted in bytes.
+            whence: 0, 1 or 2.
+            position: The old name of `offset`.
+        """
         if (offset is None) is (position is None):
             raise TypeError("seek() takes either an offset or a position.")
         if whence not in (0, 1, 2):
@@ -200,28 +216,50 @@ class FileStatistics(NamedTuple):
 
 
 def Exists(filename: str | bytes | PathLike[str]) -> bool:
-    """Whether there is a file or folder (tf.gfile.Exists)."""
+    """Whether there is a file or folder (tf.gfile.Exists).
+
+    Args:
+        filename: A path, or that of another file system that is installed.
+    """
     path = user_path(filename)
     with _translated(path):
         return storage.exists(path)
 
 
 def IsDirectory(dirname: str | bytes | PathLike[str]) -> bool:
-    """Whether it is a folder (tf.gfile.IsDirectory)."""
+    """Whether it is a folder (tf.gfile.IsDirectory).
+
+    Args:
+        dirname: A path, or that of another file system that is installed.
+    """
     path = user_path(dirname)
     with _translated(path):
         return storage.is_folder(path)
 
 
 def Stat(filename: str | bytes | PathLike[str]) -> FileStatistics:
-    """Size, time and kind of a file or folder (tf.gfile.Stat); NotFoundError if there is none."""
+    """Size, time and kind of a file or folder (tf.gfile.Stat).
+
+    Args:
+        filename: A path, or that of another file system that is installed.
+
+    Raises:
+        NotFoundError: If there is none.
+    """
     path = user_path(filename)
     with _translated(path):
         return FileStatistics(*storage.status(path))
 
 
 def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
-    """The names in a folder, in order (tf.gfile.ListDirectory); NotFoundError if there is none."""
+    """The names in a folder, in order (tf.gfile.ListDirectory).
+
+    Args:
+        dirname: A path, or that of another file system that is installed.
+
+    Raises:
+        NotFoundError: If there is none.
+    """
     path = user_path(dirname)
     with _translated(path):
         if not storage.is_folder(path):
@@ -230,7 +268,11 @@ def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
 
 
 def MkDir(dirname: str | bytes | PathLike[str]) -> None:
-    """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError."""
+    """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError.
+
+    Args:
+        dirname: A path, or that of another file system that is installed.
+    """
     path = user_path(dirname)
     with _translated(path):
         if storage.is_remote(path):
@@ -240,21 +282,39 @@ def MkDir(dirname: str | bytes | PathLike[str]) -> None:
 
 
 def MakeDirs(dirname: str | bytes | PathLike[str]) -> None:
-    """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs)."""
+    """Makes a folder and those around it, if they are missing (tf.gfile.MakeDirs).
+
+    Args:
+        dirname: A path, or that of another file system that is installed.
+    """
     path = user_path(dirname)
     with _translated(path):
         storage.make_folders(path)
 
 
 def Remove(filename: str | bytes | PathLike[str]) -> None:
-    """Removes a file (tf.gfile.Remove); NotFoundError if there is none."""
+    """Removes a file (tf.gfile.Remove).
+
+    Args:
+        filename: A path, or that of another file system that is installed.
+
+    Raises:
+        NotFoundError: If there is none.
+    """
     path = user_path(filename)
     with _translated(path):
         storage.remove(path)
 
 
 def DeleteRecursively(dirname: str | bytes | PathLike[str]) -> None:
-    """Removes a folder and all in it (tf.gfile.DeleteRecursively); NotFoundError if there is none."""
+    """Removes a folder and all in it (tf.gfile.DeleteRecursively).
+
+    Args:
+        dirname: A path, or that of another file system that is installed.
+
+    Raises:
+        NotFoundError: If there is none.
+    """
     path = user_path(dirname)
     with _translated(path):
         if storage.is_folder(path) and (storage.is_remote(path) or not os.path.islink(path)):
@@ -273,7 +333,13 @@ def Copy(
 ) -> None:
     """Copies a file's content, also from one file system to another (tf.gfile.Copy).
 
-    AlreadyExistsError if there is one and `overwrite` is not said.
+    Args:
+        oldpath: The path that it has.
+        newpath: The path that it gets.
+        overwrite: Whether a file that is there is replaced.
+
+    Raises:
+        AlreadyExistsError: If there is one and `overwrite` is not said.
     """
     old, new = user_path(oldpath), user_path(newpath)
     with _translated(old):
@@ -284,7 +350,16 @@ def Copy(
 def Rename(
     oldname: str | bytes | PathLike[str], newname: str | bytes | PathLike[str], overwrite: bool = False
 ) -> None:
-    """Moves a file or folder (tf.gfile.Rename); AlreadyExistsError if there is one and `overwrite` is not said."""
+    """Moves a file or folder (tf.gfile.Rename).
+
+    Args:
+        oldname: The path that it has.
+        newname: The path that it gets.
+        overwrite: Whether a file that is there is replaced.
+
+    Raises:
+        AlreadyExistsError: If there is one and `overwrite` is not said.
+    """
     old, new = user_path(oldname), user_path(newname)
     with _translated(old):
         _free(new, overwrite)
@@ -292,7 +367,11 @@ def Rename(
 
 
 def Glob(filename: str | bytes | PathLike[str] | Iterable[str | bytes | PathLike[str]]) -> list[str]:
-    """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob)."""
+    """The paths that match a pattern of *, ? and [abc], or one of several, in order (tf.gfile.Glob).
+
+    Args:
+        filename: A path, or that of another file system that is installed.
+    """
     patterns: Iterable[Any] = filename if isinstance(filename, list | tuple) else [filename]
     found: set[str] = set()
     for pattern in patterns:

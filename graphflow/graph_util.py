@@ -27,7 +27,11 @@ _WRITERS = (
 
 
 def node_name(name: str) -> str:
-    """The node of an input: "^a", "a" and "a:1" all mean "a"."""
+    """The node of an input: "^a", "a" and "a:1" all mean "a".
+
+    Args:
+        name: A name for the operation.
+    """
     return name.removeprefix("^").partition(":")[0]
 
 

@@ -44,27 +44,56 @@ def get_verbosity() -> int:
 
 
 def set_verbosity(v: int | str) -> None:
-    """Sets the level from which on messages are written, such as gf.logging.INFO (tf.logging.set_verbosity)."""
+    """Sets the level from which on messages are written, such as gf.logging.INFO (tf.logging.set_verbosity).
+
+    Args:
+        v: gf.logging.DEBUG, INFO, WARN, ERROR or FATAL.
+    """
     _LOGGER.setLevel(v)
 
 
 def log(level: int, msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at a level; exc_info=True adds the exception (tf.logging.log). Thread-safe, as all these."""
+    """Writes msg % args at a level; exc_info=True adds the exception (tf.logging.log). Thread-safe, as all these.
+
+    Args:
+        level: A number, as logging.INFO is.
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.log(level, msg, *args, **{"stacklevel": 2, **kwargs})
 
 
 def debug(msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at the level DEBUG (tf.logging.debug)."""
+    """Writes msg % args at the level DEBUG (tf.logging.debug).
+
+    Args:
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.debug(msg, *args, **{"stacklevel": 2, **kwargs})
 
 
 def info(msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at the level INFO (tf.logging.info)."""
+    """Writes msg % args at the level INFO (tf.logging.info).
+
+    Args:
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.info(msg, *args, **{"stacklevel": 2, **kwargs})
 
 
 def warning(msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at the level WARN (tf.logging.warning)."""
+    """Writes msg % args at the level WARN (tf.logging.warning).
+
+    Args:
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.warning(msg, *args, **{"stacklevel": 2, **kwargs})
 
 
@@ -72,17 +101,36 @@ warn = warning
 
 
 def error(msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at the level ERROR (tf.logging.error)."""
+    """Writes msg % args at the level ERROR (tf.logging.error).
+
+    Args:
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.error(msg, *args, **{"stacklevel": 2, **kwargs})
 
 
 def fatal(msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at the level FATAL; the program goes on (tf.logging.fatal)."""
+    """Writes msg % args at the level FATAL; the program goes on (tf.logging.fatal).
+
+    Args:
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.critical(msg, *args, **{"stacklevel": 2, **kwargs})
 
 
 def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
-    """Writes msg % args at a level given as a number (tf.logging.vlog)."""
+    """Writes msg % args at a level given as a number (tf.logging.vlog).
+
+    Args:
+        level: A number, as logging.INFO is.
+        msg: The text, with places as of the % operator.
+        *args: What is put into those places.
+        **kwargs: As of logging.Logger.log.
+    """
     _LOGGER.log(level, msg, *args, **{"stacklevel": 2, **kwargs})
 
 
@@ -100,7 +148,14 @@ def _passed_before() -> int:
 
 
 def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
-    """Writes msg % args the first time this line is passed, and every n-th after (tf.logging.log_every_n)."""
+    """Writes msg % args the first time this line is passed, and every n-th after (tf.logging.log_every_n).
+
+    Args:
+        level: A number, as logging.INFO is.
+        msg: The text, with places as of the % operator.
+        n: How many times the line is passed for one message.
+        *args: What is put into those places.
+    """
     if not _passed_before() % n:
         _LOGGER.log(level, msg, *args, stacklevel=2)
 
@@ -112,7 +167,11 @@ def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
 
 
 def TaskLevelStatusMessage(msg: object) -> None:
-    """Writes a message at the level ERROR (tf.logging.TaskLevelStatusMessage)."""
+    """Writes a message at the level ERROR (tf.logging.TaskLevelStatusMessage).
+
+    Args:
+        msg: The text, with places as of the % operator.
+    """
     _LOGGER.error(msg, stacklevel=2)
 
 

@@ -36,8 +36,16 @@ _NAMES: Final = {
 class TFRecordOptions:
     """Options of files of records (tf.python_io.TFRecordOptions).
 
-    compression_type: "GZIP", "ZLIB", "" or None, or a value of TFRecordCompressionType. compression_level: 0 to 9. The
-    others are accepted and not needed.
+    Args:
+        compression_type: "GZIP", "ZLIB", "" or None, or a value of TFRecordCompressionType.
+        flush_mode: Not needed.
+        input_buffer_size: Not needed.
+        output_buffer_size: Not needed.
+        window_bits: Not needed.
+        compression_level: 0 to 9. The others are accepted and not needed.
+        compression_method: Not needed.
+        mem_level: Not needed.
+        compression_strategy: Not needed.
     """
 
     compression_type_map = _NAMES
@@ -60,7 +68,17 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """ "GZIP", "ZLIB" or "" of options, a compression type or None; ValueError for anything else."""
+        """ "GZIP", "ZLIB" or "" of options, a compression type or None.
+
+        Args:
+            options: TFRecordOptions, a compression type or None.
+
+        Returns:
+            The name.
+
+        Raises:
+            ValueError: For anything else.
+        """
         if isinstance(options, TFRecordOptions):
             options = options.compression_type
         name = "" if not options else _NAMES.get(options, options) if isinstance(options, int) else options
@@ -72,8 +90,9 @@ class TFRecordOptions:
 class TFRecordWriter:
     """Writes records to a new file (tf.python_io.TFRecordWriter); a context manager that closes it.
 
-    path: of the file, which is replaced. options: TFRecordOptions or a compression type. Not for use by several
-    threads at once.
+    Args:
+        path: Of the file, which is replaced.
+        options: TFRecordOptions or a compression type. Not for use by several threads at once.
     """
 
     def __init__(self, path: str | PathLike[str], options: TFRecordOptions | None = None) -> None:
@@ -89,7 +108,14 @@ class TFRecordWriter:
         self.close()
 
     def write(self, record: bytes) -> None:
-        """Appends a record; FailedPreconditionError after close()."""
+        """Appends a record.
+
+        Args:
+            record: The bytes.
+
+        Raises:
+            FailedPreconditionError: After close().
+        """
         if self._file.closed:
             raise errors.FailedPreconditionError(None, None, f"The writer of {self._path} is closed.")
         write_record(self._file, record)
@@ -107,7 +133,16 @@ class TFRecordWriter:
 def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | None = None) -> Iterator[bytes]:
     """The records of a file, one after the other (tf.python_io.tf_record_iterator).
 
-    NotFoundError if there is no file, DataLossError if it is damaged or cut off.
+    Args:
+        path: The file.
+        options: TFRecordOptions, or None.
+
+    Returns:
+        An iterator of bytes.
+
+    Raises:
+        NotFoundError: If there is no file.
+        DataLossError: If it is damaged or cut off.
     """
     name = user_path(path)
     with open_to_read(name, TFRecordOptions.get_compression_type_string(options)) as file:

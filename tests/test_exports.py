@@ -54,8 +54,6 @@ PLAIN_PARAMETERS: Final[Mapping[str, float]] = {"functions": 0.035, "methods": 0
 """The share of parameters that are of no type, or Any, of public functions and of public classes' methods.
 
 What it has reached, and may only shrink. Any is right for what may be anything: fetches, structures, messages."""
-DOCUMENTED: Final = 101
-"""Functions and classes whose arguments have a section of their own in what is said of them; may only grow."""
 RIGHT, WRONG = (
     8,
     ("reduce_meen", "AdamOptimiser", "densee", "unifrom", "l2_regulariser", "reluu", "reduce_sun", "log_los"),
@@ -240,28 +238,6 @@ def test_what_functions_take_is_said_by_types() -> None:
     for kind, most in PLAIN_PARAMETERS.items():
         share = len(without[kind]) / every[kind]
         assert share <= most, f"{share:.1%} of the parameters of {kind}: {without[kind]}"
-
-
-def public_documents() -> Iterator[tuple[str, inspect.Signature, str]]:
-    """What is said of each public function, and of each public class for its arguments."""
-    for _, name, function in public_callables():
-        owner = sys.modules[function.__module__]
-        for part in function.__qualname__.split(".")[:-1]:
-            owner = getattr(owner, part, None)
-        text = owner.__doc__ if function.__name__ == "__init__" else function.__doc__
-        yield name, inspect.signature(function), inspect.cleandoc(text or "")
-
-
-def test_a_section_of_arguments_names_each_of_them() -> None:
-    found = 0
-    for name, signature, text in public_documents():
-        section = re.search(r"^Args:\n((?:    .*\n|\n)+)", f"{text}\n", re.MULTILINE)
-        if section is not None:
-            found += 1
-            said = re.findall(r"^    \*{0,2}(\w+): ", section[1], re.MULTILINE)
-            taken = [p for p in signature.parameters if p not in ("self", "cls")]
-            assert said == taken, name
-    assert found >= DOCUMENTED
 
 
 def public_names() -> Iterator[str]:

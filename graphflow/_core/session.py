@@ -396,8 +396,14 @@ class Session(BaseSession):
     ) -> None:
         """Clears the variables and other resources of a cluster, in these containers (see gf.container) or in all.
 
-        target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that target end:
-        their next run raises AbortedError. UnavailableError if a task does not answer.
+        Args:
+            target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that
+                target end: their next run raises AbortedError.
+            containers: Names of containers; None for all.
+            config: A gf.ConfigProto, for the connection.
+
+        Raises:
+            UnavailableError: If a task does not answer.
         """
         if target:
             from graphflow._core.cluster.client import control
@@ -406,7 +412,13 @@ class Session(BaseSession):
 
 
 class InteractiveSession(BaseSession):
-    """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession)."""
+    """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession).
+
+    Args:
+        target: "" for this process, or zmq://host:port.
+        graph: The graph; by default the default graph.
+        config: A gf.ConfigProto.
+    """
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None

@@ -18,7 +18,18 @@ if not TYPE_CHECKING:  # Type checkers know the names that there are.
 
 
 def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> bytes:
-    """Text encoded, bytes as they are (tf.compat.as_bytes); TypeError for anything else."""
+    """Text encoded, bytes as they are (tf.compat.as_bytes).
+
+    Args:
+        bytes_or_text: Bytes or text.
+        encoding: The encoding.
+
+    Returns:
+        Bytes.
+
+    Raises:
+        TypeError: For anything else.
+    """
     if isinstance(bytes_or_text, bytes):
         return bytes_or_text
     if isinstance(bytes_or_text, bytearray):
@@ -29,7 +40,18 @@ def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") ->
 
 
 def as_text(bytes_or_text: str | bytes, encoding: str = "utf-8") -> str:
-    """Bytes decoded, text as it is (tf.compat.as_text); TypeError for anything else."""
+    """Bytes decoded, text as it is (tf.compat.as_text).
+
+    Args:
+        bytes_or_text: Bytes or text.
+        encoding: The encoding.
+
+    Returns:
+        Text.
+
+    Raises:
+        TypeError: For anything else.
+    """
     if isinstance(bytes_or_text, str):
         return bytes_or_text
     if isinstance(bytes_or_text, bytes):

@@ -137,8 +137,11 @@ def crf_unary_score(
 ) -> Tensor:
     """The sum of the unary potentials of given tags, [batch] (tf.contrib.crf.crf_unary_score).
 
-    tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], inputs: [batch, time, tags]. A tag out of
-    range is an InvalidArgumentError of the run, also behind the end of its sequence.
+    Args:
+        tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], inputs: [batch, time, tags]. A
+            tag out of range is an InvalidArgumentError of the run, also behind the end of its sequence.
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        inputs: Scores of the tags, [batch, length, tags] of floats.
     """
     tags, potentials = convert_to_tensor(tag_indices), convert_to_tensor(inputs)
     batch, time, count = array.unstack(array.shape(potentials), 3)
@@ -154,7 +157,10 @@ def crf_binary_score(
 ) -> Tensor:
     """The sum of the transitions between given tags, [batch] (tf.contrib.crf.crf_binary_score).
 
-    tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], transition_params: [tags, tags].
+    Args:
+        tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], transition_params: [tags, tags].
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        transition_params: Scores of a tag after another, [tags, tags].
     """
     tags, transitions = convert_to_tensor(tag_indices), convert_to_tensor(transition_params)
     pairs = array.shape(tags)[1] - 1
@@ -173,8 +179,12 @@ def crf_sequence_score(
 ) -> Tensor:
     """The worth of given sequences of tags, [batch], not normalized (tf.contrib.crf.crf_sequence_score).
 
-    inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch], transition_params: [tags, tags].
-    An empty sequence is worth 0.
+    Args:
+        inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch], transition_params:
+            [tags, tags]. An empty sequence is worth 0.
+        tag_indices: The tags, [batch, length] of integers.
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        transition_params: Scores of a tag after another, [tags, tags].
     """
     potentials, tags, lengths = (convert_to_tensor(x) for x in (inputs, tag_indices, sequence_lengths))
 
@@ -195,7 +205,12 @@ def crf_multitag_sequence_score(
 ) -> Tensor:
     """The log of the summed worth of all allowed sequences, [batch] (tf.contrib.crf.crf_multitag_sequence_score).
 
-    tag_bitmap: [batch, time, tags] bool, the allowed tags of each step; the others as in crf_sequence_score.
+    Args:
+        inputs: Scores of the tags, [batch, length, tags] of floats.
+        tag_bitmap: [batch, time, tags] bool, the allowed tags of each step; the others as in
+            crf_sequence_score.
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        transition_params: Scores of a tag after another, [tags, tags].
     """
     potentials, lengths = convert_to_tensor(inputs), convert_to_tensor(sequence_lengths)
     never = array.fill(array.shape(potentials), float("-inf"))
@@ -213,7 +228,11 @@ def crf_log_norm(
 ) -> Tensor:
     """The log of the summed worth of all sequences of tags, [batch] (tf.contrib.crf.crf_log_norm).
 
-    inputs: [batch, time, tags], sequence_lengths: [batch], transition_params: [tags, tags]. 0 for an empty sequence.
+    Args:
+        inputs: [batch, time, tags], sequence_lengths: [batch], transition_params: [tags, tags]. 0 for an
+            empty sequence.
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        transition_params: Scores of a tag after another, [tags, tags].
     """
     potentials, lengths = convert_to_tensor(inputs), convert_to_tensor(sequence_lengths)
     first, rest = _first_and_rest(potentials)
@@ -243,8 +262,11 @@ def crf_log_likelihood(
 ) -> tuple[Tensor, Any]:
     """The log-likelihood of given sequences of tags, [batch], and the transitions (tf.contrib.crf.crf_log_likelihood).
 
-    inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch]. transition_params: [tags, tags];
-    without them a variable "transitions" is made in the current scope.
+    Args:
+        inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch].
+        tag_indices: The tags, [batch, length] of integers.
+        sequence_lengths: How long each sequence is, [batch] of integers.
+        transition_params: [tags, tags]; without them a variable "transitions" is made in the current scope.
     """
     potentials = convert_to_tensor(inputs)
     if transition_params is None:
@@ -257,7 +279,9 @@ def crf_log_likelihood(
 def viterbi_decode(score: Any, transition_params: Any) -> tuple[list[Any], Any]:
     """The best sequence of tags and its worth, in NumPy (tf.contrib.crf.viterbi_decode).
 
-    score: [time, tags] array, the unary potentials of one sequence without padding; transition_params: [tags, tags].
+    Args:
+        score: [time, tags] array, the unary potentials of one sequence without padding.
+        transition_params: [tags, tags].
     """
     potentials, transitions = np.asarray(score), np.asarray(transition_params)
     worth = potentials[0]

@@ -38,7 +38,10 @@ _log = logging.getLogger(__name__)
 def get_or_create_eval_step() -> Any:
     """The local variable that counts evaluations, made if there is none.
 
-    ValueError if there are several. TensorFlow: tf.contrib.training.get_or_create_eval_step.
+    TensorFlow: tf.contrib.training.get_or_create_eval_step.
+
+    Raises:
+        ValueError: If there are several.
     """
     found = get_default_graph().get_collection(GraphKeys.EVAL_STEP)
     if len(found) > 1:
@@ -61,11 +64,20 @@ class StopAfterNEvalsHook(SessionRunHook):
         """The tensor with the number of evaluations; evaluate_once and evaluate_repeatedly set it."""
 
     def before_run(self, run_context: SessionRunContext) -> Any:
-        """Asks for the number of evaluations."""
+        """Asks for the number of evaluations.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         return None if self.completed is None else SessionRunArgs({"completed": self.completed})
 
     def after_run(self, run_context: SessionRunContext, run_values: Any) -> None:
-        """Ends the session if it is reached."""
+        """Ends the session if it is reached.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if self.completed is None:
             return
         done = run_values.results["completed"]
@@ -102,13 +114,22 @@ class SummaryAtEndHook(SessionRunHook):
         self._step = get_or_create_global_step()
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Opens the event file."""
+        """Opens the event file.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         if self._writer is None and self._summary_op is not None:
             folder: Any = self._directory  # Given, as there is no writer.
             self._writer = FileWriterCache.get(folder)
 
     def end(self, session: SessionLike) -> None:
-        """Computes and writes the summary."""
+        """Computes and writes the summary.
+
+        Args:
+            session: The session, without hooks.
+        """
         if self._summary_op is not None and self._writer is not None:
             step = global_step(session, self._step)
             self._writer.add_summary(session.run(self._summary_op, self._feeds), step)
@@ -191,7 +212,18 @@ def evaluate_once(
 ) -> Any:
     """Restores a checkpoint, runs eval_ops until a hook ends that, then final_ops, whose values it returns.
 
-    TensorFlow: tf.contrib.training.evaluate_once. hooks: a StopAfterNEvalsHook says how many times eval_ops run.
+    TensorFlow: tf.contrib.training.evaluate_once.
+
+    Args:
+        checkpoint_path: Where the checkpoints are, or which one it is.
+        master: The target of the session.
+        scaffold: A gf.train.Scaffold.
+        eval_ops: What is run, before, in each step, or at the end; None for nothing.
+        feed_dict: {tensor: value}: values that take the place of tensors.
+        final_ops: What is run, before, in each step, or at the end; None for nothing.
+        final_ops_feed_dict: Its feeds.
+        hooks: A StopAfterNEvalsHook says how many times eval_ops run.
+        config: A gf.ConfigProto.
     """
     given = list(hooks or ())
     counted = None if eval_ops is None else _counted(eval_ops, given)
@@ -222,6 +254,21 @@ def evaluate_repeatedly(
 
     TensorFlow: tf.contrib.training.evaluate_repeatedly. Ends after max_number_of_evaluations, or as
     checkpoints_iterator does.
+
+    Args:
+        checkpoint_dir: Where the checkpoints are, or which one it is.
+        master: The target of the session.
+        scaffold: A gf.train.Scaffold.
+        eval_ops: What is run, before, in each step, or at the end; None for nothing.
+        feed_dict: {tensor: value}: values that take the place of tensors.
+        final_ops: What is run, before, in each step, or at the end; None for nothing.
+        final_ops_feed_dict: Its feeds.
+        eval_interval_secs: The least seconds from one evaluation to the next.
+        hooks: Hooks of the session's runs.
+        config: A gf.ConfigProto.
+        max_number_of_evaluations: After how many it ends; None for no end.
+        timeout: The longest wait for a checkpoint, in seconds; None for no end.
+        timeout_fn: Called after the longest wait; the wait goes on unless it gives True.
     """
     given = list(hooks or ())
     counted = None if eval_ops is None else _counted(eval_ops, given)

@@ -79,7 +79,12 @@ class HParams:
     """Hyperparameters as attributes (tf.contrib.training.HParams).
 
     Each keeps the type of its first value, or of a list's first element: integers may be given for floats, nothing
-    else is converted. model_structure: whatever goes with them.
+    else is converted.
+
+    Args:
+        hparam_def: A message of hyperparameters, or None.
+        model_structure: Whatever goes with them.
+        **kwargs: The hyperparameters.
     """
 
     def __init__(self, hparam_def: None = None, model_structure: Any = None, **kwargs: Any) -> None:
@@ -93,7 +98,15 @@ class HParams:
             self.add_hparam(name, value)
 
     def add_hparam(self, name: str, value: Any) -> None:
-        """Adds one; ValueError if the name is taken, or the value an empty list."""
+        """Adds one.
+
+        Args:
+            name: Its name.
+            value: Its value.
+
+        Raises:
+            ValueError: If the name is taken, or the value an empty list.
+        """
         if getattr(self, name, None) is not None:
             raise ValueError(f"Hyperparameter name is reserved: {name}")
         several = isinstance(value, list | tuple)
@@ -103,7 +116,16 @@ class HParams:
         setattr(self, name, value)
 
     def set_hparam(self, name: str, value: Any) -> None:
-        """Changes one; ValueError if the value has another type, KeyError if there is none of that name."""
+        """Changes one.
+
+        Args:
+            name: Its name.
+            value: Its new value.
+
+        Raises:
+            ValueError: If the value has another type.
+            KeyError: If there is none of that name.
+        """
         wanted, several = self._hparam_types[name]
         if isinstance(value, list) != several:
             kind = "a list for multi-valued" if several else "no list for single-valued"
@@ -112,18 +134,30 @@ class HParams:
         setattr(self, name, changed)
 
     def del_hparam(self, name: str) -> None:
-        """Takes one out, if there is one of that name."""
+        """Takes one out, if there is one of that name.
+
+        Args:
+            name: Its name.
+        """
         if hasattr(self, name):
             delattr(self, name)
             del self._hparam_types[name]
 
     def parse(self, values: str) -> HParams:
-        """Changes those in a text such as "a=1,b=[2,3]"; returns itself. For errors see parse_values."""
+        """Changes those in a text such as "a=1,b=[2,3]"; returns itself. For errors see parse_values.
+
+        Args:
+            values: The text.
+        """
         types = {name: wanted for name, (wanted, _) in self._hparam_types.items()}
         return self.override_from_dict(parse_values(values, types))
 
     def override_from_dict(self, values_dict: Mapping[str, Any]) -> HParams:
-        """Changes those of a dictionary; returns itself."""
+        """Changes those of a dictionary; returns itself.
+
+        Args:
+            values_dict: {name: value}.
+        """
         for name, value in values_dict.items():
             self.set_hparam(name, value)
         return self
@@ -131,7 +165,11 @@ class HParams:
     set_from_map = override_from_dict
 
     def parse_json(self, values_json: str) -> HParams:
-        """Changes those of a JSON object; returns itself."""
+        """Changes those of a JSON object; returns itself.
+
+        Args:
+            values_json: The text.
+        """
         return self.override_from_dict(json.loads(values_json))
 
     def to_json(
@@ -140,7 +178,13 @@ class HParams:
         separators: tuple[str, str] | None = None,
         sort_keys: bool = False,
     ) -> str:
-        """All as a JSON object; the arguments are json.dumps's."""
+        """All as a JSON object; the arguments are json.dumps's.
+
+        Args:
+            indent: As of json.dumps.
+            separators: As of json.dumps.
+            sort_keys: As of json.dumps.
+        """
         return json.dumps(self.values(), indent=indent, separators=separators, sort_keys=sort_keys)
 
     def values(self) -> dict[str, Any]:
@@ -148,7 +192,15 @@ class HParams:
         return {name: getattr(self, name) for name in self._hparam_types}
 
     def get(self, key: str, default: Any = None) -> Any:
-        """One, or the default if there is none; ValueError if the default has another type."""
+        """One, or the default if there is none.
+
+        Args:
+            key: The name.
+            default: What is given if there is none.
+
+        Raises:
+            ValueError: If the default has another type.
+        """
         if key not in self._hparam_types:
             return default
         wanted, several = self._hparam_types[key]
@@ -160,7 +212,11 @@ class HParams:
         return getattr(self, key)
 
     def set_model_structure(self, model_structure: Any) -> None:
-        """Sets what goes with the hyperparameters."""
+        """Sets what goes with the hyperparameters.
+
+        Args:
+            model_structure: Anything.
+        """
         self._model_structure = model_structure
 
     def get_model_structure(self) -> Any:

@@ -30,9 +30,20 @@ def sequence_loss_by_example(
 ) -> Tensor:
     """The weighted cross entropy of each example's sequence (tf.contrib.legacy_seq2seq.sequence_loss_by_example).
 
-    logits: [batch, classes], targets: [batch] integers, weights: [batch] floats, each a list over the steps.
-    average_across_timesteps: divides by the sum of the weights. softmax_loss_function: a function of labels and logits,
-    instead of the cross entropy. ValueError if the lists' lengths differ.
+    Args:
+        logits: [batch, classes], targets: [batch] integers, weights: [batch] floats, each a list over the
+            steps.
+        targets: A list of [batch] of integers.
+        weights: A list of [batch] of floats.
+        average_across_timesteps: Divides by the sum of the weights.
+        softmax_loss_function: A function of labels and logits, instead of the cross entropy.
+        name: A name for the operation.
+
+    Returns:
+        [batch] of floats.
+
+    Raises:
+        ValueError: If the lists' lengths differ.
     """
     if not len(logits) == len(targets) == len(weights):
         raise ValueError(
@@ -64,6 +75,18 @@ def sequence_loss(
     """The sum of sequence_loss_by_example, over the number of examples unless average_across_batch is false.
 
     TensorFlow: tf.contrib.legacy_seq2seq.sequence_loss.
+
+    Args:
+        logits: A list of [batch, classes].
+        targets: A list of [batch] of integers.
+        weights: A list of [batch] of floats.
+        average_across_timesteps: Whether the sum is divided by the weights.
+        average_across_batch: Whether it is divided by the examples.
+        softmax_loss_function: A function of labels and logits; by default the softmax cross entropy.
+        name: A name for the operation.
+
+    Returns:
+        A scalar.
     """
     with op_scope(name, "sequence_loss", [*logits, *targets, *weights]):
         by_example = sequence_loss_by_example(
@@ -82,7 +105,12 @@ def rnn_decoder(
 ) -> tuple[list[Any], Any]:
     """(outputs, last state) of a cell run over inputs [batch, size] (tf.contrib.legacy_seq2seq.rnn_decoder).
 
-    loop_function: makes each input but the first from the previous output and the number of the step.
+    Args:
+        decoder_inputs: A list of [batch, size].
+        initial_state: [batch, state size].
+        cell: An RNNCell.
+        loop_function: Makes each input but the first from the previous output and the number of the step.
+        scope: The variable scope.
     """
     with variable_scope(scope or "rnn_decoder"):
         state = initial_state

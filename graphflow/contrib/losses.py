@@ -81,7 +81,17 @@ def absolute_difference(
     weights: TensorLike = 1.0,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean of abs(predictions - labels) (tf.contrib.losses.absolute_difference)."""
+    """The mean of abs(predictions - labels) (tf.contrib.losses.absolute_difference).
+
+    Args:
+        predictions: What the model gives, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
+    """
     p, y = _pair(predictions, labels)
     return _collected(by_label.absolute_difference(y, p, _spread(weights, p), scope, None))
 
@@ -92,7 +102,17 @@ def mean_squared_error(
     weights: TensorLike = 1.0,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean of (predictions - labels) ** 2 (tf.contrib.losses.mean_squared_error)."""
+    """The mean of (predictions - labels) ** 2 (tf.contrib.losses.mean_squared_error).
+
+    Args:
+        predictions: What the model gives, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
+    """
     p, y = _pair(predictions, labels)
     return _collected(by_label.mean_squared_error(y, p, _spread(weights, p), scope, None))
 
@@ -110,7 +130,16 @@ def log_loss(
 
 
 def hinge_loss(logits: TensorLike, labels: TensorLike | None = None, scope: str | None = None) -> Tensor:
-    """max(0, 1 - y * logits) for each element, y = 2 * labels - 1; not collected (tf.contrib.losses.hinge_loss)."""
+    """max(0, 1 - y * logits) for each element, y = 2 * labels - 1; not collected (tf.contrib.losses.hinge_loss).
+
+    Args:
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
+    """
     x, y = _pair(logits, labels)
     return by_label.hinge_loss(y, x, 1.0, scope, None, by_label.Reduction.NONE)
 
@@ -142,6 +171,15 @@ def mean_pairwise_squared_error(
     """The squared difference between the errors of pairs of elements of an example, over all n * n pairs.
 
     gf.losses has it over the n * (n - 1) pairs of two (tf.contrib.losses.mean_pairwise_squared_error).
+
+    Args:
+        predictions: What the model gives, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     p, y = _pair(predictions, labels)
     with op_scope(scope, "mean_pairwise_squared_error", (p, y, weights)):
@@ -195,6 +233,15 @@ def sparse_softmax_cross_entropy(
     """The cross entropy of exclusive classes, labels as class numbers, [batch] or [batch, 1].
 
     TensorFlow: tf.contrib.losses.sparse_softmax_cross_entropy.
+
+    Args:
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     y = convert_to_tensor(labels)
     y = array.reshape(y, [array.shape(y)[0]])

@@ -92,7 +92,21 @@ def streaming_recall_at_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of labels [batch] that are among the k best predictions (tf.contrib.metrics.streaming_recall_at_k)."""
+    """The share of labels [batch] that are among the k best predictions (tf.contrib.metrics.streaming_recall_at_k).
+
+    Args:
+        predictions: What the model gives, a tensor.
+        labels: The true values, a tensor of the shape of the predictions.
+        k: How many of the highest predictions of each row count.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     found = math.cast(in_top_k(predictions, labels, k), dtypes.float32)
     share: Measure = metrics.mean(
         found, weights, metrics_collections, updates_collections, name or f"recall_at_{k}"
@@ -105,7 +119,14 @@ def accuracy(
 ) -> Tensor:
     """The share of a batch's predictions that equal their labels (tf.contrib.metrics.accuracy).
 
-    weights: of the examples. ValueError if the dtypes differ or are neither integer, bool nor string.
+    Args:
+        predictions: What the model gives, a tensor.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: Of the examples.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If the dtypes differ or are neither integer, bool nor string.
     """
     p, y = convert_to_tensor(predictions), convert_to_tensor(labels)
     if not (y.dtype.is_integer or y.dtype in (dtypes.bool_, dtypes.string)):

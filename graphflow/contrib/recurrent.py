@@ -91,7 +91,11 @@ class LayerNormBasicLSTMCell(RNNCell):
         return self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
-        """Makes the kernel, and the bias or the factors and offsets of the normalisation."""
+        """Makes the kernel, and the bias or the factors and offsets of the normalisation.
+
+        Args:
+            inputs_shape: The shape of the inputs.
+        """
         units = self._num_units
         rows = last_size(inputs_shape) + units
         self._kernel = self.add_variable("kernel", [rows, 4 * units])
@@ -107,7 +111,12 @@ class LayerNormBasicLSTMCell(RNNCell):
         return result
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step."""
+        """One step.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         memory, fed_back = state
         gates = linalg.matmul(array.concat([inputs, fed_back], 1), self._kernel)
         if not self._normalises:
@@ -182,7 +191,12 @@ class InputProjectionWrapper(_Projection):
         return self._cell.output_size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step."""
+        """One step.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         output, following = self._cell(self._projected(inputs), state)
         return output, following
 
@@ -201,7 +215,12 @@ class OutputProjectionWrapper(_Projection):
         return self._size
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step."""
+        """One step.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         output, following = self._cell(inputs, state)
         return self._projected(output), following
 

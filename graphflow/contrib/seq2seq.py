@@ -27,10 +27,24 @@ def sequence_loss(
 ) -> Tensor:
     """The weighted cross entropy of sequences (tf.contrib.seq2seq.sequence_loss).
 
-    logits: [batch, length, classes], targets: [batch, length] integers, weights: [batch, length] floats. An average
-    divides by the sum of the weights, a sum by the number of those that are not zero; axes with neither stay.
-    softmax_loss_function: a function of labels and logits instead of the cross entropy. ValueError for other ranks, and
-    if an axis is both averaged and summed over.
+    Args:
+        logits: [batch, length, classes], targets: [batch, length] integers, weights: [batch, length] floats.
+            An average divides by the sum of the weights, a sum by the number of those that are not zero; axes
+            with neither stay.
+        targets: [batch, length] of integers.
+        weights: [batch, length] of floats.
+        average_across_timesteps: Whether the mean over the steps is taken.
+        average_across_batch: Whether the mean over the batch is taken.
+        sum_over_timesteps: Whether the sum over the steps is taken.
+        sum_over_batch: Whether the sum over the batch is taken.
+        softmax_loss_function: A function of labels and logits instead of the cross entropy.
+        name: A name for the operation.
+
+    Returns:
+        The loss: a scalar, or of the axes that are left.
+
+    Raises:
+        ValueError: For other ranks, and if an axis is both averaged and summed over.
     """
     given = {"logits": (logits, 3), "targets": (targets, 2), "weights": (weights, 2)}
     tensors = {argument: convert_to_tensor(value) for argument, (value, _) in given.items()}

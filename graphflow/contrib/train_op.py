@@ -104,10 +104,21 @@ def create_train_op(
 ) -> Tensor:
     """The loss, as a tensor that makes a step of training when it runs (tf.contrib.training.create_train_op).
 
-    global_step: by default the graph's, which is made; None counts no steps. update_ops: run before the loss, by
-    default UPDATE_OPS. variables_to_train: by default the trainable ones. transform_grads_fn: a function of the list of
-    (gradient, variable). check_numerics: a run raises InvalidArgumentError if the loss is infinite or no number.
-    ValueError if there is nothing to train, or a variable is not trainable.
+    Args:
+        total_loss: A scalar.
+        optimizer: A gf.train.Optimizer.
+        global_step: By default the graph's, which is made; None counts no steps.
+        update_ops: Run before the loss, by default UPDATE_OPS.
+        variables_to_train: By default the trainable ones.
+        transform_grads_fn: A function of the list of (gradient, variable).
+        summarize_gradients: Whether gradients are summarised.
+        gate_gradients: Whether updates wait until all gradients are there.
+        aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
+        colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+        check_numerics: A run raises InvalidArgumentError if the loss is infinite or no number.
+
+    Raises:
+        ValueError: If there is nothing to train, or a variable is not trainable.
     """
     graph = get_default_graph()
     step = get_or_create_global_step() if global_step is USE_GLOBAL_STEP else global_step

@@ -36,7 +36,13 @@ def get_variables(
 ) -> list[Variable]:
     """The variables of a collection in a scope, whose last part is `suffix` (tf.contrib.framework.get_variables).
 
-    scope: a name, which is a regular expression, or a variable scope. suffix: a regular expression, the name's end.
+    Args:
+        scope: A name, which is a regular expression, or a variable scope.
+        suffix: A regular expression, the name's end.
+        collection: The collection.
+
+    Returns:
+        A list of variables.
     """
     if isinstance(scope, VariableScope):
         scope = scope.name
@@ -48,26 +54,46 @@ def get_variables(
 def get_model_variables(
     scope: str | VariableScope | None = None, suffix: str | None = None
 ) -> list[Variable]:
-    """The variables of models (tf.contrib.framework.get_model_variables); see get_variables."""
+    """The variables of models (tf.contrib.framework.get_model_variables); see get_variables.
+
+    Args:
+        scope: The variable scope; by default the function's name, made unique.
+        suffix: The end of the variable's name; None takes all.
+    """
     return get_variables(scope, suffix, GraphKeys.MODEL_VARIABLES)
 
 
 def get_local_variables(
     scope: str | VariableScope | None = None, suffix: str | None = None
 ) -> list[Variable]:
-    """The local variables (tf.contrib.framework.get_local_variables); see get_variables."""
+    """The local variables (tf.contrib.framework.get_local_variables); see get_variables.
+
+    Args:
+        scope: The variable scope; by default the function's name, made unique.
+        suffix: The end of the variable's name; None takes all.
+    """
     return get_variables(scope, suffix, GraphKeys.LOCAL_VARIABLES)
 
 
 def get_trainable_variables(
     scope: str | VariableScope | None = None, suffix: str | None = None
 ) -> list[Variable]:
-    """The trainable variables (tf.contrib.framework.get_trainable_variables); see get_variables."""
+    """The trainable variables (tf.contrib.framework.get_trainable_variables); see get_variables.
+
+    Args:
+        scope: The variable scope; by default the function's name, made unique.
+        suffix: The end of the variable's name; None takes all.
+    """
     return get_variables(scope, suffix, GraphKeys.TRAINABLE_VARIABLES)
 
 
 def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = None) -> list[Variable]:
-    """The global variables whose names end so (tf.contrib.framework.get_variables_by_suffix)."""
+    """The global variables whose names end so (tf.contrib.framework.get_variables_by_suffix).
+
+    Args:
+        suffix: The end of the variable's name; None takes all.
+        scope: The variable scope; by default the function's name, made unique.
+    """
     return get_variables(scope, suffix)
 
 
@@ -81,7 +107,17 @@ def get_variables_to_restore(
 ) -> list[Variable]:
     """The global variables of the scopes `include`, by default all, without those of the scopes `exclude`.
 
-    TypeError if one is no list or tuple. TensorFlow: tf.contrib.framework.get_variables_to_restore.
+    TensorFlow: tf.contrib.framework.get_variables_to_restore.
+
+    Args:
+        include: Names of scopes, or None for all.
+        exclude: Names of scopes to leave out.
+
+    Returns:
+        A list of variables.
+
+    Raises:
+        TypeError: If one is no list or tuple.
     """
     for argument, scopes in (("include", include), ("exclude", exclude)):
         if not isinstance(scopes, list | tuple | None):
@@ -168,8 +204,16 @@ def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[A
 def assign_from_checkpoint(model_path: str, var_list: Any, ignore_missing_vars: bool = False) -> Assignment:
     """(operation, feeds) that give variables a checkpoint's values (tf.contrib.framework.assign_from_checkpoint).
 
-    var_list: variables, or {name in the checkpoint: variable or list of variables}. ignore_missing_vars: leaves those
-    out that the checkpoint lacks. ValueError if one is missing or has another shape.
+    Args:
+        model_path: The checkpoint.
+        var_list: Variables, or {name in the checkpoint: variable or list of variables}.
+        ignore_missing_vars: Leaves those out that the checkpoint lacks.
+
+    Returns:
+        The operation, and what it is fed.
+
+    Raises:
+        ValueError: If one is missing or has another shape.
     """
     grouped: dict[str, list[Any]] = {}
     if isinstance(var_list, Mapping):
@@ -207,8 +251,20 @@ def assign_from_checkpoint_fn(
 ) -> Callable[[Any], None] | Any:
     """A function of a session that restores variables (tf.contrib.framework.assign_from_checkpoint_fn).
 
-    None, with a warning, if ignore_missing_vars leaves nothing. reshape_variables: restores values of another shape
-    with as many elements. ValueError if var_list is empty. For the rest see assign_from_checkpoint.
+    None, with a warning, if ignore_missing_vars leaves nothing.
+
+    Args:
+        model_path: The checkpoint.
+        var_list: Variables, or {name in the checkpoint: variable}.
+        ignore_missing_vars: Whether those that it lacks are left out.
+        reshape_variables: Restores values of another shape with as many elements. For the rest see
+            assign_from_checkpoint.
+
+    Returns:
+        A function of a session.
+
+    Raises:
+        ValueError: If var_list is empty.
     """
     if not var_list:
         raise ValueError("var_list cannot be empty")

@@ -80,13 +80,19 @@ class Dataset:
         )
 
     def make_one_shot_iterator(self) -> Iterator:
-        """An iterator that begins by itself; ValueError if the dataset depends on placeholders or variables."""
+        """An iterator that begins by itself.
+
+        Raises:
+            ValueError: If the dataset depends on placeholders or variables.
+        """
         return iterators.make_one_shot_iterator(self)
 
     def make_initializable_iterator(self, shared_name: str | None = None) -> Iterator:
         """An iterator that its `initializer` begins, as often as that is run.
 
-        shared_name: the name of its state, by default that of its operation: iterators of one name share a position.
+        Args:
+            shared_name: The name of its state, by default that of its operation: iterators of one name share
+                a position.
         """
         return iterators.make_initializable_iterator(self, shared_name)
 

@@ -15,8 +15,11 @@ from graphflow.data.dataset import Dataset, built
 class TextLineDataset(Dataset):
     """The lines of text files, without their ends (tf.data.TextLineDataset).
 
-    filenames: a string or list of strings, or a tensor of them. compression_type: "", "GZIP" or "ZLIB". NotFoundError,
-    when an element is taken, if there is no such file.
+    Args:
+        filenames: A string or list of strings, or a tensor of them.
+        compression_type: "", "GZIP" or "ZLIB". NotFoundError, when an element is taken, if there is no such
+            file.
+        buffer_size: Accepted, and not needed.
     """
 
     _definition = ops.TEXT_LINE
@@ -41,7 +44,17 @@ class TextLineDataset(Dataset):
 
 
 class TFRecordDataset(TextLineDataset):
-    """The records of TFRecord files, file after file (tf.data.TFRecordDataset); DataLossError if one is damaged."""
+    """The records of TFRecord files, file after file (tf.data.TFRecordDataset).
+
+    Args:
+        filenames: A string or list of strings, or a tensor of them.
+        compression_type: "", "ZLIB" or "GZIP".
+        buffer_size: Accepted, and not needed.
+        num_parallel_reads: Accepted: the order is always that of the files.
+
+    Raises:
+        DataLossError: If one is damaged.
+    """
 
     _definition = ops.TF_RECORD
 

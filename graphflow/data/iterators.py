@@ -111,6 +111,9 @@ class Iterator:
         """The next element, as a structure of tensors; each run takes one, however many of its tensors are fetched.
 
         Running it raises OutOfRangeError at the end.
+
+        Args:
+            name: A name for the operation.
         """
         self._calls += 1
         if self._calls > _MANY_CALLS:
@@ -125,7 +128,11 @@ class Iterator:
         return structure.pack(self._output_types, op.outputs)
 
     def string_handle(self, name: str | None = None) -> Tensor:
-        """A scalar string tensor, whose value stands for the iterator within its session."""
+        """A scalar string tensor, whose value stands for the iterator within its session.
+
+        Args:
+            name: A name for the operation.
+        """
         if name is None:
             return self._string_handle
         return apply(ops.TO_STRING_HANDLE, (self._iterator_resource,), None, name).outputs[0]

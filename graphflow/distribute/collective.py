@@ -49,7 +49,9 @@ def _next_key() -> int:
 class AllReduce(Reducer):
     """Reduces over the towers of all workers by collectives; each tower gets the result on its device.
 
-    members: how many towers there are in all. timeout: how many seconds to wait for the others, who are named then.
+    Args:
+        members: How many towers there are in all.
+        timeout: How many seconds to wait for the others, who are named then.
     """
 
     def __init__(self, members: int, timeout: float = COLLECTIVE_SECONDS) -> None:

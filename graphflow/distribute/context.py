@@ -93,7 +93,10 @@ class Context:
 
 class TowerContext:
     """The interface of a tower, for the code inside (tf.contrib.distribute.TowerContext). A context manager.
-    distribution_strategy: whose tower it is. tower_id: from 0 to num_towers - 1.
+
+    Args:
+        distribution_strategy: Whose tower it is.
+        tower_id: From 0 to num_towers - 1.
     """
 
     def __init__(self, distribution_strategy: Strategy, tower_id: int) -> None:

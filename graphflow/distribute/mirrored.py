@@ -13,9 +13,14 @@ from graphflow.distribute.strategy import DistributionStrategy
 class MirroredStrategy(DistributionStrategy):
     """A tower and a copy of each variable on every device (tf.contrib.distribute.MirroredStrategy).
 
-    A step's gradients are reduced, and every copy is changed by the same update. devices: names, such as
-    ["/cpu:0", "/cpu:1"]; or num_devices (or num_gpus): as many CPU (or GPU) devices. A session has several CPU devices
-    with gf.ConfigProto(device_count={"CPU": 2}). reducer: how values are reduced, by default on one device.
+    A step's gradients are reduced, and every copy is changed by the same update.
+
+    Args:
+        devices: Names, such as ["/cpu:0", "/cpu:1"]; or num_devices (or num_gpus): as many CPU (or GPU)
+            devices. A session has several CPU devices with gf.ConfigProto(device_count={"CPU": 2}).
+        num_devices: How many; by default all GPUs, or CPU devices.
+        num_gpus: How many GPUs.
+        reducer: How values are reduced, by default on one device.
     """
 
     def __init__(

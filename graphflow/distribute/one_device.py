@@ -8,7 +8,11 @@ from graphflow.distribute.strategy import DistributionStrategy
 
 
 class OneDeviceStrategy(DistributionStrategy):
-    """One tower, with its variables, on one device (tf.contrib.distribute.OneDeviceStrategy)."""
+    """One tower, with its variables, on one device (tf.contrib.distribute.OneDeviceStrategy).
+
+    Args:
+        device: The name of a device.
+    """
 
     def __init__(self, device: str) -> None:
         super().__init__()

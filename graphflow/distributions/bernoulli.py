@@ -36,8 +36,19 @@ def one_of(logits: TensorLike | None, probs: TensorLike | None) -> tuple[Tensor 
 class Bernoulli(ScalarDistribution):
     """Ones with the probability `probs` = sigmoid(`logits`), else zeros (tf.distributions.Bernoulli).
 
-    Draws are of `dtype`. ValueError unless one of logits and probs is given; with `validate_args`, InvalidArgumentError
-    if a probability is not from 0 to 1. No gradient flows through samples.
+    Draws are of `dtype`. No gradient flows through samples.
+
+    Args:
+        logits: The log-odds of 1.
+        probs: The probability of 1 instead.
+        dtype: The dtype of what is drawn.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: Unless one of logits and probs is given; with `validate_args`.
+        InvalidArgumentError: If a probability is not from 0 to 1.
     """
 
     def __init__(

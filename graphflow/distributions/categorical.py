@@ -56,9 +56,20 @@ def class_parameters(
 class Categorical(Distribution):
     """One of several classes, drawn with the probabilities `probs` = softmax(`logits`) (tf.distributions.Categorical).
 
-    The parameters are (..., classes), the batch has their first axes; draws are of `dtype`. ValueError unless one of
-    logits and probs is given; InvalidArgumentError if log_prob gets a class that is not there. No gradient flows
+    The parameters are (..., classes), the batch has their first axes; draws are of `dtype`. No gradient flows
     through samples. As TensorFlow's, cdf(k) is the probability of a class below k.
+
+    Args:
+        logits: Unnormalised log-probabilities, [..., classes].
+        probs: Probabilities instead of them.
+        dtype: The dtype of the classes drawn.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: Unless one of logits and probs is given.
+        InvalidArgumentError: If log_prob gets a class that is not there.
     """
 
     def __init__(

@@ -142,19 +142,35 @@ class Distribution:
         return self._static("_event_shape")
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """The shape of the batch, int32 (rank,)."""
+        """The shape of the batch, int32 (rank,).
+
+        Args:
+            name: A name for the operation.
+        """
         return self._dynamic(self.batch_shape, "batch_shape", name)
 
     def event_shape_tensor(self, name: str = "event_shape_tensor") -> Tensor:
-        """The shape of one draw, int32 (rank,)."""
+        """The shape of one draw, int32 (rank,).
+
+        Args:
+            name: A name for the operation.
+        """
         return self._dynamic(self.event_shape, "event_shape", name)
 
     def is_scalar_batch(self, name: str = "is_scalar_batch") -> Tensor:
-        """Whether the batch is one distribution, bool ()."""
+        """Whether the batch is one distribution, bool ().
+
+        Args:
+            name: A name for the operation.
+        """
         return self._is_scalar(self.batch_shape, self.batch_shape_tensor, name)
 
     def is_scalar_event(self, name: str = "is_scalar_event") -> Tensor:
-        """Whether one draw is one number, bool ()."""
+        """Whether one draw is one number, bool ().
+
+        Args:
+            name: A name for the operation.
+        """
         return self._is_scalar(self.event_shape, self.event_shape_tensor, name)
 
     # -- numbers -----------------------------------------------------------------------------------------------
@@ -163,7 +179,11 @@ class Distribution:
     ) -> Tensor:
         """Draws of the shape sample_shape + batch_shape + event_shape (tf.distributions.Distribution.sample).
 
-        sample_shape: int32 () or (rank,). Another run draws other numbers; `seed` is that of the op that draws.
+        Args:
+            sample_shape: Int32 () or (rank,). Another run draws other numbers; `seed` is that of the op that
+                draws.
+            seed: The op's own seed; with the graph's it decides what is drawn.
+            name: A name for the operation.
         """
         with self._name_scope(name, [sample_shape]):
             sizes = convert_to_tensor(sample_shape, dtype=dtypes.int32, name="sample_shape")
@@ -206,27 +226,51 @@ class Distribution:
         return self._at(value, "quantile", name)
 
     def entropy(self, name: str = "entropy") -> Tensor:
-        """The entropy in nats, of the shape batch_shape."""
+        """The entropy in nats, of the shape batch_shape.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("entropy", name)
 
     def mean(self, name: str = "mean") -> Tensor:
-        """The mean, of the shape batch_shape + event_shape."""
+        """The mean, of the shape batch_shape + event_shape.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("mean", name)
 
     def mode(self, name: str = "mode") -> Tensor:
-        """The likeliest draw, of the shape batch_shape + event_shape."""
+        """The likeliest draw, of the shape batch_shape + event_shape.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("mode", name)
 
     def variance(self, name: str = "variance") -> Tensor:
-        """The variance of each element, of the shape batch_shape + event_shape."""
+        """The variance of each element, of the shape batch_shape + event_shape.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("variance", name)
 
     def stddev(self, name: str = "stddev") -> Tensor:
-        """The square root of variance."""
+        """The square root of variance.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("stddev", name)
 
     def covariance(self, name: str = "covariance") -> Tensor:
-        """The covariances of an event's elements, of the shape batch_shape + (size, size)."""
+        """The covariances of an event's elements, of the shape batch_shape + (size, size).
+
+        Args:
+            name: A name for the operation.
+        """
         return self._number("covariance", name)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:

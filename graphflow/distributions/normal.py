@@ -20,8 +20,18 @@ from graphflow.distributions.special import log_ndtr, ndtr, ndtri
 class Normal(LocationScale):
     """The normal distribution with mean `loc` and standard deviation `scale` (tf.distributions.Normal).
 
-    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if a scale is not positive. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. Gradients flow through samples.
+
+    Args:
+        loc: The mean, a tensor of floats.
+        scale: The standard deviation, a tensor of floats.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: With `validate_args`, if a scale is not positive.
     """
 
     def __init__(

@@ -20,8 +20,18 @@ from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDi
 class Uniform(ScalarDistribution):
     """Numbers from `low` up to, but not including, `high`, each as likely (tf.distributions.Uniform).
 
-    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if low is not below high. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. Gradients flow through samples.
+
+    Args:
+        low: The lower bound, a tensor of floats.
+        high: The upper bound, a tensor of floats.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: With `validate_args`, if low is not below high.
     """
 
     def __init__(
@@ -53,7 +63,11 @@ class Uniform(ScalarDistribution):
         return self._high
 
     def range(self, name: str = "range") -> Tensor:
-        """high - low (tf.distributions.Uniform.range)."""
+        """high - low (tf.distributions.Uniform.range).
+
+        Args:
+            name: A name for the operation.
+        """
         with self._name_scope(name):
             return self._high - self._low
 

@@ -121,7 +121,11 @@ class Estimator:
         return called
 
     def eval_dir(self, name: str | None = None) -> str:
-        """The folder of the summaries of evaluations of that name."""
+        """The folder of the summaries of evaluations of that name.
+
+        Args:
+            name: A name for the operation.
+        """
         return os.path.join(self.model_dir, f"eval_{name}" if name else "eval")
 
     def latest_checkpoint(self) -> str | None:
@@ -129,11 +133,22 @@ class Estimator:
         return train.latest_checkpoint(self.model_dir)
 
     def get_variable_names(self) -> list[str]:
-        """The names of the variables in the newest checkpoint; ValueError if there is none."""
+        """The names of the variables in the newest checkpoint.
+
+        Raises:
+            ValueError: If there is none.
+        """
         return [name for name, _ in train.list_variables(self._found_checkpoint())]
 
     def get_variable_value(self, name: str) -> Any:
-        """The value of a variable in the newest checkpoint, as an array; ValueError if there is none."""
+        """The value of a variable in the newest checkpoint, as an array.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If there is none.
+        """
         return train.load_variable(self._found_checkpoint(), name)
 
     def _found_checkpoint(self) -> str:
@@ -419,7 +434,19 @@ class Estimator:
         checkpoint_path: str | None = None,
         strip_default_attrs: bool = False,
     ) -> bytes:
-        """As export_saved_model, by its former name; strip_default_attrs has no effect."""
+        """As export_saved_model, by its former name; strip_default_attrs has no effect.
+
+        Args:
+            export_dir_base: The folder in which each export gets a folder of its own.
+            serving_input_receiver_fn: Makes a ServingInputReceiver.
+            assets_extra: {path in the folder: file} to copy.
+            as_text: Whether the message is written as text.
+            checkpoint_path: The checkpoint; by default the newest.
+            strip_default_attrs: Not needed.
+
+        Returns:
+            The folder of the export.
+        """
         return self.export_saved_model(
             export_dir_base, serving_input_receiver_fn, assets_extra, as_text, checkpoint_path
         )

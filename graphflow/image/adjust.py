@@ -31,6 +31,12 @@ def per_image_standardization(image: TensorLike) -> Tensor:
     """Images of mean 0 and variance 1, each by itself (tf.image.per_image_standardization).
 
     The deviation that is divided by is at least 1 / sqrt(number of values), for images of one colour.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+
+    Returns:
+        Images in the same layout.
     """
     with op_scope(None, "per_image_standardization", [image]) as scope:
         image = checked_image(as_image(image))
@@ -117,7 +123,16 @@ def _between(lower: float, upper: float) -> None:
 def random_brightness(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_brightness by a number drawn from [-max_delta, max_delta) (tf.image.random_brightness).
 
-    ValueError for a negative max_delta.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        max_delta: The largest change, a float.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: For a negative max_delta.
     """
     if max_delta < 0:
         raise ValueError(f"max_delta must be non-negative, got {max_delta}.")
@@ -127,7 +142,17 @@ def random_brightness(image: TensorLike, max_delta: float, seed: int | None = No
 def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_contrast by a factor drawn from [lower, upper) (tf.image.random_contrast).
 
-    ValueError unless 0 <= lower < upper.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        lower: The smallest factor.
+        upper: The largest factor, which is not drawn.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless 0 <= lower < upper.
     """
     _between(lower, upper)
     return adjust_contrast(image, random_uniform([], lower, upper, seed=seed))
@@ -136,7 +161,16 @@ def random_contrast(image: TensorLike, lower: float, upper: float, seed: int | N
 def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> Tensor:
     """adjust_hue by a number drawn from [-max_delta, max_delta) (tf.image.random_hue).
 
-    ValueError unless 0 <= max_delta <= 0.5.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        max_delta: The largest change, in [0, 0.5].
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless 0 <= max_delta <= 0.5.
     """
     if not 0 <= max_delta <= 0.5:
         raise ValueError(f"max_delta must be from 0 to 0.5, got {max_delta}.")
@@ -146,7 +180,17 @@ def random_hue(image: TensorLike, max_delta: float, seed: int | None = None) -> 
 def random_saturation(image: TensorLike, lower: float, upper: float, seed: int | None = None) -> Tensor:
     """adjust_saturation by a factor drawn from [lower, upper) (tf.image.random_saturation).
 
-    ValueError unless 0 <= lower < upper.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        lower: The smallest factor.
+        upper: The largest factor, which is not drawn.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless 0 <= lower < upper.
     """
     _between(lower, upper)
     return adjust_saturation(image, random_uniform([], lower, upper, seed=seed))

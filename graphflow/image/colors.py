@@ -33,7 +33,12 @@ _YUV_TO_RGB = [[1, 1, 1], [0, -0.394642334, 2.03206185], [1.13988303, -0.5806218
 
 
 def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
-    """RGB images in grey, of one channel, of the dtype that they have (tf.image.rgb_to_grayscale)."""
+    """RGB images in grey, of one channel, of the dtype that they have (tf.image.rgb_to_grayscale).
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        name: A name for the operation.
+    """
     with op_scope(name, "rgb_to_grayscale", [images]) as scope:
         images = as_image(images, "images")
         floats = convert_image_dtype(images, dtypes.float32)
@@ -44,7 +49,12 @@ def rgb_to_grayscale(images: TensorLike, name: str | None = None) -> Tensor:
 def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Grey images of one channel with that three times (tf.image.grayscale_to_rgb).
 
-    ValueError if the last size is known and not 1.
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If the last size is known and not 1.
     """
     with op_scope(name, "grayscale_to_rgb", [images]) as scope:
         images = as_image(images, "images")
@@ -80,20 +90,36 @@ def _changed(images: Any, matrix: Any) -> Tensor:
 
 
 def rgb_to_yiq(images: TensorLike) -> Tensor:
-    """Floats of red, green and blue as Y, I and Q (tf.image.rgb_to_yiq)."""
+    """Floats of red, green and blue as Y, I and Q (tf.image.rgb_to_yiq).
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+    """
     return _changed(images, _RGB_TO_YIQ)
 
 
 def yiq_to_rgb(images: TensorLike) -> Tensor:
-    """Floats of Y, I and Q as red, green and blue (tf.image.yiq_to_rgb)."""
+    """Floats of Y, I and Q as red, green and blue (tf.image.yiq_to_rgb).
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+    """
     return _changed(images, _YIQ_TO_RGB)
 
 
 def rgb_to_yuv(images: TensorLike) -> Tensor:
-    """Floats of red, green and blue as Y, U and V (tf.image.rgb_to_yuv)."""
+    """Floats of red, green and blue as Y, U and V (tf.image.rgb_to_yuv).
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+    """
     return _changed(images, _RGB_TO_YUV)
 
 
 def yuv_to_rgb(images: TensorLike) -> Tensor:
-    """Floats of Y, U and V as red, green and blue (tf.image.yuv_to_rgb)."""
+    """Floats of Y, U and V as red, green and blue (tf.image.yuv_to_rgb).
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+    """
     return _changed(images, _YUV_TO_RGB)

@@ -18,8 +18,19 @@ def convert_image_dtype(
 ) -> Tensor:
     """Pixels in another dtype, with its scale: the largest integer is 1.0 (tf.image.convert_image_dtype).
 
-    `saturate` brings values into the dtype's range first, which matters if floats leave [0, 1]. AttributeError for a
-    dtype that holds no numbers.
+    `saturate` brings values into the dtype's range first, which matters if floats leave [0, 1].
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        dtype: The dtype wanted.
+        saturate: Whether values are brought into its range.
+        name: A name for the operation.
+
+    Returns:
+        Images of that dtype.
+
+    Raises:
+        AttributeError: For a dtype that holds no numbers.
     """
     image = as_image(image)
     wanted = as_dtype(dtype)

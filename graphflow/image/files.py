@@ -20,7 +20,12 @@ from graphflow.image.dtypes import convert_image_dtype
 
 
 def is_jpeg(contents: TensorLike, name: str | None = None) -> Tensor:
-    """Whether a string begins as a JPEG file does (tf.image.is_jpeg)."""
+    """Whether a string begins as a JPEG file does (tf.image.is_jpeg).
+
+    Args:
+        contents: The bytes of a file, a scalar string.
+        name: A name for the operation.
+    """
     with op_scope(name, "is_jpeg", [contents]):
         return math.equal(substr(contents, 0, 3), b"\xff\xd8\xff", name=name)
 
@@ -40,9 +45,17 @@ def decode_image(
     """The pixels of a PNG, JPEG, GIF or BMP file in a scalar string (tf.image.decode_image).
 
     The result is [height, width, channels], of a GIF file [number, height, width, 3] unless `expand_animations` is
-    false, when it is the first picture; its static shape is unknown. channels: None or 0 (as in the file), 1, 3 or 4.
-    dtype: see convert_image_dtype. InvalidArgumentError at the run for what is no picture, or channels that its kind
-    does not have.
+    false, when it is the first picture; its static shape is unknown.
+
+    Args:
+        contents: The bytes of a file, a scalar string.
+        channels: None or 0 (as in the file), 1, 3 or 4.
+        dtype: See convert_image_dtype.
+        name: A name for the operation.
+        expand_animations: Whether a GIF file gives all of its pictures.
+
+    Raises:
+        InvalidArgumentError: At the run for what is no picture, or channels that its kind does not have.
     """
     with op_scope(name, "decode_image", [contents]):
         if channels not in (None, 0, 1, 3, 4):

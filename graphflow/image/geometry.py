@@ -45,12 +45,32 @@ def _flip(image: Any, axis: int, scope: str) -> Tensor:
 
 
 def flip_left_right(image: TensorLike) -> Tensor:
-    """Images mirrored, left for right; ValueError unless of three or four axes (tf.image.flip_left_right)."""
+    """Images mirrored, left for right.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless of three or four axes (tf.image.flip_left_right).
+    """
     return _flip(image, 1, "flip_left_right")
 
 
 def flip_up_down(image: TensorLike) -> Tensor:
-    """Images upside down; ValueError unless of three or four axes (tf.image.flip_up_down)."""
+    """Images upside down.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless of three or four axes (tf.image.flip_up_down).
+    """
     return _flip(image, 0, "flip_up_down")
 
 
@@ -71,17 +91,42 @@ def _random_flip(image: Any, axis: int, seed: int | None, scope_name: str) -> Te
 
 
 def random_flip_left_right(image: TensorLike, seed: int | None = None) -> Tensor:
-    """An image mirrored or not, with equal chance; of a batch each by itself (tf.image.random_flip_left_right)."""
+    """An image mirrored or not, with equal chance; of a batch each by itself (tf.image.random_flip_left_right).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+    """
     return _random_flip(image, 1, seed, "random_flip_left_right")
 
 
 def random_flip_up_down(image: TensorLike, seed: int | None = None) -> Tensor:
-    """An image upside down or not, with equal chance; of a batch each by itself (tf.image.random_flip_up_down)."""
+    """An image upside down or not, with equal chance; of a batch each by itself (tf.image.random_flip_up_down).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+    """
     return _random_flip(image, 0, seed, "random_flip_up_down")
 
 
 def rot90(image: TensorLike, k: IntTensorLike = 1, name: str | None = None) -> Tensor:
-    """Images turned counter-clockwise by `k` right angles, an int or a scalar tensor (tf.image.rot90)."""
+    """Images turned counter-clockwise by `k` right angles, an int or a scalar tensor (tf.image.rot90).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        k: How many right angles.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
+    """
     with op_scope(name, "rot90", [image, k]) as scope:
         image = checked_image(as_image(image))
         k = convert_to_tensor(k, dtype=dtypes.int32, name="k")
@@ -101,7 +146,15 @@ def rot90(image: TensorLike, k: IntTensorLike = 1, name: str | None = None) -> T
 
 
 def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
-    """Images with rows and columns exchanged (tf.image.transpose_image)."""
+    """Images with rows and columns exchanged (tf.image.transpose_image).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
+    """
     with op_scope(name, "transpose", [image]):
         image = checked_image(as_image(image))
         order = [0, 2, 1, 3] if flat_rank(image) == 4 else [1, 0, 2]
@@ -148,8 +201,21 @@ def pad_to_bounding_box(
 ) -> Tensor:
     """Images with zeros around: offset_height rows above, offset_width columns before, up to the target size.
 
-    ValueError if an offset is negative or the image does not fit, InvalidArgumentError at the run if that is
-    known only then. TensorFlow: tf.image.pad_to_bounding_box.
+    TensorFlow: tf.image.pad_to_bounding_box.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        offset_height: The first row, an int32 scalar.
+        offset_width: The first column, an int32 scalar.
+        target_height: Rows of the result, an int32 scalar.
+        target_width: Columns of the result, an int32 scalar.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: If an offset is negative or the image does not fit, InvalidArgumentError at the run if
+            that is known only then.
     """
     with op_scope(None, "pad_to_bounding_box", [image]):
         image, is_batch = batched(as_image(image))
@@ -173,8 +239,19 @@ def crop_to_bounding_box(
 ) -> Tensor:
     """The part of images of the target size that begins at an offset (tf.image.crop_to_bounding_box).
 
-    ValueError if the part is empty or not inside the image, InvalidArgumentError at the run if that is known only
-    then.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        offset_height: The first row, an int32 scalar.
+        offset_width: The first column, an int32 scalar.
+        target_height: Rows of the result, an int32 scalar.
+        target_width: Columns of the result, an int32 scalar.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: If the part is empty or not inside the image, InvalidArgumentError at the run if that is
+            known only then.
     """
     with op_scope(None, "crop_to_bounding_box", [image]):
         image, is_batch = batched(as_image(image))
@@ -196,7 +273,18 @@ def crop_to_bounding_box(
 def resize_image_with_crop_or_pad(image: TensorLike, target_height: Size, target_width: Size) -> Tensor:
     """Images of the target size, cut or padded with zeros around the middle, never scaled.
 
-    ValueError if a size is not positive. TensorFlow: tf.image.resize_image_with_crop_or_pad.
+    TensorFlow: tf.image.resize_image_with_crop_or_pad.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        target_height: Rows of the result, an int32 scalar.
+        target_width: Columns of the result, an int32 scalar.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: If a size is not positive.
     """
     with op_scope(None, "resize_image_with_crop_or_pad", [image]):
         image, is_batch = batched(as_image(image))

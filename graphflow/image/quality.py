@@ -27,7 +27,12 @@ _SCALE_WEIGHTS: Final = (0.0448, 0.2856, 0.3001, 0.2363, 0.1333)
 def total_variation(images: TensorLike, name: str | None = None) -> Tensor:
     """The sum of absolute differences between neighbouring pixels, of each image (tf.image.total_variation).
 
-    ValueError unless of three or four axes.
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: Unless of three or four axes.
     """
     with op_scope(name, "total_variation", [images]):
         images = as_image(images, "images")
@@ -201,7 +206,11 @@ def ssim_multiscale(
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """(dy, dx): each pixel's difference to the one below and to the one after it, zero in the last row or column.
 
-    image: [batch, height, width, channels]; ValueError for another rank. TensorFlow: tf.image.image_gradients.
+    Args:
+        image: [batch, height, width, channels]. TensorFlow: tf.image.image_gradients.
+
+    Raises:
+        ValueError: For another rank.
     """
     image = as_image(image)
     if image.shape.ndims != 4:
@@ -220,7 +229,11 @@ def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
 
 
 def sobel_edges(image: TensorLike) -> Tensor:
-    """Sobel's slopes, [batch, height, width, channels, 2]: down, then across (tf.image.sobel_edges)."""
+    """Sobel's slopes, [batch, height, width, channels, 2]: down, then across (tf.image.sobel_edges).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+    """
     image = as_image(image)
     whole = array.shape(image)
     down = np.array([[-1, -2, -1], [0, 0, 0], [1, 2, 1]])

@@ -83,10 +83,21 @@ def resize_images(
 ) -> Tensor:
     """Images, [height, width, channels] or a batch, at another size (tf.image.resize_images).
 
-    size: (new height, new width); with `preserve_aspect_ratio` the result is the largest of the images' proportions
-    that fits in.
-    method: of ResizeMethod. The result is float32, but for the nearest neighbour and for images that have the size
-    already, which stay as they are. ValueError for another rank, another method, or a size that is no pair.
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        size: (new height, new width); with `preserve_aspect_ratio` the result is the largest of the images'
+            proportions that fits in.
+        method: Of ResizeMethod. The result is float32, but for the nearest neighbour and for images that have
+            the size already, which stay as they are.
+        align_corners: Whether the corner pixels of both lie upon each other.
+        preserve_aspect_ratio: Whether the images keep their proportions.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: For another rank, another method, or a size that is no pair.
     """
     with op_scope(name, "resize", [images, size]):
         images = as_image(images, "images")

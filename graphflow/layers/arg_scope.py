@@ -23,7 +23,11 @@ def current_arg_scope() -> Scope:
 
 
 def add_arg_scope(func: Callable[_P, _R]) -> Callable[_P, _R]:
-    """The function, taking defaults from arg_scope (tf.contrib.framework.add_arg_scope); a decorator."""
+    """The function, taking defaults from arg_scope (tf.contrib.framework.add_arg_scope); a decorator.
+
+    Args:
+        func: The function.
+    """
 
     @wraps(func)
     def scoped(*args: Any, **kwargs: Any) -> _R:

@@ -44,10 +44,14 @@ if TYPE_CHECKING:
 class Layer:
     """A layer, to be derived from: `build` makes the variables by add_weight, `call` the operations (tf.layers.Layer).
 
-    trainable: whether its variables are trained. name: of its variables and operations; by default that of the class
-    in small letters, made unique. dtype: of its variables; by default that of its first input. activity_regularizer: a
-    function of each output, whose result divided by the batch's size goes to REGULARIZATION_LOSSES. _scope: the name or
-    variable scope to take as it is. _reuse: whether the variables exist already.
+    Args:
+        trainable: Whether its variables are trained.
+        name: Of its variables and operations; by default that of the class in small letters, made unique.
+        dtype: Of its variables; by default that of its first input.
+        activity_regularizer: A function of each output, whose result divided by the batch's size goes to
+            REGULARIZATION_LOSSES.
+        _scope: The name or variable scope to take as it is.
+        _reuse: Whether the variables exist already.
     """
 
     def _repr_html_(self) -> str:
@@ -159,7 +163,11 @@ class Layer:
     # ---- what a derived class overrides ---------------------------------------------------------------------------
 
     def build(self, input_shape: Any) -> None:
-        """Makes the variables; called once, with the shape of the first input, or a structure of shapes."""
+        """Makes the variables; called once, with the shape of the first input, or a structure of shapes.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
@@ -167,7 +175,14 @@ class Layer:
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
-        """The shape of the output for an input's shape; RuntimeError if the layer does not say."""
+        """The shape of the output for an input's shape.
+
+        Args:
+            input_shape: The shape of the inputs.
+
+        Raises:
+            RuntimeError: If the layer does not say.
+        """
         raise RuntimeError(
             f"The layer {self.name!r} does not say its output's shape: call it and ask the output."
         )

@@ -163,7 +163,16 @@ def repeat(
 ) -> Tensor | Any:
     """A layer applied `repetitions` times, each time with variables of its own (tf.contrib.layers.repeat).
 
-    args, kwargs: the layer's arguments behind the inputs. Its scopes are scope/scope_1, scope/scope_2 and so on.
+    Args:
+        inputs: A tensor.
+        repetitions: How often.
+        layer: A function of inputs, with an argument `scope`.
+        *args: With `kwargs`: the layer's arguments behind the inputs. Its scopes are scope/scope_1,
+            scope/scope_2 and so on.
+        **kwargs: See `args`.
+
+    Returns:
+        The outputs, a tensor.
     """
     scope = kwargs.pop("scope", None)
     return _one_after_another(inputs, layer, [args] * repetitions, scope, "Repeat", kwargs)

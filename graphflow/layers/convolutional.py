@@ -173,7 +173,11 @@ class Conv1D(_Forward):
     axes = 1
 
     def convolved(self, inputs: Tensor) -> Tensor:
-        """The inputs convolved with the kernel, padded before if that is causal."""
+        """The inputs convolved with the kernel, padded before if that is causal.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+        """
         padding = self.padding
         if padding == "causal":
             before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]

@@ -43,13 +43,29 @@ if TYPE_CHECKING:
 class Dense(Layer):
     """activation(inputs @ kernel + bias), over the last axis of the inputs (tf.layers.Dense).
 
-    units: the outputs' last axis. activation: a function, or its name. use_bias: whether there is a bias. The
-    initializers may be given by name, the kernel's is the variable scope's or Glorot's. Regularizers: functions of
-    a variable whose results go to REGULARIZATION_LOSSES; activity_regularizer: one of the output. Constraints:
-    functions that an optimizer applies after each update. For the rest see Layer. Variables: kernel
-    [size of the last axis, units], bias [units].
-
     Called with floats [..., size], the size known: ValueError if it is not, TypeError for integers.
+
+    Args:
+        units: The outputs' last axis.
+        activation: A function, or its name.
+        use_bias: Whether there is a bias. The initializers may be given by name, the kernel's is the variable
+            scope's or Glorot's. Regularizers: functions of a variable whose results go to
+            REGULARIZATION_LOSSES.
+        kernel_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        bias_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        kernel_regularizer: From the variable to a scalar that is added to the losses, or None.
+        bias_regularizer: From the variable to a scalar that is added to the losses, or None.
+        activity_regularizer: One of the output. Constraints: functions that an optimizer applies after each
+            update. For the rest see Layer. Variables: kernel [size of the last axis, units], bias [units].
+        kernel_constraint: From the variable's updated value to the one that it gets, or None.
+        bias_constraint: From the variable's updated value to the one that it gets, or None.
+        trainable: Whether its variables are among those that optimizers train.
+        name: A name for the operation.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
     """
 
     def __init__(
@@ -83,7 +99,11 @@ class Dense(Layer):
         self.input_spec: InputSpec = InputSpec(min_ndim=2)
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Makes kernel and bias."""
+        """Makes kernel and bias.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         assert self.dtype is not None
         if not (self.dtype.is_floating or self.dtype.is_complex):
             raise TypeError(
@@ -110,7 +130,11 @@ class Dense(Layer):
         self.built = True
 
     def call(self, inputs: Any) -> Tensor:
-        """The product, the bias and the activation."""
+        """The product, the bias and the activation.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+        """
         dims = inputs.shape.as_list()
         if isinstance(inputs, SparseTensor):
             outputs = sparse_tensor_dense_matmul(inputs, self.kernel)
@@ -125,15 +149,26 @@ class Dense(Layer):
         return result
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
-        """The input's shape with `units` as the last axis."""
+        """The input's shape with `units` as the last axis.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         return shapes.TensorShape([*shapes.as_shape(input_shape).as_list()[:-1], self.units])
 
 
 class Dropout(Layer):
     """gf.nn.dropout in training, the inputs themselves otherwise (tf.layers.Dropout; Srivastava et al. 2014).
 
-    rate: the share of elements that become zero. noise_shape: see gf.nn.dropout; an item that is None is the input's
-    size. seed: of the draws.
+    Args:
+        rate: The share of elements that become zero.
+        noise_shape: See gf.nn.dropout; an item that is None is the input's size.
+        seed: Of the draws.
+        name: A name for the operation.
+        trainable: Whether its variables are among those that optimizers train.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
     """
 
     def __init__(
@@ -159,7 +194,12 @@ class Dropout(Layer):
         return convert_to_tensor([sizes[i] if n is None else n for i, n in enumerate(self.noise_shape)])
 
     def call(self, inputs: Any, training: TensorLike = False) -> Any:
-        """training: a bool, or a scalar bool tensor."""
+        """The inputs, with elements dropped if `training`.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+            training: A bool, or a scalar bool tensor.
+        """
         return smart_cond(
             convert_to_tensor(training) if isinstance(training, Variable) else training,
             lambda: drop(inputs, noise_shape=self._noise(inputs), seed=self.seed, rate=self.rate),
@@ -167,14 +207,24 @@ class Dropout(Layer):
         )
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         return shapes.as_shape(input_shape)
 
 
 class Flatten(Layer):
     """All axes but the first joined to one (tf.layers.Flatten).
 
-    data_format: "channels_last", or "channels_first", whose channels are moved to the end before.
+    Args:
+        data_format: "channels_last", or "channels_first", whose channels are moved to the end before.
+        trainable: Whether its variables are among those that optimizers train.
+        name: A name for the operation.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
     """
 
     def __init__(
@@ -191,7 +241,11 @@ class Flatten(Layer):
         self.input_spec: InputSpec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Any) -> Tensor:
-        """The inputs as a matrix, a row for each example."""
+        """The inputs as a matrix, a row for each example.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+        """
         rank = len(inputs.dims)
         if self.data_format == "channels_first" and rank > 1:
             inputs = array.transpose(inputs, [0, *range(2, rank), 1])
@@ -200,7 +254,11 @@ class Flatten(Layer):
         return outputs
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
-        """[batch, product of the other axes]."""
+        """[batch, product of the other axes].
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         return shapes.TensorShape([sizes[0], None if None in sizes[1:] else numbers.prod(sizes[1:])])
 
@@ -216,10 +274,31 @@ def dropout(
     training: TensorLike = False,
     name: str | None = None,
 ) -> Tensor:
-    """gf.nn.dropout if `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout."""
+    """gf.nn.dropout if `training`, a bool or a scalar bool tensor, is true (tf.layers.dropout); see Dropout.
+
+    Args:
+        inputs: A tensor, whose shape the class describes.
+        rate: The share of elements that are dropped, a number or scalar tensor.
+        noise_shape: The shape in which is drawn, whose axes of size 1 are repeated.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        training: Whether to drop at all, a bool or a scalar bool tensor.
+        name: A name for the operation.
+
+    Returns:
+        The outputs, a tensor.
+    """
     return Dropout(rate, noise_shape, seed, name)(inputs, training=training)
 
 
 def flatten(inputs: TensorLike, name: str | None = None, data_format: str = "channels_last") -> Tensor:
-    """All axes but the first joined to one (tf.layers.flatten); see Flatten."""
+    """All axes but the first joined to one (tf.layers.flatten); see Flatten.
+
+    Args:
+        inputs: A tensor, whose shape the class describes.
+        name: A name for the operation.
+        data_format: "channels_last" or "channels_first".
+
+    Returns:
+        The outputs, a tensor.
+    """
     return Flatten(data_format, name=name)(inputs)

@@ -13,8 +13,17 @@ from graphflow._core.graph.types import DTypeLike
 class InputSpec:
     """The rank, sizes and dtype that an input of a layer must have (tf.layers.InputSpec).
 
-    dtype: of the input. shape: sizes, None if any will do; decides `ndim`. ndim, max_ndim, min_ndim: the rank.
-    axes: {axis: size}. ValueError if an axis is beyond the rank, TypeError if it is no integer.
+    Args:
+        dtype: Of the input.
+        shape: Sizes, None if any will do; decides `ndim`.
+        ndim: With `max_ndim` and `min_ndim`: the rank.
+        max_ndim: See `ndim`.
+        min_ndim: See `ndim`.
+        axes: {axis: size}.
+
+    Raises:
+        ValueError: If an axis is beyond the rank.
+        TypeError: If it is no integer.
     """
 
     def __init__(

@@ -50,6 +50,13 @@ def convert_collection_to_dict(collection: str, clear_collection: bool = False) 
     """{alias: tensor} of a collection, in its order; clear_collection empties it.
 
     TensorFlow: tf.contrib.layers.utils.convert_collection_to_dict.
+
+    Args:
+        collection: Its name.
+        clear_collection: Whether it is emptied.
+
+    Returns:
+        {alias: tensor}.
     """
     graph = get_default_graph()
     found = {

@@ -49,10 +49,41 @@ class BatchNormalization(Layer):
 
     Otherwise they are these two variables.
 
-    axis: of the channels, or a list of axes. center, scale: whether there are beta and gamma. fused: None and True take
-    one op for images with channels in axis 1 or 3, False never does. For initializers, regularizers and constraints
-    see Dense, for the rest Layer. Parameters of float16 inputs are float32. ValueError if the rank or the number of
-    channels is not known, and for renorm, virtual_batch_size and adjustment, which graphflow does not have.
+    Args:
+        axis: Of the channels, or a list of axes.
+        momentum: Of the moving averages, near 1.
+        epsilon: Added to the variance.
+        center: With `scale`: whether there are beta and gamma.
+        scale: See `center`.
+        beta_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        gamma_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        moving_mean_initializer: What the variable begins with: an initializer, its class or its name; None
+            for the variable scope's.
+        moving_variance_initializer: What the variable begins with: an initializer, its class or its name;
+            None for the variable scope's.
+        beta_regularizer: From the variable to a scalar that is added to the losses, or None.
+        gamma_regularizer: From the variable to a scalar that is added to the losses, or None.
+        beta_constraint: From the variable's updated value to the one that it gets, or None.
+        gamma_constraint: From the variable's updated value to the one that it gets, or None.
+        renorm: Not available.
+        renorm_clipping: Not available.
+        renorm_momentum: Not available.
+        fused: None and True take one op for images with channels in axis 1 or 3, False never does. For
+            initializers, regularizers and constraints see Dense, for the rest Layer. Parameters of float16
+            inputs are float32.
+        trainable: Whether its variables are among those that optimizers train.
+        virtual_batch_size: Not available.
+        adjustment: Not available.
+        name: A name for the operation.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
+
+    Raises:
+        ValueError: If the rank or the number of channels is not known, and for renorm, virtual_batch_size and
+            adjustment, which graphflow does not have.
     """
 
     def __init__(
@@ -114,7 +145,11 @@ class BatchNormalization(Layer):
         return self.add_weight(name, shape, dtype, **arguments)
 
     def build(self, input_shape: ShapeLike) -> None:
-        """Makes gamma, beta, moving_mean and moving_variance."""
+        """Makes gamma, beta, moving_mean and moving_variance.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         dims = shapes.as_dims(input_shape)
         if not dims:
             raise ValueError(f"batch_normalization: the input of {self.name!r} has an undefined rank.")
@@ -185,12 +220,21 @@ class BatchNormalization(Layer):
             self._scope.set_partitioner(partitioner)
 
     def call(self, inputs: Any, training: TensorLike = False) -> Tensor:
-        """training: a bool, or a scalar bool tensor."""
+        """The inputs normalised: by the batch if `training`, else by the averages.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+            training: A bool, or a scalar bool tensor.
+        """
         training = convert_to_tensor(training) if isinstance(training, Variable) else training
         return self._fused(inputs, training) if self.fused else self._composed(inputs, training)
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs.
+        """
         return shapes.as_shape(input_shape)
 
     def _move(self, variable: Any, value: Tensor, momentum: Any) -> Tensor:
@@ -284,6 +328,39 @@ def batch_normalization(
 
     TensorFlow: tf.layers.batch_normalization. For the arguments, and what a training step must run, see
     BatchNormalization.
+
+    Args:
+        inputs: A tensor, whose shape the class describes.
+        axis: The axis of the channels, an int or a list of them.
+        momentum: Of the moving averages, near 1.
+        epsilon: Added to the variance.
+        center: Whether beta is added.
+        scale: Whether the result is multiplied by gamma.
+        beta_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        gamma_initializer: What the variable begins with: an initializer, its class or its name; None for the
+            variable scope's.
+        moving_mean_initializer: What the variable begins with: an initializer, its class or its name; None
+            for the variable scope's.
+        moving_variance_initializer: What the variable begins with: an initializer, its class or its name;
+            None for the variable scope's.
+        beta_regularizer: From the variable to a scalar that is added to the losses, or None.
+        gamma_regularizer: From the variable to a scalar that is added to the losses, or None.
+        beta_constraint: From the variable's updated value to the one that it gets, or None.
+        gamma_constraint: From the variable's updated value to the one that it gets, or None.
+        training: Whether to normalise by the batch, a bool or a scalar bool tensor.
+        trainable: Whether its variables are among those that optimizers train.
+        name: A name for the operation.
+        reuse: Whether to take the variables of an earlier layer of that name.
+        renorm: Not available.
+        renorm_clipping: Not available.
+        renorm_momentum: Not available.
+        fused: Whether images are normalised by one kernel; None where it can be.
+        virtual_batch_size: Not available.
+        adjustment: Not available.
+
+    Returns:
+        The outputs, a tensor.
     """
     layer = BatchNormalization(
         axis, momentum, epsilon, center, scale, beta_initializer, gamma_initializer, moving_mean_initializer,

@@ -60,13 +60,22 @@ def optimize_loss(
 ) -> Tensor:
     """The loss, as a tensor that makes a step of training when it runs (tf.contrib.layers.optimize_loss).
 
-    global_step: a variable, None for the graph's. learning_rate: a number, which becomes a variable, a tensor, or None
-    if the optimizer has its own. optimizer: a name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the
-    learning rate. gradient_noise_scale: the deviation of noise that is added to gradients.
-    gradient_multipliers: {variable or its name: factor}. clip_gradients: the largest global norm, or a function of
-    (gradient, variable) pairs. learning_rate_decay_fn: a function of learning rate and step. update_ops: run before, by
-    default UPDATE_OPS. variables: by default the trainable ones. summaries: which of
-    OPTIMIZER_SUMMARIES to build, by default the loss, the learning rate and the norm of all gradients.
+    Args:
+        loss: A scalar.
+        global_step: A variable, None for the graph's.
+        learning_rate: A number, which becomes a variable, a tensor, or None if the optimizer has its own.
+        optimizer: A name of OPTIMIZER_CLS_NAMES, a class, an object, or a function of the learning rate.
+        gradient_noise_scale: The deviation of noise that is added to gradients.
+        gradient_multipliers: {variable or its name: factor}.
+        clip_gradients: The largest global norm, or a function of (gradient, variable) pairs.
+        learning_rate_decay_fn: A function of learning rate and step.
+        update_ops: Run before, by default UPDATE_OPS.
+        variables: By default the trainable ones.
+        name: A name for the operation.
+        summaries: Which of OPTIMIZER_SUMMARIES to build, by default the loss, the learning rate and the norm
+            of all gradients.
+        colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+        increment_global_step: Whether the step grows.
     """
     graph = get_default_graph()
     shown = ("loss", "learning_rate", "global_gradient_norm") if summaries is None else tuple(summaries)

@@ -40,7 +40,12 @@ def _scaled(scale: Any, scope: str | None, default: str, measure: Callable[[Any]
 def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """scale * sum(|weights|) (tf.contrib.layers.l1_regularizer); a scale of 0.0 is none.
 
-    ValueError if the scale is negative or an integer.
+    Args:
+        scale: Whether the result is multiplied by gamma.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Raises:
+        ValueError: If the scale is negative or an integer.
     """
     return _scaled(scale, scope, "l1_regularizer", lambda weights: reductions.reduce_sum(math.abs_(weights)))
 
@@ -48,7 +53,12 @@ def l1_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
     """scale * sum(weights ** 2) / 2 (tf.contrib.layers.l2_regularizer); a scale of 0.0 is none.
 
-    ValueError if the scale is negative or an integer.
+    Args:
+        scale: Whether the result is multiplied by gamma.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Raises:
+        ValueError: If the scale is negative or an integer.
     """
     return _scaled(scale, scope, "l2_regularizer", nn.l2_loss)
 

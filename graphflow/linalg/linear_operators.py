@@ -115,25 +115,45 @@ class LinearOperator:
         return self.shape[-2]
 
     def shape_tensor(self, name: str = "shape_tensor") -> Tensor:
-        """The shape as an int32 tensor."""
+        """The shape as an int32 tensor.
+
+        Args:
+            name: A name for the operation.
+        """
         return shape(self._matrix, name=name)
 
     def batch_shape_tensor(self, name: str = "batch_shape_tensor") -> Tensor:
-        """The shape of the batch as an int32 tensor."""
+        """The shape of the batch as an int32 tensor.
+
+        Args:
+            name: A name for the operation.
+        """
         return self.shape_tensor(name)[:-2]
 
     def domain_dimension_tensor(self, name: str = "domain_dimension_tensor") -> Tensor:
-        """The number of columns as an int32 tensor."""
+        """The number of columns as an int32 tensor.
+
+        Args:
+            name: A name for the operation.
+        """
         return self.shape_tensor(name)[-1]
 
     def range_dimension_tensor(self, name: str = "range_dimension_tensor") -> Tensor:
-        """The number of rows as an int32 tensor."""
+        """The number of rows as an int32 tensor.
+
+        Args:
+            name: A name for the operation.
+        """
         return self.shape_tensor(name)[-2]
 
     # ---- what is computed -------------------------------------------------------------------------------------------
 
     def to_dense(self, name: str = "to_dense") -> Tensor:
-        """The matrices written out."""
+        """The matrices written out.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._matrix
 
     def matmul(
@@ -182,21 +202,43 @@ class LinearOperator:
         return squeeze(self.solve(expand_dims(self._like(rhs), -1), adjoint, name=name), [-1])
 
     def determinant(self, name: str = "det") -> Tensor:
-        """The determinant of each matrix; ValueError if they are not square."""
+        """The determinant of each matrix.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If they are not square.
+        """
         self._check_square("determinant")
         return matrix_determinant(self.to_dense(), name=name)
 
     def log_abs_determinant(self, name: str = "log_abs_det") -> Tensor:
-        """The logarithm of the absolute value of each determinant; ValueError if they are not square."""
+        """The logarithm of the absolute value of each determinant.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If they are not square.
+        """
         self._check_square("log_abs_determinant")
         return slogdet(self.to_dense(), name=name)[1]
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
-        """The main diagonals."""
+        """The main diagonals.
+
+        Args:
+            name: A name for the operation.
+        """
         return matrix_diag_part(self.to_dense(), name=name)
 
     def trace(self, name: str = "trace") -> Tensor:
-        """The sum of each main diagonal."""
+        """The sum of each main diagonal.
+
+        Args:
+            name: A name for the operation.
+        """
         return reduce_sum(self.diag_part(), axis=-1, name=name)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
@@ -204,7 +246,11 @@ class LinearOperator:
         return self.to_dense() + self._like(x)
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
-        """The adjoints."""
+        """The adjoints.
+
+        Args:
+            name: A name for the operation.
+        """
         if self.is_self_adjoint:
             return self
         return self._made(adjoint_of(self.to_dense()), name)
@@ -215,12 +261,26 @@ class LinearOperator:
         return self.adjoint()
 
     def inverse(self, name: str = "inverse") -> LinearOperator:
-        """The inverses; ValueError if they are not square, or known to be singular."""
+        """The inverses.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If they are not square, or known to be singular.
+        """
         self._check_solvable()
         return self._made(matrix_inverse(self.to_dense()), name)
 
     def cholesky(self, name: str = "cholesky") -> LinearOperator:
-        """The lower triangular factors; ValueError unless the hints say self-adjoint and positive definite."""
+        """The lower triangular factors.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: Unless the hints say self-adjoint and positive definite.
+        """
         if not (self.is_self_adjoint and self.is_positive_definite):
             raise ValueError(f"{self.name}: cholesky needs is_self_adjoint and is_positive_definite.")
         return LinearOperatorLowerTriangular(cholesky(self.to_dense()), True, name=name)
@@ -344,7 +404,11 @@ class LinearOperatorDiag(_OfItsDiagonal):
         return multiply(self._column(adjoint), adjoint_of(x) if adjoint_arg else x, name=name)
 
     def diag_part(self, name: str = "diag_part") -> Tensor:
-        """The diagonals."""
+        """The diagonals.
+
+        Args:
+            name: A name for the operation.
+        """
         return self._diag
 
     def _column(self, adjoint: bool) -> Tensor:

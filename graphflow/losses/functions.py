@@ -54,7 +54,19 @@ def mean_squared_error(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The mean of (predictions - labels) ** 2 (tf.losses.mean_squared_error)."""
+    """The mean of (predictions - labels) ** 2 (tf.losses.mean_squared_error).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "mean_squared_error", (predictions, labels, weights)) as inner:
         y, p = _pair(labels, predictions)
@@ -70,7 +82,19 @@ def absolute_difference(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The mean of abs(predictions - labels) (tf.losses.absolute_difference)."""
+    """The mean of abs(predictions - labels) (tf.losses.absolute_difference).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "absolute_difference", (predictions, labels, weights)) as inner:
         y, p = _pair(labels, predictions)
@@ -87,7 +111,20 @@ def huber_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """error ** 2 / 2 up to `delta`, delta * abs(error) - delta ** 2 / 2 beyond (tf.losses.huber_loss; Huber 1964)."""
+    """error ** 2 / 2 up to `delta`, delta * abs(error) - delta ** 2 / 2 beyond (tf.losses.huber_loss; Huber 1964).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        delta: Where the loss becomes linear.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "huber_loss", (predictions, labels, weights)) as inner:
         y, p = _pair(labels, predictions)
@@ -110,7 +147,20 @@ def log_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.losses.log_loss)."""
+    """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.losses.log_loss).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        epsilon: Added inside of the logarithms.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "log_loss", (predictions, labels, weights)) as inner:
         y, p = _pair(labels, predictions)
@@ -126,7 +176,19 @@ def hinge_loss(
     loss_collection: str | None = GraphKeys.LOSSES,
     reduction: str = _BY_NONZERO,
 ) -> Tensor:
-    """max(0, 1 - y * logits), with y = 2 * labels - 1 for labels 0 and 1 (tf.losses.hinge_loss)."""
+    """max(0, 1 - y * logits), with y = 2 * labels - 1 for labels 0 and 1 (tf.losses.hinge_loss).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     _require(labels=labels, logits=logits)
     with op_scope(scope, "hinge_loss", (logits, labels, weights)) as inner:
         y, x = _pair(labels, logits)
@@ -167,6 +229,16 @@ def mean_pairwise_squared_error(
     """The mean squared difference between the errors of pairs of elements of a row.
 
     TensorFlow: tf.losses.mean_pairwise_squared_error.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "mean_pairwise_squared_error", (predictions, labels, weights)):
@@ -201,6 +273,18 @@ def sigmoid_cross_entropy(
     """The cross entropy of independent classes (tf.losses.sigmoid_cross_entropy).
 
     `label_smoothing` moves labels towards 1/2 by that share.
+
+    Args:
+        multi_class_labels: 0 or 1 for each class, of the logits' shape.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        label_smoothing: The share, in [0, 1], by which labels are smoothed; 0 leaves them.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
     """
     _require(multi_class_labels=multi_class_labels, logits=logits)
     with op_scope(scope, "sigmoid_cross_entropy_loss", (logits, multi_class_labels, weights)) as inner:
@@ -225,6 +309,18 @@ def softmax_cross_entropy(
     """The cross entropy of exclusive classes, labels as rows of probabilities (tf.losses.softmax_cross_entropy).
 
     `label_smoothing` moves labels towards 1 / classes by that share. No gradient reaches the labels.
+
+    Args:
+        onehot_labels: Rows of probabilities, of the logits' shape.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        label_smoothing: The share, in [0, 1], by which labels are smoothed; 0 leaves them.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
     """
     _require(onehot_labels=onehot_labels, logits=logits)
     with op_scope(scope, "softmax_cross_entropy_loss", (logits, onehot_labels, weights)) as inner:
@@ -250,6 +346,17 @@ def sparse_softmax_cross_entropy(
     """The cross entropy of exclusive classes, labels as class numbers (tf.losses.sparse_softmax_cross_entropy).
 
     Labels and weights may have a last axis of size 1, which is removed.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
     """
     _require(labels=labels, logits=logits)
     with op_scope(scope, "sparse_softmax_cross_entropy_loss", (logits, labels, weights)) as inner:

@@ -43,7 +43,11 @@ class Reduction:
 
     @classmethod
     def validate(cls, key: str) -> None:
-        """Raises ValueError if the key is no way of reducing."""
+        """Raises ValueError if the key is no way of reducing.
+
+        Args:
+            key: One of its values.
+        """
         if key not in cls.all():
             raise ValueError(
                 f"Invalid ReductionKey {key!r}. It must be one of {', '.join(sorted(set(cls.all())))}."
@@ -51,23 +55,42 @@ class Reduction:
 
 
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection; None adds it nowhere (tf.losses.add_loss)."""
+    """Adds a loss to a collection; None adds it nowhere (tf.losses.add_loss).
+
+    Args:
+        loss: The loss, a tensor.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+    """
     if loss_collection:
         loss.graph.add_to_collection(loss_collection, loss)
 
 
 def get_losses(scope: str | None = None, loss_collection: str = GraphKeys.LOSSES) -> list[Tensor]:
-    """The losses of a collection whose names match `scope` (tf.losses.get_losses)."""
+    """The losses of a collection whose names match `scope` (tf.losses.get_losses).
+
+    Args:
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+    """
     return get_default_graph().get_collection(loss_collection, scope)
 
 
 def get_regularization_losses(scope: str | None = None) -> list[Tensor]:
-    """The regularisation losses whose names match `scope` (tf.losses.get_regularization_losses)."""
+    """The regularisation losses whose names match `scope` (tf.losses.get_regularization_losses).
+
+    Args:
+        scope: A name scope for the operations.
+    """
     return get_default_graph().get_collection(GraphKeys.REGULARIZATION_LOSSES, scope)
 
 
 def get_regularization_loss(scope: str | None = None, name: str = "total_regularization_loss") -> Tensor:
-    """The sum of the regularisation losses, 0 if there is none (tf.losses.get_regularization_loss)."""
+    """The sum of the regularisation losses, 0 if there is none (tf.losses.get_regularization_loss).
+
+    Args:
+        scope: A name scope for the operations.
+        name: A name for the operation.
+    """
     found = get_regularization_losses(scope)
     return math.add_n(found, name=name) if found else constant(0.0)
 
@@ -77,7 +100,16 @@ def get_total_loss(
 ) -> Tensor:
     """The sum of the collected losses and regularisation losses (tf.losses.get_total_loss).
 
-    ValueError if there is none.
+    Args:
+        add_regularization_losses: Whether these are added.
+        name: A name for the operation.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
+
+    Raises:
+        ValueError: If there is none.
     """
     found = get_losses(scope)
     if add_regularization_losses:
@@ -177,6 +209,16 @@ def compute_weighted_loss(
 
     `weights` are a scalar, or have the losses' rank and in each axis their size or 1: ValueError if they cannot,
     InvalidArgumentError when run if they do not. Computed in float32, returned in the losses' dtype.
+
+    Args:
+        losses: The losses of the elements, a tensor of floats.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
     """
     Reduction.validate(reduction)
     get_default_graph().scopes.loss_reduction = reduction

@@ -114,9 +114,16 @@ def mean(
 ) -> Measure:
     """The mean of all values so far, 0 before the first (tf.metrics.mean): (value, update).
 
-    values: a tensor of any shape, taken as float32. weights: a scalar, or a tensor of the values' rank with their size
-    or 1 in each axis; 0 leaves a value out. metrics_collections, updates_collections: where value and update are
-    added. name: of the scope of the local variables total and count.
+    Args:
+        values: A tensor of any shape, taken as float32.
+        weights: A scalar, or a tensor of the values' rank with their size or 1 in each axis; 0 leaves a value
+            out.
+        metrics_collections: With `updates_collections`: where value and update are added.
+        updates_collections: See `metrics_collections`.
+        name: Of the scope of the local variables total and count.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     with variable_scope(name, "mean", [values, weights]):
         values = math.cast(convert_to_tensor(values), dtypes.float32)
@@ -143,7 +150,19 @@ def mean_tensor(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The mean of each element of `values`, a tensor of known shape, over runs (tf.metrics.mean_tensor); see mean."""
+    """The mean of each element of `values`, a tensor of known shape, over runs (tf.metrics.mean_tensor); see mean.
+
+    Args:
+        values: A tensor of numbers.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     with variable_scope(name, "mean", [values, weights]):
         values = math.cast(convert_to_tensor(values), dtypes.float32)
         total = metric_variable(values.shape, dtypes.float32, "total_tensor")
@@ -168,7 +187,20 @@ def accuracy(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of predictions that equal their labels (tf.metrics.accuracy); for the arguments see mean."""
+    """The share of predictions that equal their labels (tf.metrics.accuracy); for the arguments see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     p, y, factors = same_ranks(predictions, labels, weights)
     p = p if p.dtype is y.dtype else math.cast(p, y.dtype)
     correct = math.cast(math.equal(p, y), dtypes.float32)
@@ -190,7 +222,20 @@ def mean_absolute_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The mean of |predictions - labels| (tf.metrics.mean_absolute_error); for the arguments see mean."""
+    """The mean of |predictions - labels| (tf.metrics.mean_absolute_error); for the arguments see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     errors, factors = _error(labels, predictions, weights, lambda p, y: math.abs_(p - y))
     return mean(errors, factors, metrics_collections, updates_collections, name or "mean_absolute_error")
 
@@ -203,7 +248,20 @@ def mean_squared_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The mean of (labels - predictions) ** 2 (tf.metrics.mean_squared_error); for the arguments see mean."""
+    """The mean of (labels - predictions) ** 2 (tf.metrics.mean_squared_error); for the arguments see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     errors, factors = _error(labels, predictions, weights, lambda p, y: math.squared_difference(p, y))
     return mean(errors, factors, metrics_collections, updates_collections, name or "mean_squared_error")
 
@@ -216,7 +274,20 @@ def root_mean_squared_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The square root of mean_squared_error (tf.metrics.root_mean_squared_error); for the arguments see mean."""
+    """The square root of mean_squared_error (tf.metrics.root_mean_squared_error); for the arguments see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     value, update = mean_squared_error(
         labels, predictions, weights, None, None, name or "root_mean_squared_error"
     )

@@ -226,8 +226,18 @@ def recall_at_k(
 ) -> Measure:
     """The share of labels that are among the k best predictions (tf.metrics.recall_at_k): (value, update).
 
-    labels: integers [...] or [..., number of labels]. predictions: a number for each class, [..., classes]. class_id:
-    looks at one class alone. weights: a scalar, or one for each row. NaN before the first update.
+    Args:
+        labels: Integers [...] or [..., number of labels].
+        predictions: A number for each class, [..., classes].
+        k: How many of the highest predictions of each row count.
+        class_id: Looks at one class alone.
+        weights: A scalar, or one for each row. NaN before the first update.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     with op_scope(name, _named("recall", k, class_id), [predictions, labels, weights]) as scope:
         best = top_k(predictions, k)[1]
@@ -246,7 +256,22 @@ def precision_at_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of the k best predictions that are labels (tf.metrics.precision_at_k); see recall_at_k."""
+    """The share of the k best predictions that are labels (tf.metrics.precision_at_k); see recall_at_k.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        k: How many of the highest predictions of each row count.
+        class_id: The one class to look at; None for all.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     with op_scope(name, _named("precision", k, class_id), [predictions, labels, weights]) as scope:
         best = top_k(predictions, k)[1]
         return _at_top_k(

@@ -66,6 +66,18 @@ def true_positives(
     """The sum of the weights of predictions rightly not 0 (tf.metrics.true_positives): (value, update).
 
     Labels and predictions are taken as bool. For the other arguments see gf.metrics.mean; the variable is `count`.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     return _count(
         "true_positives", labels, predictions, weights, metrics_collections, updates_collections, name
@@ -80,7 +92,20 @@ def false_positives(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The sum of the weights of predictions wrongly not 0 (tf.metrics.false_positives); see true_positives."""
+    """The sum of the weights of predictions wrongly not 0 (tf.metrics.false_positives); see true_positives.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     return _count(
         "false_positives", labels, predictions, weights, metrics_collections, updates_collections, name
     )
@@ -94,7 +119,20 @@ def true_negatives(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The sum of the weights of predictions rightly 0 (tf.metrics.true_negatives); see true_positives."""
+    """The sum of the weights of predictions rightly 0 (tf.metrics.true_negatives); see true_positives.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     return _count(
         "true_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
     )
@@ -108,7 +146,20 @@ def false_negatives(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The sum of the weights of predictions wrongly 0 (tf.metrics.false_negatives); see true_positives."""
+    """The sum of the weights of predictions wrongly 0 (tf.metrics.false_negatives); see true_positives.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     return _count(
         "false_negatives", labels, predictions, weights, metrics_collections, updates_collections, name
     )
@@ -127,7 +178,20 @@ def precision(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """true positives / all that were predicted, 0 if there are none (tf.metrics.precision); see true_positives."""
+    """true positives / all that were predicted, 0 if there are none (tf.metrics.precision); see true_positives.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     with variable_scope(name, "precision", [predictions, labels, weights]):
         p, y, factors = _decisions(predictions, labels, weights)
         right, moved_right = true_positives(y, p, factors)
@@ -145,7 +209,20 @@ def recall(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """true positives / all that are labelled, 0 if there are none (tf.metrics.recall); see true_positives."""
+    """true positives / all that are labelled, 0 if there are none (tf.metrics.recall); see true_positives.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     with variable_scope(name, "recall", [predictions, labels, weights]):
         p, y, factors = _decisions(predictions, labels, weights)
         right, moved_right = true_positives(y, p, factors)

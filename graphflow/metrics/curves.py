@@ -40,10 +40,24 @@ def auc(
 ) -> Measure:
     """The area under the curve of true over false positives, or of precision over recall (tf.metrics.auc).
 
-    predictions: in [0, 1]. num_thresholds: at how many the curve is taken, or `thresholds` themselves, between 0 and 1.
-    curve: "ROC" or "PR". summation_method: "trapezoidal", "minoring", "majoring" (for lower and upper bounds), or
-    "careful_interpolation", which suits "PR" (Davis and Goadrich, 2006). For the other arguments see
-    gf.metrics.mean; the variables are true_positives, false_negatives, true_negatives and false_positives.
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: In [0, 1].
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        num_thresholds: At how many the curve is taken, or `thresholds` themselves, between 0 and 1.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        curve: "ROC" or "PR".
+        name: A name for the operation.
+        summation_method: "trapezoidal", "minoring", "majoring" (for lower and upper bounds), or
+            "careful_interpolation", which suits "PR" (Davis and Goadrich, 2006). For the other arguments see
+            gf.metrics.mean; the variables are true_positives, false_negatives, true_negatives and
+            false_positives.
+        thresholds: Numbers in [0, 1].
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     if curve not in ("ROC", "PR"):
         raise ValueError(f"curve must be either ROC or PR, {curve} unknown")

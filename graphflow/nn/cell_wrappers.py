@@ -26,7 +26,14 @@ if TYPE_CHECKING:
 class MultiRNNCell(RNNCell):
     """Cells one on top of the other (tf.nn.rnn_cell.MultiRNNCell): each takes the output of the one below.
 
-    The state is a tuple of their states, or these side by side if `state_is_tuple` is false. ValueError for no cell.
+    The state is a tuple of their states, or these side by side if `state_is_tuple` is false.
+
+    Args:
+        cells: A list of RNNCells, the lowest first.
+        state_is_tuple: Whether the state is a tuple and not one tensor.
+
+    Raises:
+        ValueError: For no cell.
     """
 
     def __init__(self, cells: Sequence[Any], state_is_tuple: bool = True) -> None:
@@ -57,13 +64,23 @@ class MultiRNNCell(RNNCell):
         return [v for cell in self._cells for v in getattr(cell, "variables", [])]
 
     def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
-        """The cells' own states for the beginning."""
+        """The cells' own states for the beginning.
+
+        Args:
+            batch_size: How many rows, an int or a scalar tensor.
+            dtype: The dtype of the state that is made of zeros.
+        """
         if not self._state_is_tuple:
             return super().zero_state(batch_size, dtype)
         return tuple(cell.zero_state(batch_size, dtype) for cell in self._cells)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step of every cell, from the bottom."""
+        """One step of every cell, from the bottom.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         if self._state_is_tuple:
             if not nest.is_nested(state):
                 raise ValueError(
@@ -132,6 +149,17 @@ class DropoutWrapper(_Wrapper):
 
     Probabilities are of keeping; they are numbers in (0, 1] or scalar tensors. With `variational_recurrent` the same
     elements are dropped at every step, which needs `dtype`, and `input_size` if inputs are dropped.
+
+    Args:
+        cell: An RNNCell.
+        input_keep_prob: Of the inputs.
+        output_keep_prob: Of the outputs.
+        state_keep_prob: Of the states that are handed on.
+        variational_recurrent: Whether each step drops the same elements.
+        input_size: The inputs' shape behind the batch; needed if they are dropped so.
+        dtype: The dtype of the state that is made of zeros.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dropout_state_filter_visitor: Says of which parts of a state to drop.
     """
 
     def __init__(
@@ -215,7 +243,13 @@ class DropoutWrapper(_Wrapper):
         return dropped
 
     def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
-        """One step of the cell inside, with dropout around it."""
+        """One step of the cell inside, with dropout around it.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+            scope: The variable scope.
+        """
         output, following = self._step(self._dropped("input", inputs), state, scope)
         return self._dropped("output", output), self._dropped("state", following)
 
@@ -242,7 +276,16 @@ class ResidualWrapper(_Wrapper):
         self._residual = residual_fn
 
     def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
-        """One step of the cell inside; ValueError if inputs and outputs differ in shape."""
+        """One step of the cell inside.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+            scope: The variable scope.
+
+        Raises:
+            ValueError: If inputs and outputs differ in shape.
+        """
         output, following = self._step(inputs, state, scope)
         if self._residual is not None:
             return self._residual(inputs, output), following

@@ -64,6 +64,12 @@ class RNNCell:
 
     Subclasses give `state_size`, `output_size`, `call(inputs, state)`, perhaps `build`. Calling it gives (output, next
     state). `name` is the name of its variable scope, by default one made from the class's.
+
+    Args:
+        trainable: Whether its variables are among those that optimizers train.
+        name: A name for the operation.
+        dtype: The dtype of the state that is made of zeros.
+        _reuse: Whether to take variables that are there.
     """
 
     def __init__(
@@ -116,14 +122,31 @@ class RNNCell:
     trainable_weights = trainable_variables
 
     def build(self, inputs_shape: TensorShape) -> None:
-        """Makes the variables; called once, before the first `call`."""
+        """Makes the variables; called once, before the first `call`.
+
+        Args:
+            inputs_shape: The shape of the inputs.
+        """
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step. ValueError if a subclass defines none."""
+        """One step.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+
+        Raises:
+            ValueError: If a subclass defines none.
+        """
         raise ValueError(f"{type(self).__name__} must define call(inputs, state).")
 
     def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
-        """A state of zeros for a batch; `batch_size` is an int or a scalar tensor."""
+        """A state of zeros for a batch; `batch_size` is an int or a scalar tensor.
+
+        Args:
+            batch_size: How many rows, an int or a scalar tensor.
+            dtype: The dtype of the state that is made of zeros.
+        """
         with op_scope(None, type(self).__name__ + "ZeroState", (batch_size,)):
             return zero_state_of(self.state_size, batch_size, dtype)
 
@@ -133,7 +156,16 @@ class RNNCell:
         batch_size: IntTensorLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Any:
-        """A state of zeros for the batch of `inputs`, or for `batch_size` and `dtype`."""
+        """A state of zeros for the batch of `inputs`, or for `batch_size` and `dtype`.
+
+        Args:
+            inputs: A tensor whose first axis is the batch's, or None.
+            batch_size: How many rows, if there are no inputs.
+            dtype: The state's dtype, if there are no inputs.
+
+        Returns:
+            Zeros in the structure of the state.
+        """
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
             batch_size, dtype = array.shape(tensor)[0], tensor.dtype
@@ -148,7 +180,14 @@ class RNNCell:
         initializer: InitializerLike | None = None,
         dtype: DTypeLike | None = None,
     ) -> Variable | Any:
-        """A variable of the cell, in the cell's scope."""
+        """A variable of the cell, in the cell's scope.
+
+        Args:
+            name: A name for the operation.
+            shape: Its shape.
+            initializer: What the variables begin with; None for the variable scope's.
+            dtype: The dtype of the state that is made of zeros.
+        """
         made = get_variable(
             name, shape, dtype=dtype or self._dtype, initializer=initializer, trainable=self.trainable
         )
@@ -193,7 +232,15 @@ def _affine(inputs: Any, state: Any, kernel: Any, bias: Any) -> Tensor:
 
 
 class BasicRNNCell(RNNCell):
-    """activation([input, state] @ kernel + bias), tanh by default (tf.nn.rnn_cell.BasicRNNCell)."""
+    """activation([input, state] @ kernel + bias), tanh by default (tf.nn.rnn_cell.BasicRNNCell).
+
+    Args:
+        num_units: The size of state and output.
+        activation: A function, or its name; tanh by default.
+        reuse: Whether to take variables that are there.
+        name: A name for the operation.
+        dtype: The dtype of the state that is made of zeros.
+    """
 
     def __init__(
         self,
@@ -218,19 +265,38 @@ class BasicRNNCell(RNNCell):
         return self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
-        """Makes kernel and bias."""
+        """Makes kernel and bias.
+
+        Args:
+            inputs_shape: The shape of the inputs.
+        """
         units = self._num_units
         self._kernel = self.add_variable("kernel", [_depth(inputs_shape) + units, units])
         self._bias = self.add_variable("bias", [units], Zeros(dtype=self._dtype))
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step; the output is the state."""
+        """One step; the output is the state.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         output = self._activation(_affine(inputs, state, self._kernel, self._bias))
         return output, output
 
 
 class GRUCell(RNNCell):
-    """A gated recurrent unit (tf.nn.rnn_cell.GRUCell; Cho et al. 2014): gates reset and update, then a candidate."""
+    """A gated recurrent unit (tf.nn.rnn_cell.GRUCell; Cho et al. 2014): gates reset and update, then a candidate.
+
+    Args:
+        num_units: The size of state and output.
+        activation: A function, or its name; tanh by default.
+        reuse: Whether to take variables that are there.
+        kernel_initializer: What the variables begin with; None for the variable scope's.
+        bias_initializer: What the variables begin with; None for the variable scope's.
+        name: A name for the operation.
+        dtype: The dtype of the state that is made of zeros.
+    """
 
     def __init__(
         self,
@@ -259,7 +325,11 @@ class GRUCell(RNNCell):
         return self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
-        """Makes the kernels and biases of gates and candidate."""
+        """Makes the kernels and biases of gates and candidate.
+
+        Args:
+            inputs_shape: The shape of the inputs.
+        """
         units, rows = self._num_units, _depth(inputs_shape) + self._num_units
         dtype: Any = self._dtype
         gates = self._bias_initializer or Constant(1.0, dtype=dtype)
@@ -272,7 +342,12 @@ class GRUCell(RNNCell):
         self._candidate_bias = self.add_variable("candidate/bias", [units], candidate)
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step; the output is the state."""
+        """One step; the output is the state.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         reset, update = array.split(
             math.sigmoid(_affine(inputs, state, self._gate_kernel, self._gate_bias)), 2, axis=1
         )
@@ -288,6 +363,22 @@ class LSTMCell(RNNCell):
 
     With peepholes the gates see the memory; `num_proj` projects the output, which is then also what is fed back;
     `cell_clip` and `proj_clip` bound memory and projection. `forget_bias` is added to the forget gate.
+
+    Args:
+        num_units: The size of state and output.
+        use_peepholes: Whether the gates see the memory.
+        cell_clip: The bound of the memory, or None.
+        initializer: What the variables begin with; None for the variable scope's.
+        num_proj: The size of the projected output, or None.
+        proj_clip: The bound of the projected output, or None.
+        num_unit_shards: Not needed any more.
+        num_proj_shards: Not needed any more.
+        forget_bias: What is added to the bias of the forget gate.
+        state_is_tuple: Whether the state is a tuple and not one tensor.
+        activation: A function, or its name; tanh by default.
+        reuse: Whether to take variables that are there.
+        name: A name for the operation.
+        dtype: The dtype of the state that is made of zeros.
     """
 
     def __init__(
@@ -330,7 +421,11 @@ class LSTMCell(RNNCell):
         return self._num_proj or self._num_units
 
     def build(self, inputs_shape: TensorShape) -> None:
-        """Makes kernel and bias, and what peepholes and projection need."""
+        """Makes kernel and bias, and what peepholes and projection need.
+
+        Args:
+            inputs_shape: The shape of the inputs.
+        """
         units, rows = self._num_units, _depth(inputs_shape) + self.output_size
         self._kernel = self.add_variable("kernel", [rows, 4 * units], self._initializer)
         self._bias = self.add_variable("bias", [4 * units], Zeros(dtype=self._dtype))
@@ -345,7 +440,12 @@ class LSTMCell(RNNCell):
             )
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
-        """One step; the gates lie in the kernel as input, new value, forget, output."""
+        """One step; the gates lie in the kernel as input, new value, forget, output.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+        """
         if self._state_is_tuple:
             memory, fed_back = state
         else:
@@ -378,7 +478,17 @@ class LSTMCell(RNNCell):
 
 
 class BasicLSTMCell(LSTMCell):
-    """An LSTM cell without options (tf.nn.rnn_cell.BasicLSTMCell)."""
+    """An LSTM cell without options (tf.nn.rnn_cell.BasicLSTMCell).
+
+    Args:
+        num_units: The size of state and output.
+        forget_bias: What is added to the bias of the forget gate.
+        state_is_tuple: Whether the state is a tuple and not one tensor.
+        activation: A function, or its name; tanh by default.
+        reuse: Whether to take variables that are there.
+        name: A name for the operation.
+        dtype: The dtype of the state that is made of zeros.
+    """
 
     def __init__(
         self,

@@ -50,7 +50,22 @@ def conv1d(
     input: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The convolution of sequences [N, width, channels] with filters [width, channels, outputs] (tf.nn.conv1d)."""
+    """The convolution of sequences [N, width, channels] with filters [width, channels, outputs] (tf.nn.conv1d).
+
+    Args:
+        value: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filters: The filter, whose shape is given above.
+        stride: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        use_cudnn_on_gpu: Accepted, and not needed.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "conv1d", (value, filters)) as scope:
         if data_format not in _SEQUENCES:
@@ -82,6 +97,21 @@ def conv2d_transpose(
     """The gradient of conv2d, used as a layer that enlarges images to `output_shape` (tf.nn.conv2d_transpose).
 
     The filter is [rows, columns, outputs, channels]; Zeiler et al. 2010.
+
+    Args:
+        value: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        output_shape: The shape of the result, a vector of int32.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filters: The filter, whose shape is given above.
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
     """
     value = deprecated(input, value, "input", "value")
     filter = deprecated(filters, filter, "filters", "filter")
@@ -112,6 +142,19 @@ def depthwise_conv2d(
     """Each channel convolved with its own filters [rows, columns, channels, multiplier] (tf.nn.depthwise_conv2d).
 
     Output channel c * multiplier + m comes from input channel c.
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        rate: How far apart the window's elements are, (rows, columns).
+        name: A name for the operation.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
     """
     rate = deprecated(dilations, rate, "dilations", "rate")
     with op_scope(name, "depthwise", (input, filter)) as scope:

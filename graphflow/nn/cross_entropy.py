@@ -35,6 +35,15 @@ def sigmoid_cross_entropy_with_logits(
 
     TensorFlow: tf.nn.sigmoid_cross_entropy_with_logits. Labels z and logits x are given by name and have one shape:
     ValueError otherwise.
+
+    Args:
+        _sentinel: Not to be given: it keeps the others from being given by place.
+        labels: Numbers in [0, 1], of the logits' shape and dtype.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        The loss of each element, of that shape.
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (logits, labels)

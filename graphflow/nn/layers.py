@@ -92,7 +92,17 @@ def _noise_shape(x: Tensor, noise_shape: Any) -> Any:
 
 
 def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """matmul(x, weights) + biases (tf.nn.xw_plus_b)."""
+    """matmul(x, weights) + biases (tf.nn.xw_plus_b).
+
+    Args:
+        x: [batch, inputs].
+        weights: [inputs, outputs].
+        biases: [outputs].
+        name: A name for the operation.
+
+    Returns:
+        [batch, outputs].
+    """
     with op_scope(name, "xw_plus_b", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")
@@ -101,7 +111,17 @@ def xw_plus_b(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str 
 
 
 def relu_layer(x: TensorLike, weights: TensorLike, biases: TensorLike, name: str | None = None) -> Tensor:
-    """relu(matmul(x, weights) + biases) (tf.nn.relu_layer)."""
+    """relu(matmul(x, weights) + biases) (tf.nn.relu_layer).
+
+    Args:
+        x: [batch, inputs].
+        weights: [inputs, outputs].
+        biases: [outputs].
+        name: A name for the operation.
+
+    Returns:
+        [batch, outputs].
+    """
     with op_scope(name, "relu_layer", (x, weights, biases)) as scope:
         x = convert_to_tensor(x, name="x")
         weights = convert_to_tensor(weights, name="weights")

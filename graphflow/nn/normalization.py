@@ -25,6 +25,17 @@ def moments(
     """Mean and variance over `axes` (tf.nn.moments).
 
     float16 is computed in float32. `shift` is accepted and ignored, as in TensorFlow.
+
+    Args:
+        x: A tensor of floats.
+        axes: The axes, a list of ints.
+        shift: Not needed.
+        name: A name for the operation.
+        keep_dims: The old name of `keepdims`.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+
+    Returns:
+        The mean and the variance, of shape `x.shape` without the axes.
     """
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
     with op_scope(name, "moments", (x,)):
@@ -137,6 +148,18 @@ def batch_normalization(
     """scale * (x - mean) / sqrt(variance + epsilon) + offset (tf.nn.batch_normalization).
 
     Scale and offset may be None.
+
+    Args:
+        x: A tensor of floats.
+        mean: A tensor that broadcasts with `x`.
+        variance: The same.
+        offset: The same, or None.
+        scale: The same, or None.
+        variance_epsilon: A small float.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
     """
     with op_scope(name, "batchnorm", (x, mean, variance, scale, offset)):
         y = convert_to_tensor(x, name="x")
@@ -181,7 +204,18 @@ def l2_normalize(
     name: str | None = None,
     dim: IntTensorLike | None = None,
 ) -> Tensor:
-    """x / sqrt(max(sum(x ** 2), epsilon)) along `axis` (tf.nn.l2_normalize)."""
+    """x / sqrt(max(sum(x ** 2), epsilon)) along `axis` (tf.nn.l2_normalize).
+
+    Args:
+        x: A tensor of floats.
+        axis: The axes of one vector; None for all.
+        epsilon: The least squared norm.
+        name: A name for the operation.
+        dim: The old name of `axis`.
+
+    Returns:
+        A tensor like `x`.
+    """
     axis = deprecated(axis, dim, "axis", "dim")
     with op_scope(name, "l2_normalize", (x,)) as scope:
         y = convert_to_tensor(x, name="x")
@@ -190,7 +224,15 @@ def l2_normalize(
 
 
 def zero_fraction(value: TensorLike, name: str | None = None) -> Tensor:
-    """The share of elements that are zero, float32; NaN if there is no element (tf.nn.zero_fraction)."""
+    """The share of elements that are zero, float32; NaN if there is no element (tf.nn.zero_fraction).
+
+    Args:
+        value: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A scalar of float32.
+    """
     with op_scope(name, "zero_fraction", (value,)):
         x = convert_to_tensor(value, name="value")
         zeros = reductions.reduce_sum(math.cast(math.equal(x, array.zeros_like(x)), dtypes.int64))

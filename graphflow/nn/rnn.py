@@ -106,9 +106,23 @@ def dynamic_rnn(
     """A cell run over [batch, time, ...] inputs in a loop: (outputs, last state) (tf.nn.dynamic_rnn).
 
     Outputs are [batch, time, ...]. With `time_major` inputs and outputs are [time, batch, ...]. Rows past their
-    `sequence_length` give zeros and keep their state. `dtype` is that of the outputs, and of the initial state if none
-    is given. ValueError without an initial state and a dtype, or for a state of several dtypes without a dtype;
-    TypeError for what is no cell.
+    `sequence_length` give zeros and keep their state. `dtype` is that of the outputs, and of the initial state if
+    none is given. ValueError without an initial state and a dtype, or for a state of several dtypes without a
+    dtype.
+
+    Args:
+        cell: An RNNCell.
+        inputs: A tensor, or structure of tensors, [batch, time, ...].
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        initial_state: The state before the first step; None for zeros, which needs `dtype`.
+        dtype: The dtype of the state that is made of zeros.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        time_major: Whether the first axis is that of time, and the second the batch's.
+        scope: The variable scope.
+
+    Raises:
+        TypeError: For what is no cell.
     """
     _check_cell(cell)
     with variable_scope(scope or "rnn"):
@@ -208,6 +222,19 @@ def bidirectional_dynamic_rnn(
     """Two cells, one over the sequence and one over its reverse (tf.nn.bidirectional_dynamic_rnn).
 
     Returns ((outputs forward, outputs backward), (state forward, state backward)), the outputs in the order of time.
+
+    Args:
+        cell_fw: The RNNCell that reads forward.
+        cell_bw: The RNNCell that reads backward.
+        inputs: A tensor, or structure of tensors, [batch, time, ...].
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        initial_state_fw: The forward state before the first step; None for zeros.
+        initial_state_bw: The backward state before the first step; None for zeros.
+        dtype: The dtype of the state that is made of zeros.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        time_major: Whether the first axis is that of time, and the second the batch's.
+        scope: The variable scope.
     """
     _check_cell(cell_fw)
     _check_cell(cell_bw)
@@ -242,8 +269,19 @@ def static_rnn(
 ) -> tuple[list[Any], Any]:
     """A cell run over a list of inputs, one [batch, ...] a step: (outputs a step, last state) (tf.nn.static_rnn).
 
-    Rows past their `sequence_length` give zeros and keep their state. TypeError if the inputs are no list,
-    ValueError if they are empty.
+    Rows past their `sequence_length` give zeros and keep their state.
+
+    Args:
+        cell: An RNNCell.
+        inputs: A list of tensors [batch, ...], one for each step.
+        initial_state: The state before the first step; None for zeros, which needs `dtype`.
+        dtype: The dtype of the state that is made of zeros.
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        scope: The variable scope.
+
+    Raises:
+        TypeError: If the inputs are no list.
+        ValueError: If they are empty.
     """
     _check_cell(cell)
     if not isinstance(inputs, list | tuple):
@@ -281,6 +319,16 @@ def static_bidirectional_rnn(
     """Two cells over a list of inputs and its reverse (tf.nn.static_bidirectional_rnn).
 
     Returns (outputs a step, both side by side, state forward, state backward).
+
+    Args:
+        cell_fw: The RNNCell that reads forward.
+        cell_bw: The RNNCell that reads backward.
+        inputs: A list of tensors [batch, ...], one for each step.
+        initial_state_fw: The forward state before the first step; None for zeros.
+        initial_state_bw: The backward state before the first step; None for zeros.
+        dtype: The dtype of the state that is made of zeros.
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        scope: The variable scope.
     """
     _check_cell(cell_fw)
     _check_cell(cell_bw)

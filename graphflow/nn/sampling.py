@@ -50,8 +50,20 @@ def log_uniform_candidate_sampler(
 ) -> Samples:
     """Classes drawn with probability log((class + 2) / (class + 1)) / log(range_max + 1).
 
-    For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler, whose numbers they are for
-    the same seeds. ValueError if more distinct classes are asked for than there are.
+    For classes sorted by falling frequency. TensorFlow: tf.nn.log_uniform_candidate_sampler, whose numbers they are
+    for the same seeds.
+
+    Args:
+        true_classes: The true classes, [batch, num_true] of int64.
+        num_true: How many true classes an example has.
+        num_sampled: How many classes are drawn for a batch.
+        unique: Whether no class is drawn twice for a batch.
+        range_max: Classes are drawn below it.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If more distinct classes are asked for than there are.
     """
     return _draw(
         random.LOG_UNIFORM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name
@@ -67,7 +79,17 @@ def uniform_candidate_sampler(
     seed: int | None = None,
     name: str | None = None,
 ) -> Samples:
-    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler), TensorFlow's for the same seeds."""
+    """Classes drawn with equal probability (tf.nn.uniform_candidate_sampler), TensorFlow's for the same seeds.
+
+    Args:
+        true_classes: The true classes, [batch, num_true] of int64.
+        num_true: How many true classes an example has.
+        num_sampled: How many classes are drawn for a batch.
+        unique: Whether no class is drawn twice for a batch.
+        range_max: Classes are drawn below it.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+    """
     return _draw(random.UNIFORM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name)
 
 
@@ -129,6 +151,19 @@ def nce_loss(
 
     `weights` [classes, size] and `biases` [classes] may be in parts, as for embedding_lookup; `labels` are
     [batch, num_true] class numbers, `inputs` [batch, size].
+
+    Args:
+        weights: [classes, size], whole or in parts as for embedding_lookup.
+        biases: [classes], whole or in parts.
+        labels: The true classes, [batch, num_true] of int64.
+        inputs: The activations, [batch, size].
+        num_sampled: How many classes are drawn for a batch.
+        num_classes: How many classes there are.
+        num_true: How many true classes an example has.
+        sampled_values: What a candidate sampler gave; None draws by log_uniform_candidate_sampler.
+        remove_accidental_hits: Whether drawn classes that are true ones are left out.
+        partition_strategy: "mod" or "div": how ids are spread over the parts.
+        name: A name for the operation.
     """
     with op_scope(name, "nce_loss", (labels, inputs)):
         logits, shares = _sampled_logits(
@@ -156,6 +191,20 @@ def sampled_softmax_loss(
     """The softmax cross entropy over the true and a few sampled classes (tf.nn.sampled_softmax_loss; Jean et al. 2014).
 
     Arguments as for nce_loss. For training only: it underestimates the loss over all classes.
+
+    Args:
+        weights: [classes, size], whole or in parts as for embedding_lookup.
+        biases: [classes], whole or in parts.
+        labels: The true classes, [batch, num_true] of int64.
+        inputs: The activations, [batch, size].
+        num_sampled: How many classes are drawn for a batch.
+        num_classes: How many classes there are.
+        num_true: How many true classes an example has.
+        sampled_values: What a candidate sampler gave; None draws by log_uniform_candidate_sampler.
+        remove_accidental_hits: Whether drawn classes that are true ones are left out.
+        partition_strategy: "mod" or "div": how ids are spread over the parts.
+        name: A name for the operation.
+        seed: The op's own seed; with the graph's it decides what is drawn.
     """
     with op_scope(name, "sampled_softmax_loss", (labels, inputs)):
         logits, shares = _sampled_logits(

@@ -43,8 +43,12 @@ class SavedModelBuilder:
     """Builds a SavedModel: first a meta graph with its variables, then any number of meta graphs, then save().
 
     `export_dir` must not exist, or be empty; AssertionError otherwise. Nothing stands there before save(). What was
-    begun and never saved is taken away when the builder is. for_tensorflow: TensorFlow and its servers can load the
-    model too; the variables are written in TensorFlow's file format, and operations that TensorFlow lacks are left out.
+    begun and never saved is taken away when the builder is.
+
+    Args:
+        export_dir: The folder of the SavedModel.
+        for_tensorflow: TensorFlow and its servers can load the model too; the variables are written in
+            TensorFlow's file format, and operations that TensorFlow lacks are left out.
     """
 
     def __init__(self, export_dir: str | PathLike[str], for_tensorflow: bool = False) -> None:

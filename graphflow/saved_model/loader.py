@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
-    """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read."""
+    """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read.
+
+    Args:
+        export_dir: The folder of the SavedModel.
+    """
     folder = user_path(export_dir)
     names = (constants.SAVED_MODEL_FILENAME_PBTXT, constants.SAVED_MODEL_FILENAME_PB)
     return any(storage.exists(os.path.join(folder, name)) for name in names)
@@ -52,8 +56,18 @@ def load(
 
     The main operation, if there is one, runs last, with the paths of the assets in this folder. Returns the
     MetaGraphDef, in which `signature_def` says what to feed and to fetch; names are those without `import_scope`.
-    saver_kwargs go to gf.train.import_meta_graph. OSError if there is no SavedModel or it is damaged, RuntimeError
-    that lists the tags there are, ValueError if the graph cannot be.
+    saver_kwargs go to gf.train.import_meta_graph.
+
+    Args:
+        sess: The session.
+        tags: The tags that name a meta graph, such as gf.saved_model.tag_constants.SERVING.
+        export_dir: The folder of the SavedModel.
+        import_scope: A name scope that names are put under.
+        **saver_kwargs: Arguments of the saver.
+
+    Raises:
+        OSError: If there is no SavedModel or it is damaged, RuntimeError that lists the tags there are.
+        ValueError: If the graph cannot be.
     """
     meta_graph = meta_graph_with_tags(read_saved_model(export_dir), tags)
     assets = assets_of(meta_graph)

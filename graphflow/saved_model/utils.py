@@ -13,7 +13,14 @@ from graphflow._core.graph.slices import SparseTensor
 
 
 def build_tensor_info(tensor: Tensor | SparseTensor) -> Any:
-    """The TensorInfo message of a Tensor, variable or SparseTensor: its name, dtype and shape."""
+    """The TensorInfo message of a Tensor, variable or SparseTensor: its name, dtype and shape.
+
+    Args:
+        tensor: What the message describes.
+
+    Returns:
+        A TensorInfo message.
+    """
     dims = tensor.get_shape().dims
     shape = protos.tensor_shape_pb2.TensorShapeProto(unknown_rank=dims is None)
     for dim in dims or ():
@@ -57,5 +64,10 @@ def get_tensor_from_tensor_info(
 
 
 def under_scope(name: str, import_scope: str | None) -> str:
-    """The name that an element of a graph has after the graph was imported under a scope."""
+    """The name that an element of a graph has after the graph was imported under a scope.
+
+    Args:
+        name: A name for the operation.
+        import_scope: A name scope that names are put under.
+    """
     return f"{import_scope}/{name}" if import_scope else name

@@ -78,7 +78,12 @@ class FileWriter:
     def add_summary(self, summary: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a Summary, or the bytes that a summary operation gave.
 
-        InvalidArgumentError for bytes that are no Summary.
+        Args:
+            summary: A Summary, or its bytes.
+            global_step: The step, an int.
+
+        Raises:
+            InvalidArgumentError: For bytes that are no Summary.
         """
         event = protos.event_pb2.Event()
         _parse(summary, event.summary)
@@ -91,7 +96,11 @@ class FileWriter:
         self._add(event, global_step)
 
     def add_event(self, event: Any) -> None:
-        """Adds an Event as it is."""
+        """Adds an Event as it is.
+
+        Args:
+            event: An Event.
+        """
         self._warn_if_closed()
         if not self._closed:
             self._file.write(as_bytes(event))
@@ -99,6 +108,10 @@ class FileWriter:
     def add_session_log(self, session_log: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a SessionLog. START with the step at which training goes on drops from TensorBoard's curves what was
         written at that step and after it, before the interruption.
+
+        Args:
+            session_log: A SessionLog.
+            global_step: The step, an int.
         """
         self._add(protos.event_pb2.Event(session_log=session_log), global_step)
 
@@ -107,8 +120,16 @@ class FileWriter:
     ) -> None:
         """Adds a Graph, with its devices and shapes, for TensorBoard's page of graphs; or a GraphDef.
 
-        ValueError if both are given, or neither, TypeError for anything else. A graph with more than 2 GB of
-        constants, which no message can hold, is left out with a warning in the log.
+        A graph with more than 2 GB of constants, which no message can hold, is left out with a warning in the log.
+
+        Args:
+            graph: A gf.Graph.
+            global_step: The step, an int.
+            graph_def: A GraphDef; not together with `graph`.
+
+        Raises:
+            ValueError: If both are given, or neither.
+            TypeError: For anything else.
         """
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
@@ -124,7 +145,15 @@ class FileWriter:
         self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | np.integer[Any] | None = None) -> None:
-        """Adds a MetaGraphDef; TypeError for anything else."""
+        """Adds a MetaGraphDef.
+
+        Args:
+            meta_graph_def: A MetaGraphDef.
+            global_step: The step, an int.
+
+        Raises:
+            TypeError: For anything else.
+        """
         if not isinstance(meta_graph_def, protos.meta_graph_pb2.MetaGraphDef):
             raise TypeError(f"meta_graph_def must be type MetaGraphDef, saw type: {type(meta_graph_def)}")
         self._add(protos.event_pb2.Event(meta_graph_def=meta_graph_def.SerializeToString()), global_step)
@@ -134,7 +163,13 @@ class FileWriter:
     ) -> None:
         """Adds what a traced run recorded: TensorBoard's page of graphs offers it under the tag.
 
-        run_metadata: a gf.RunMetadata or the protobuf message. ValueError if the tag was used before.
+        Args:
+            run_metadata: A gf.RunMetadata or the protobuf message.
+            tag: The name under which it is offered.
+            global_step: The step, an int.
+
+        Raises:
+            ValueError: If the tag was used before.
         """
         if tag in self._run_tags:
             raise ValueError(f"The provided tag was already used for this event type: {tag!r}.")

@@ -116,7 +116,14 @@ class TestCase(unittest.TestCase):
         return self.session(graph, config)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors in the open session; other things as they are."""
+        """The values of a structure of tensors in the open session; other things as they are.
+
+        Args:
+            tensors: Tensors, variables, or a nested structure of them.
+
+        Returns:
+            Arrays in the same structure.
+        """
         session = get_default_session()
         if session is None:
             raise ValueError("evaluate() needs an open session: call it inside `with self.session():`.")
@@ -169,7 +176,15 @@ class TestCase(unittest.TestCase):
     def assertAllClose(
         self, a: Any, b: Any, rtol: float = 1e-6, atol: float = 1e-6, msg: str | None = None
     ) -> None:
-        """|a - b| <= atol + rtol * |b| everywhere, shapes equal; NaN is close to NaN."""
+        """|a - b| <= atol + rtol * |b| everywhere, shapes equal; NaN is close to NaN.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            b: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            rtol: The relative tolerance.
+            atol: The absolute tolerance.
+            msg: What the failure says, too.
+        """
 
         def compare(x: Any, y: Any, path: str) -> None:
             if (
@@ -197,7 +212,21 @@ class TestCase(unittest.TestCase):
         bfloat16_atol: float = 1e-2,
         msg: str | None = None,
     ) -> None:
-        """assertAllClose with the tolerance of the less precise of the two dtypes."""
+        """assertAllClose with the tolerance of the less precise of the two dtypes.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            b: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            rtol: The relative tolerance.
+            atol: The absolute tolerance.
+            float_rtol: The relative tolerance.
+            float_atol: The absolute tolerance.
+            half_rtol: The relative tolerance.
+            half_atol: The absolute tolerance.
+            bfloat16_rtol: The relative tolerance.
+            bfloat16_atol: The absolute tolerance.
+            msg: What the failure says, too.
+        """
 
         def compare(x: Any, y: Any, path: str) -> None:
             kinds = {x.dtype.name, y.dtype.name}
@@ -211,7 +240,13 @@ class TestCase(unittest.TestCase):
         self._each(a, b, compare)
 
     def assertNotAllClose(self, a: Any, b: Any, **kwargs: Any) -> None:
-        """Fails if assertAllClose would pass."""
+        """Fails if assertAllClose would pass.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            b: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            **kwargs: The tolerances and the text, as of assertAllClose.
+        """
         try:
             self.assertAllClose(a, b, **kwargs)
         except AssertionError:
@@ -224,7 +259,13 @@ class TestCase(unittest.TestCase):
         )
 
     def assertAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Equal everywhere, shapes too; NaN equals NaN."""
+        """Equal everywhere, shapes too; NaN equals NaN.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            b: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            msg: What the failure says, too.
+        """
 
         def compare(x: Any, y: Any, path: str) -> None:
             self._same_shape(x, y, path, msg)
@@ -233,7 +274,13 @@ class TestCase(unittest.TestCase):
         self._each(a, b, compare)
 
     def assertNotAllEqual(self, a: Any, b: Any, msg: str | None = None) -> None:
-        """Fails if assertAllEqual would pass."""
+        """Fails if assertAllEqual would pass.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            b: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            msg: What the failure says, too.
+        """
         try:
             self.assertAllEqual(a, b)
         except AssertionError:
@@ -241,19 +288,39 @@ class TestCase(unittest.TestCase):
         self.fail(f"The two values are equal at all elements. {msg or ''}")
 
     def assertAllGreater(self, a: Any, comparison_target: Any) -> None:
-        """Every element is greater than a number."""
+        """Every element is greater than a number.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            comparison_target: A number.
+        """
         self.assertGreater(np.min(self._array(a)), comparison_target)
 
     def assertAllLess(self, a: Any, comparison_target: Any) -> None:
-        """Every element is less than a number."""
+        """Every element is less than a number.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            comparison_target: A number.
+        """
         self.assertLess(np.max(self._array(a)), comparison_target)
 
     def assertAllGreaterEqual(self, a: Any, comparison_target: Any) -> None:
-        """Every element is at least a number."""
+        """Every element is at least a number.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            comparison_target: A number.
+        """
         self.assertGreaterEqual(np.min(self._array(a)), comparison_target)
 
     def assertAllLessEqual(self, a: Any, comparison_target: Any) -> None:
-        """Every element is at most a number."""
+        """Every element is at most a number.
+
+        Args:
+            a: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            comparison_target: A number.
+        """
         self.assertLessEqual(np.max(self._array(a)), comparison_target)
 
     def assertAllInRange(
@@ -264,7 +331,15 @@ class TestCase(unittest.TestCase):
         open_lower_bound: bool = False,
         open_upper_bound: bool = False,
     ) -> None:
-        """Every element is between two bounds, which are in the range unless said to be open; NaN is not."""
+        """Every element is between two bounds, which are in the range unless said to be open; NaN is not.
+
+        Args:
+            target: An array or a tensor's value.
+            lower_bound: The smallest number.
+            upper_bound: The largest number.
+            open_lower_bound: Whether the smallest is not in the range.
+            open_upper_bound: Whether the largest is not in the range.
+        """
         values = self._array(target)
         low = values > lower_bound if open_lower_bound else values >= lower_bound
         high = values < upper_bound if open_upper_bound else values <= upper_bound
@@ -272,19 +347,35 @@ class TestCase(unittest.TestCase):
         self.assertFalse(wrong.size, f"Not between {lower_bound} and {upper_bound}: {wrong[:10]}")
 
     def assertAllInSet(self, target: Any, expected_set: Any) -> None:
-        """Every element is one of a set."""
+        """Every element is one of a set.
+
+        Args:
+            target: An array or a tensor's value.
+            expected_set: The values that are allowed.
+        """
         wrong = set(np.unique(self._array(target)).tolist()) - set(expected_set)
         self.assertFalse(wrong, f"Not among {expected_set}: {wrong}")
 
     def assertDTypeEqual(self, target: Any, expected_dtype: Any) -> None:
-        """The dtype, or those of a list's parts."""
+        """The dtype, or those of a list's parts.
+
+        Args:
+            target: An array or a tensor's value.
+            expected_dtype: A dtype of NumPy or of gf.
+        """
         for part in self._value(target) if isinstance(target, list) else [self._array(target)]:
             self.assertEqual(
                 np.asarray(part).dtype, np.dtype(getattr(expected_dtype, "as_numpy_dtype", expected_dtype))
             )
 
     def assertShapeEqual(self, np_array: Any, tf_tensor: Any, msg: str | None = None) -> None:
-        """An array's shape is a tensor's static shape."""
+        """An array's shape is a tensor's static shape.
+
+        Args:
+            np_array: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            tf_tensor: A tensor.
+            msg: What the failure says, too.
+        """
         if not isinstance(np_array, np.ndarray | np.generic):
             raise TypeError(f"np_array must be a NumPy array, got {type(np_array).__name__}")
         self.assertEqual(list(np_array.shape), tf_tensor.shape.as_list(), msg)
@@ -292,32 +383,65 @@ class TestCase(unittest.TestCase):
     # ---- numbers, texts, messages, devices ------------------------------------------------------------------------
 
     def assertNear(self, f1: float, f2: float, err: float, msg: str | None = None) -> None:
-        """|f1 - f2| <= err, or both the same infinity."""
+        """|f1 - f2| <= err, or both the same infinity.
+
+        Args:
+            f1: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            f2: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            err: The largest difference.
+            msg: What the failure says, too.
+        """
         self.assertTrue(f1 == f2 or abs(f1 - f2) <= err, f"{f1} is not within {err} of {f2}. {msg or ''}")
 
     def assertArrayNear(
         self, farray1: Sequence[float], farray2: Sequence[float], err: float, msg: str | None = None
     ) -> None:
-        """assertNear for each pair of two sequences of one length."""
+        """assertNear for each pair of two sequences of one length.
+
+        Args:
+            farray1: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            farray2: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            err: The largest difference.
+            msg: What the failure says, too.
+        """
         self.assertEqual(len(farray1), len(farray2), msg)
         for f1, f2 in zip(farray1, farray2, strict=True):
             self.assertNear(float(f1), float(f2), err, msg)
 
     def assertNDArrayNear(self, ndarray1: Any, ndarray2: Any, err: float, msg: str | None = None) -> None:
-        """The Euclidean distance of two arrays of one shape is at most err."""
+        """The Euclidean distance of two arrays of one shape is at most err.
+
+        Args:
+            ndarray1: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            ndarray2: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            err: The largest difference.
+            msg: What the failure says, too.
+        """
         x, y = self._array(ndarray1), self._array(ndarray2)
         self._same_shape(x, y, "", msg)
         self.assertLessEqual(float(np.linalg.norm((x - y).ravel())), err, msg)
 
     def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
-        """A text begins with another."""
+        """A text begins with another.
+
+        Args:
+            actual: A value to compare: an array, a number, a tensor's value, or what becomes one.
+            expected_start: What it begins with.
+            msg: What the failure says, too.
+        """
         self.assertTrue(
             actual.startswith(expected_start),
             f"{actual!r} does not start with {expected_start!r}. {msg or ''}",
         )
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
-        """Two names of devices, or what has a device, mean the same."""
+        """Two names of devices, or what has a device, mean the same.
+
+        Args:
+            device1: A name, or an operation or tensor.
+            device2: The same.
+            msg: What the failure says, too.
+        """
         names = [getattr(device, "device", device) or "" for device in (device1, device2)]
         one, other = (DeviceSpec.from_string(name).to_string() if name else "" for name in names)
         self.assertEqual(one, other, msg)
@@ -325,7 +449,13 @@ class TestCase(unittest.TestCase):
     def assertProtoEquals(
         self, expected_message_maybe_ascii: Any, message: Any, msg: str | None = None
     ) -> None:
-        """A protobuf message equals another, or one written in protobuf's text format."""
+        """A protobuf message equals another, or one written in protobuf's text format.
+
+        Args:
+            expected_message_maybe_ascii: The message expected, or its text.
+            message: The message.
+            msg: What the failure says, too.
+        """
         expected = expected_message_maybe_ascii
         if isinstance(expected, str):
             from google.protobuf import text_format
@@ -358,5 +488,9 @@ class TestCase(unittest.TestCase):
             self.fail(f"{exception_type.__name__} not raised")
 
     def assertRaisesOpError(self, expected_err_re_or_predicate: Any) -> AbstractContextManager[None]:
-        """assertRaisesWithPredicateMatch for errors of running a graph."""
+        """assertRaisesWithPredicateMatch for errors of running a graph.
+
+        Args:
+            expected_err_re_or_predicate: A pattern, or a function of the error.
+        """
         return self.assertRaisesWithPredicateMatch(errors.OpError, expected_err_re_or_predicate)

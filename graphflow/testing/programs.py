@@ -17,7 +17,8 @@ from graphflow.flags import FLAGS
 def main(argv: list[str] | None = None) -> None:
     """Runs the tests of the program's main module, and ends the program (tf.test.main).
 
-    argv: by default sys.argv. What are flags of the program is parsed; the rest is unittest's.
+    Args:
+        argv: By default sys.argv. What are flags of the program is parsed; the rest is unittest's.
     """
     unittest.main(argv=FLAGS(list(sys.argv if argv is None else argv), known_only=True))
 
@@ -46,7 +47,9 @@ def is_gpu_available(
 ) -> bool:
     """Whether there is a GPU that graphflow can use, or Numba's simulator of one (tf.test.is_gpu_available).
 
-    cuda_only: means nothing here, all are CUDA's. min_cuda_compute_capability: of the GPU, as (7, 0).
+    Args:
+        cuda_only: Means nothing here, all are CUDA's.
+        min_cuda_compute_capability: Of the GPU, as (7, 0).
     """
     least = min_cuda_compute_capability or (0, 0)
     return any(gpu.capability >= tuple(least) for gpu in found().gpus)

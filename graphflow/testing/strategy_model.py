@@ -78,7 +78,9 @@ def config_for(strategy: DistributionStrategy) -> ConfigProto:
 class Clients:
     """The programs that a strategy is used in: one, or several that train together, each in a thread here.
 
-    strategies: one for each. targets: where each one's session connects to, "" for this process.
+    Args:
+        strategies: One for each.
+        targets: Where each one's session connects to, "" for this process.
     """
 
     def __init__(self, strategies: Sequence[DistributionStrategy], targets: Sequence[str]) -> None:

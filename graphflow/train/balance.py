@@ -25,10 +25,16 @@ _HOT_BYTES: Final = 1 << 20
 class ByteBalancedStrategy:
     """Gives each variable to the task with the fewest bytes so far; its `partitioner` has slices made of large ones.
 
-    For replica_device_setter's ps_strategy, with `partitioner` as that of a variable scope. num_tasks: the number of
-    parameter servers. min_slice_bytes: variables are cut into slices of at least so many bytes, at most one a task.
-    Of tasks that are even the one with fewer variables is taken. Every process that builds the same graph decides
-    alike. ValueError for numbers below one.
+    For replica_device_setter's ps_strategy, with `partitioner` as that of a variable scope.
+
+    Args:
+        num_tasks: The number of parameter servers.
+        min_slice_bytes: Variables are cut into slices of at least so many bytes, at most one a task. Of tasks
+            that are even the one with fewer variables is taken. Every process that builds the same graph
+            decides alike.
+
+    Raises:
+        ValueError: For numbers below one.
     """
 
     def __init__(self, num_tasks: int, min_slice_bytes: int = _MIN_SLICE_BYTES) -> None:

@@ -40,11 +40,21 @@ def batch(
 ) -> Any:
     """Batches of the tensors, collected in a queue by a QueueRunner (tf.train.batch).
 
-    tensors: a list or dictionary, one example, or several along the first axis with `enqueue_many`. The result is
-    alike, a single tensor for a list of one. num_threads: with more than one the order is no longer fixed. shapes: of
-    an example, by default those of the tensors, which have to be known (ValueError); with `dynamic_pad` sizes may be
-    None, and examples are filled up with zeros to the largest of their batch. The batches end with OutOfRangeError
-    when the input does; with `allow_smaller_final_batch` the last one holds what is left.
+    Args:
+        tensors: A list or dictionary, one example, or several along the first axis with `enqueue_many`. The
+            result is alike, a single tensor for a list of one.
+        batch_size: How many examples a batch has.
+        num_threads: With more than one the order is no longer fixed.
+        capacity: How many elements the queue holds at most.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example, by default those of the tensors, which have to be known (ValueError); with
+            `dynamic_pad` sizes may be None, and examples are filled up with zeros to the largest of their
+            batch. The batches end with OutOfRangeError when the input does; with `allow_smaller_final_batch`
+            the last one holds what is left.
+        dynamic_pad: Whether examples of different sizes are padded with zeros to the largest of a batch.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
     """
     return _batch(
         tensors, True, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
@@ -67,6 +77,19 @@ def maybe_batch(
 ) -> Any:
     """Batches of the examples for which `keep_input` is true: a bool, or a vector of one for each example with
     `enqueue_many` (tf.train.maybe_batch); see batch.
+
+    Args:
+        tensors: A list or dictionary of tensors.
+        keep_input: Whether to enqueue the example, a bool or a scalar bool tensor.
+        batch_size: How many examples a batch has.
+        num_threads: How many threads enqueue.
+        capacity: How many elements the queue holds at most.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        dynamic_pad: Whether examples of different sizes are padded with zeros to the largest of a batch.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
     """
     return _batch(
         tensors, keep_input, batch_size, num_threads, capacity, enqueue_many, shapes, dynamic_pad,
@@ -85,7 +108,19 @@ def batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of examples from several sources, each in a thread of its own (tf.train.batch_join); see batch."""
+    """Batches of examples from several sources, each in a thread of its own (tf.train.batch_join); see batch.
+
+    Args:
+        tensors_list: A list of such lists or dictionaries, one for each source.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        dynamic_pad: Whether examples of different sizes are padded with zeros to the largest of a batch.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+    """
     return _batch_join(
         tensors_list, True, batch_size, capacity, enqueue_many, shapes, dynamic_pad, allow_smaller_final_batch,
         shared_name, name,
@@ -104,7 +139,20 @@ def maybe_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """batch_join with the condition of maybe_batch (tf.train.maybe_batch_join)."""
+    """batch_join with the condition of maybe_batch (tf.train.maybe_batch_join).
+
+    Args:
+        tensors_list: A list of such lists or dictionaries, one for each source.
+        keep_input: Whether to enqueue the example, a bool or a scalar bool tensor.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        dynamic_pad: Whether examples of different sizes are padded with zeros to the largest of a batch.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+    """
     return _batch_join(
         tensors_list, keep_input, batch_size, capacity, enqueue_many, shapes, dynamic_pad,
         allow_smaller_final_batch, shared_name, name,
@@ -124,8 +172,24 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches in random order (tf.train.shuffle_batch): min_after_dequeue examples stay behind to be mixed with those
-    that come. ValueError if capacity is not larger. The rest as for batch.
+    """Batches in random order (tf.train.shuffle_batch): min_after_dequeue examples stay behind to be mixed
+    with those that come. The rest as for batch.
+
+    Args:
+        tensors: A list or dictionary of tensors.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        min_after_dequeue: How many examples stay behind to be mixed.
+        num_threads: How many threads enqueue.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If capacity is not larger.
     """
     return _shuffle_batch(
         tensors, True, batch_size, capacity, min_after_dequeue, num_threads, seed, enqueue_many, shapes,
@@ -147,7 +211,22 @@ def maybe_shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """shuffle_batch with the condition of maybe_batch (tf.train.maybe_shuffle_batch)."""
+    """shuffle_batch with the condition of maybe_batch (tf.train.maybe_shuffle_batch).
+
+    Args:
+        tensors: A list or dictionary of tensors.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        min_after_dequeue: How many examples stay behind to be mixed.
+        keep_input: Whether to enqueue the example, a bool or a scalar bool tensor.
+        num_threads: How many threads enqueue.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+    """
     return _shuffle_batch(
         tensors, keep_input, batch_size, capacity, min_after_dequeue, num_threads, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,
@@ -166,7 +245,20 @@ def shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """shuffle_batch of examples from several sources (tf.train.shuffle_batch_join); see batch_join."""
+    """shuffle_batch of examples from several sources (tf.train.shuffle_batch_join); see batch_join.
+
+    Args:
+        tensors_list: A list of such lists or dictionaries, one for each source.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        min_after_dequeue: How many examples stay behind to be mixed.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+    """
     return _shuffle_batch_join(
         tensors_list, True, batch_size, capacity, min_after_dequeue, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,
@@ -186,7 +278,21 @@ def maybe_shuffle_batch_join(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """shuffle_batch_join with the condition of maybe_batch (tf.train.maybe_shuffle_batch_join)."""
+    """shuffle_batch_join with the condition of maybe_batch (tf.train.maybe_shuffle_batch_join).
+
+    Args:
+        tensors_list: A list of such lists or dictionaries, one for each source.
+        batch_size: How many examples a batch has.
+        capacity: How many elements the queue holds at most.
+        min_after_dequeue: How many examples stay behind to be mixed.
+        keep_input: Whether to enqueue the example, a bool or a scalar bool tensor.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        enqueue_many: Whether the tensors hold several examples, along their first axis.
+        shapes: Of an example's tensors; by default theirs.
+        allow_smaller_final_batch: Whether the last batch may have fewer examples.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+    """
     return _shuffle_batch_join(
         tensors_list, keep_input, batch_size, capacity, min_after_dequeue, seed, enqueue_many, shapes,
         allow_smaller_final_batch, shared_name, name,

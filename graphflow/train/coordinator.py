@@ -22,8 +22,9 @@ _LOG: Final = logging.getLogger("graphflow")
 class Coordinator:
     """Tells threads to stop, waits for them, and raises what one of them reported (tf.train.Coordinator). Thread-safe.
 
-    clean_stop_exception_types: exceptions that mean a normal end when they are reported, by default OutOfRangeError,
-    with which input ends.
+    Args:
+        clean_stop_exception_types: Exceptions that mean a normal end when they are reported, by default
+            OutOfRangeError, with which input ends.
     """
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
@@ -39,8 +40,10 @@ class Coordinator:
     def request_stop(self, ex: Any = None) -> None:
         """Asks the threads to stop.
 
-        ex: an exception, or what sys.exc_info() gives, that join() raises; only the first one counts, and none that
-        is a clean stop. After join() it is raised at once. A value that is no exception makes join() raise ValueError.
+        Args:
+            ex: An exception, or what sys.exc_info() gives, that join() raises; only the first one counts, and
+                none that is a clean stop. After join() it is raised at once. A value that is no exception
+                makes join() raise ValueError.
         """
         error = _exception(ex)
         if isinstance(error, self._clean):
@@ -78,11 +81,22 @@ class Coordinator:
             self.request_stop(error)
 
     def wait_for_stop(self, timeout: float | None = None) -> bool:
-        """Waits until a stop is requested, at most `timeout` seconds; whether one was."""
+        """Waits until a stop is requested, at most `timeout` seconds; whether one was.
+
+        Args:
+            timeout: In seconds; None for no end.
+
+        Returns:
+            Whether a stop was asked for.
+        """
         return self._stop.wait(timeout)
 
     def register_thread(self, thread: threading.Thread) -> None:
-        """Makes join() wait for a thread."""
+        """Makes join() wait for a thread.
+
+        Args:
+            thread: The thread.
+        """
         with self._lock:
             self._threads[thread] = None
 
@@ -96,6 +110,11 @@ class Coordinator:
 
         Once a stop is requested the threads have stop_grace_period_secs left. RuntimeError names those that live on,
         unless an error was reported or `ignore_live_threads` is given.
+
+        Args:
+            threads: The threads; by default those registered.
+            stop_grace_period_secs: How long threads may go on after a stop was asked for, in seconds.
+            ignore_live_threads: Whether threads that live on are no error.
         """
         with self._lock:
             waited = list({**self._threads, **dict.fromkeys(threads or ())})

@@ -47,7 +47,19 @@ def exponential_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * decay_rate ** (step / decay_steps), in whole powers with `staircase`."""
+    """learning_rate * decay_rate ** (step / decay_steps), in whole powers with `staircase`.
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        decay_rate: By which factor or rate, a scalar.
+        staircase: Whether it decays at whole multiples of `decay_steps` alone.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
         power = divide(step, steps)
@@ -62,7 +74,19 @@ def natural_exp_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate * exp(-decay_rate * step / decay_steps)."""
+    """learning_rate * exp(-decay_rate * step / decay_steps).
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        decay_rate: By which factor or rate, a scalar.
+        staircase: Whether it decays at whole multiples of `decay_steps` alone.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     return exponential_decay(
         learning_rate, global_step, decay_steps, exp(negative(decay_rate)), staircase, name
     )
@@ -76,7 +100,19 @@ def inverse_time_decay(
     staircase: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """learning_rate / (1 + decay_rate * step / decay_steps)."""
+    """learning_rate / (1 + decay_rate * step / decay_steps).
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        decay_rate: By which factor or rate, a scalar.
+        staircase: Whether it decays at whole multiples of `decay_steps` alone.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "InverseTimeDecay") as scope:
         rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)
         power = divide(step, steps)
@@ -96,7 +132,20 @@ def polynomial_decay(
     cycle: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """From learning_rate to end_learning_rate by (1 - step / decay_steps) ** power; with `cycle` again and again."""
+    """From learning_rate to end_learning_rate by (1 - step / decay_steps) ** power; with `cycle` again and again.
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        end_learning_rate: The rate at the end.
+        power: The exponent.
+        cycle: Whether it begins anew behind `decay_steps`.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "PolynomialDecay") as scope:
         rate, step, steps, end, exponent = _start(
             learning_rate, global_step, decay_steps, end_learning_rate, power
@@ -125,7 +174,17 @@ def _boundary(edge: Tensor, step: Tensor) -> Tensor:
 def piecewise_constant(
     x: TensorLike, boundaries: Sequence[Any], values: Sequence[Any], name: str | None = None
 ) -> Tensor:
-    """values[i] for boundaries[i-1] < x <= boundaries[i]."""
+    """values[i] for boundaries[i-1] < x <= boundaries[i].
+
+    Args:
+        x: The step, a scalar.
+        boundaries: Ascending numbers.
+        values: One number more.
+        name: A name for the operation.
+
+    Returns:
+        The value, a scalar.
+    """
     if len(boundaries) != len(values) - 1:
         raise ValueError("The length of boundaries should be 1 less than the length of values")
     with get_default_graph().name_scope(name or "PiecewiseConstant"):
@@ -147,7 +206,18 @@ def cosine_decay(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Half a cosine from learning_rate down to alpha * learning_rate (Loshchilov and Hutter, 2016)."""
+    """Half a cosine from learning_rate down to alpha * learning_rate (Loshchilov and Hutter, 2016).
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        alpha: The least share of the rate.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "CosineDecay"):
         rate, step, steps = _start(learning_rate, global_step, decay_steps)
         fraction = minimum(step, steps) / steps
@@ -163,7 +233,20 @@ def cosine_decay_restarts(
     alpha: float = 0.0,
     name: str | None = None,
 ) -> Tensor:
-    """Cosine decay that restarts, each period t_mul times longer and its start m_mul times lower."""
+    """Cosine decay that restarts, each period t_mul times longer and its start m_mul times lower.
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        first_decay_steps: How long the first cycle is.
+        t_mul: How much longer each next one is.
+        m_mul: By which factor each next one begins.
+        alpha: The least share of the rate.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "SGDRDecay"):
         rate, step, steps = _start(learning_rate, global_step, first_decay_steps)
         done = step / steps
@@ -186,7 +269,20 @@ def linear_cosine_decay(
     beta: float = 0.001,
     name: str | None = None,
 ) -> Tensor:
-    """A linear decay times a cosine of num_periods (Bello et al., 2017)."""
+    """A linear decay times a cosine of num_periods (Bello et al., 2017).
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        num_periods: Of the cosine.
+        alpha: Added to the linear part.
+        beta: Added at the end.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
     with get_default_graph().name_scope(name or "LinearCosineDecay"):
         rate, step, steps = _start(learning_rate, global_step, decay_steps)
         step = minimum(step, steps)

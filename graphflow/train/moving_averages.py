@@ -116,9 +116,12 @@ def _unused(name: str) -> str:
 class ExponentialMovingAverage:
     """Averages in which what is older counts less: shadow -= (1 - decay) * (shadow - value) (tf.train's).
 
-    decay: near 1. num_updates: if given, the number of updates so far, and the decay is
-    min(decay, (1 + num_updates) / (10 + num_updates)), so that the averages move faster at first. zero_debias: whether
-    averages of tensors, which begin at zero, are corrected for that. name: the last part of the averages' names.
+    Args:
+        decay: Near 1.
+        num_updates: If given, the number of updates so far, and the decay is min(decay, (1 + num_updates) /
+            (10 + num_updates)), so that the averages move faster at first.
+        zero_debias: Whether averages of tensors, which begin at zero, are corrected for that.
+        name: The last part of the averages' names.
     """
 
     def __init__(
@@ -142,8 +145,17 @@ class ExponentialMovingAverage:
     def apply(self, var_list: Sequence[Any] | None = None) -> Operation:
         """An operation that updates the averages of the variables and tensors, by default of all trainable variables.
 
-        Makes the averages at the first call for each: a variable's begins at the variable's initial value, a tensor's
-        at zero. TypeError for one that holds no floats.
+        Makes the averages at the first call for each: a variable's begins at the variable's initial value, a
+        tensor's at zero.
+
+        Args:
+            var_list: Variables and tensors; by default the trainable variables.
+
+        Returns:
+            The operation that updates the averages.
+
+        Raises:
+            TypeError: For one that holds no floats.
         """
         targets = trainable_variables() if var_list is None else list(var_list)
         context = get_tower_context()
@@ -206,11 +218,25 @@ class ExponentialMovingAverage:
         return minimum(decay, (1.0 + updates) / (10.0 + updates))
 
     def average(self, var: VariableLike | Tensor) -> Variable | None:
-        """The variable that holds the average of a variable or tensor; None before apply() made it."""
+        """The variable that holds the average of a variable or tensor; None before apply() made it.
+
+        Args:
+            var: A variable or tensor.
+
+        Returns:
+            The variable, or None.
+        """
         return self._averages.get(var)
 
     def average_name(self, var: VariableLike | Tensor) -> str:
-        """The name of the average of a variable or tensor, also before there is one: to restore from a checkpoint."""
+        """The name of the average of a variable or tensor, also before there is one: to restore from a checkpoint.
+
+        Args:
+            var: A variable or tensor.
+
+        Returns:
+            The name.
+        """
         if var in self._averages:
             return self._averages[var].op.name
         return get_default_graph().unique_name(f"{var.op.name}/{self._name}", mark_as_used=False)
@@ -218,7 +244,9 @@ class ExponentialMovingAverage:
     def variables_to_restore(self, moving_avg_variables: Iterable[Any] | None = None) -> dict[str, Any]:
         """{name in a checkpoint: variable}, such that variables with averages are restored from these.
 
-        moving_avg_variables: those to take from their averages, by default the trainable ones and those with averages.
+        Args:
+            moving_avg_variables: Those to take from their averages, by default the trainable ones and those
+                with averages.
         """
         if moving_avg_variables is None:
             moving_avg_variables = trainable_variables() + moving_average_variables()

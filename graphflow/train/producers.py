@@ -116,7 +116,22 @@ def string_input_producer(
 ) -> QueueBase:
     """A queue of strings, such as names of files (tf.train.string_input_producer); see input_producer.
 
-    ValueError for an empty list, InvalidArgumentError when a tensor turns out to be empty.
+    Args:
+        string_tensor: A vector of strings.
+        num_epochs: How often the elements are given before OutOfRangeError; None for ever.
+        shuffle: Whether each epoch has an order of its own.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        capacity: How many elements the queue holds at most.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+        cancel_op: What ends the enqueues that wait; by default closing the queue.
+
+    Returns:
+        The queue.
+
+    Raises:
+        ValueError: For an empty list.
+        InvalidArgumentError: When a tensor turns out to be empty.
     """
     refused = "string_input_producer requires a non-null input tensor"
     given: Any = string_tensor
@@ -141,7 +156,20 @@ def range_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> QueueBase:
-    """A queue of the integers below `limit` (tf.train.range_input_producer); see input_producer."""
+    """A queue of the integers below `limit` (tf.train.range_input_producer); see input_producer.
+
+    Args:
+        limit: An int32 scalar.
+        num_epochs: How often the elements are given before OutOfRangeError; None for ever.
+        shuffle: Whether each epoch has an order of its own.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        capacity: How many elements the queue holds at most.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+
+    Returns:
+        The queue.
+    """
     with op_scope(name, "input_producer", [limit]) as scope:
         return input_producer(
             range_(limit), [], num_epochs, shuffle, seed, capacity, shared_name, f"fraction_of_{capacity}_full",
@@ -158,7 +186,20 @@ def slice_input_producer(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> list[Tensor]:
-    """One row of each tensor, the same row of all (tf.train.slice_input_producer); see input_producer."""
+    """One row of each tensor, the same row of all (tf.train.slice_input_producer); see input_producer.
+
+    Args:
+        tensor_list: Tensors of equal first axis.
+        num_epochs: How often the elements are given before OutOfRangeError; None for ever.
+        shuffle: Whether each epoch has an order of its own.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        capacity: How many elements the queue holds at most.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
+
+    Returns:
+        A row of each.
+    """
     with op_scope(name, "input_producer", list(tensor_list)):
         if not tensor_list:
             raise ValueError("Expected at least one tensor in slice_input_producer().")

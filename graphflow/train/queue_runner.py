@@ -32,9 +32,16 @@ _MANAGED: Final = ("MonitoredSession", "SingularMonitoredSession")
 class QueueRunner:
     """Runs enqueue operations of one queue in threads of their own (tf.train.QueueRunner). Thread-safe.
 
-    close_op, cancel_op: close the queue, by default after the enqueues that wait, and at once, ending these.
-    queue_closed_exception_types: errors of an enqueue that mean the end of its input, by default OutOfRangeError.
-    queue_runner_def: a QueueRunnerDef message to make it from instead.
+    Args:
+        queue: The queue.
+        enqueue_ops: An operation for each thread.
+        close_op: With `cancel_op`: close the queue, by default after the enqueues that wait, and at once,
+            ending these.
+        cancel_op: See `close_op`.
+        queue_closed_exception_types: Errors of an enqueue that mean the end of its input, by default
+            OutOfRangeError.
+        queue_runner_def: A QueueRunnerDef message to make it from instead.
+        import_scope: A name scope that names are put under.
     """
 
     def __init__(
@@ -122,7 +129,11 @@ class QueueRunner:
         return str(self._queue.name)
 
     def started(self, store: Any) -> bool:
-        """Whether its threads were started for the session with this store."""
+        """Whether its threads were started for the session with this store.
+
+        Args:
+            store: The session's store.
+        """
         with self._lock:
             return any(session.store is store for session in self._running)
 
@@ -134,6 +145,15 @@ class QueueRunner:
 
         None if those of an earlier call still run. The threads do not keep the process from ending, unless
         `daemon` is False.
+
+        Args:
+            sess: The session.
+            coord: A gf.train.Coordinator.
+            daemon: Whether the threads end with the program.
+            start: Whether to start them.
+
+        Returns:
+            The threads.
         """
         with self._lock:
             if self._running.get(sess, 0) > 0:
@@ -195,7 +215,11 @@ class QueueRunner:
             _LOG.debug("Ignored exception: %s", error)
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """The QueueRunnerDef message; None if the queue is not in the name scope `export_scope`."""
+        """The QueueRunnerDef message; None if the queue is not in the name scope `export_scope`.
+
+        Args:
+            export_scope: A name scope; names are taken relative to it.
+        """
         prefix = f"{export_scope}/" if export_scope else ""
         if not self.name.startswith(prefix):
             return None
@@ -209,12 +233,22 @@ class QueueRunner:
 
     @staticmethod
     def from_proto(queue_runner_def: Any, import_scope: str | None = None) -> QueueRunner:
-        """The QueueRunner that a QueueRunnerDef message describes, in the default graph."""
+        """The QueueRunner that a QueueRunnerDef message describes, in the default graph.
+
+        Args:
+            queue_runner_def: A QueueRunnerDef message.
+            import_scope: A name scope that names are put under.
+        """
         return QueueRunner(queue_runner_def=queue_runner_def, import_scope=import_scope)
 
 
 def add_queue_runner(qr: QueueRunner, collection: str = GraphKeys.QUEUE_RUNNERS) -> None:
-    """Adds a QueueRunner to a collection, from where start_queue_runners starts it (tf.train.add_queue_runner)."""
+    """Adds a QueueRunner to a collection, from where start_queue_runners starts it (tf.train.add_queue_runner).
+
+    Args:
+        qr: The QueueRunner.
+        collection: The collection.
+    """
     defaults.get_default_graph().add_to_collection(collection, qr)
 
 
@@ -228,7 +262,16 @@ def start_queue_runners(
     """Starts the threads of all queue runners that were added to a collection, and returns them
     (tf.train.start_queue_runners).
 
-    sess: by default the default session, ValueError if there is none. A MonitoredSession has started them itself.
+    Args:
+        sess: By default the default session, ValueError if there is none. A MonitoredSession has started them
+            itself.
+        coord: A gf.train.Coordinator.
+        daemon: Whether the threads end with the program.
+        start: Whether to start them.
+        collection: The collection of the queue runners.
+
+    Returns:
+        The threads.
     """
     if sess is None:
         sess = defaults.get_default_session()

@@ -19,7 +19,15 @@ _log = logging.getLogger(__name__)
 
 
 def global_step(sess: SessionLike, global_step_tensor: VariableLike | Tensor) -> int:
-    """The value of the global step in a session (tf.train.global_step)."""
+    """The value of the global step in a session (tf.train.global_step).
+
+    Args:
+        sess: The session.
+        global_step_tensor: The global step, an integer scalar.
+
+    Returns:
+        An int.
+    """
     return int(sess.run(global_step_tensor))
 
 
@@ -41,7 +49,11 @@ def find_global_step(graph: Graph) -> Variable | Any:
 def get_global_step(graph: Graph | None = None) -> Variable | Any:
     """The graph's global step, or None if there is none or more than one (tf.train.get_global_step).
 
-    TypeError if what has that name is no integer scalar.
+    Args:
+        graph: By default the default graph.
+
+    Raises:
+        TypeError: If what has that name is no integer scalar.
     """
     step = find_global_step(graph or get_default_graph())
     if step is not None:
@@ -52,7 +64,11 @@ def get_global_step(graph: Graph | None = None) -> Variable | Any:
 def create_global_step(graph: Graph | None = None) -> Variable:
     """Makes the graph's global step, an int64 scalar that begins at 0 (tf.train.create_global_step).
 
-    ValueError if there is one.
+    Args:
+        graph: By default the default graph.
+
+    Raises:
+        ValueError: If there is one.
     """
     graph = graph or get_default_graph()
     if get_global_step(graph) is not None:
@@ -70,14 +86,22 @@ def create_global_step(graph: Graph | None = None) -> Variable:
 
 
 def get_or_create_global_step(graph: Graph | None = None) -> Variable:
-    """The graph's global step, made if there is none (tf.train.get_or_create_global_step)."""
+    """The graph's global step, made if there is none (tf.train.get_or_create_global_step).
+
+    Args:
+        graph: By default the default graph.
+    """
     graph = graph or get_default_graph()
     step = get_global_step(graph)
     return create_global_step(graph) if step is None else step
 
 
 def assert_global_step(global_step_tensor: VariableLike | Tensor) -> None:
-    """Raises TypeError unless it is a tensor or variable that holds an integer scalar (tf.train.assert_global_step)."""
+    """Raises TypeError unless it is a tensor or variable that holds an integer scalar (tf.train.assert_global_step).
+
+    Args:
+        global_step_tensor: The global step, an integer scalar.
+    """
     if not isinstance(global_step_tensor, Variable | Tensor):
         raise TypeError(f'Existing "global_step" must be a Variable or Tensor: {global_step_tensor!r}.')
     if not global_step_tensor.dtype.is_integer:

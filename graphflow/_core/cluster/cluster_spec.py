@@ -57,8 +57,13 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
 class ClusterSpec:
     """The tasks of a cluster (tf.train.ClusterSpec).
 
-    cluster: {job name: list of addresses, or {task index: address} if not all indices are there}, a ClusterDef, or
-    another ClusterSpec. TypeError for anything else, ValueError for an address whose port is none. Immutable.
+    Args:
+        cluster: {job name: list of addresses, or {task index: address} if not all indices are there}, a
+            ClusterDef, or another ClusterSpec. Immutable.
+
+    Raises:
+        TypeError: For anything else.
+        ValueError: For an address whose port is none.
     """
 
     def __init__(self, cluster: ClusterLike) -> None:
@@ -91,22 +96,63 @@ class ClusterSpec:
         return self._jobs[job_name]
 
     def num_tasks(self, job_name: str) -> int:
-        """How many tasks a job has; ValueError if there is no such job."""
+        """How many tasks a job has.
+
+        Args:
+            job_name: The job.
+
+        Returns:
+            The number.
+
+        Raises:
+            ValueError: If there is no such job.
+        """
         return len(self._job(job_name))
 
     def task_indices(self, job_name: str) -> list[int]:
-        """The indices of a job's tasks, in order; ValueError if there is no such job."""
+        """The indices of a job's tasks, in order.
+
+        Args:
+            job_name: The job.
+
+        Returns:
+            The indices.
+
+        Raises:
+            ValueError: If there is no such job.
+        """
         return list(self._job(job_name))
 
     def task_address(self, job_name: str, task_index: int) -> str:
-        """The address of a task; ValueError if there is no such task."""
+        """The address of a task.
+
+        Args:
+            job_name: The job.
+            task_index: The task.
+
+        Returns:
+            The address.
+
+        Raises:
+            ValueError: If there is no such task.
+        """
         tasks = self._job(job_name)
         if task_index not in tasks:
             raise ValueError(f"No task with index {task_index!r} in job {job_name!r}. It has: {list(tasks)}.")
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:
-        """The addresses of a job's tasks by index, None if one is missing; ValueError if there is no such job."""
+        """The addresses of a job's tasks by index, None if one is missing.
+
+        Args:
+            job_name: The job.
+
+        Returns:
+            The addresses.
+
+        Raises:
+            ValueError: If there is no such job.
+        """
         tasks = self._job(job_name)
         return [tasks.get(index) for index in range(max(tasks, default=-1) + 1)]
 

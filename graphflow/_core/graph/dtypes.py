@@ -167,6 +167,12 @@ def as_dtype(type_value: DTypeLike) -> DType:
     """The DType for a DType, a name, a TensorFlow enum number, a NumPy dtype or a Python type.
 
     Raises TypeError if there is none.
+
+    Args:
+        type_value: A dtype in any form.
+
+    Returns:
+        The DType.
     """
     if isinstance(type_value, DType):
         return type_value

@@ -151,7 +151,14 @@ class Operation:
         return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
-        """The attribute of that name; ValueError if there is none."""
+        """The attribute of that name.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If there is none.
+        """
         if name not in self._attrs:
             raise ValueError(
                 f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}."
@@ -259,6 +266,12 @@ class Tensor(Operators):
     """One result of an operation: a symbol for an array that exists while the graph runs.
 
     `shape` is what is known of its shape while the graph is built, `dtype` the type of its elements.
+
+    Args:
+        op: The operation.
+        value_index: Which of its results.
+        dtype: The dtype of the elements.
+        dims: What is known of its shape: a tuple of ints and Nones, or None.
     """
 
     __slots__ = ("__weakref__", "_consumers", "_dims", "_dtype", "_op", "_value_index")
@@ -319,7 +332,14 @@ class Tensor(Operators):
         return TensorShape(self._dims)
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds what the caller knows of the shape; ValueError if it contradicts what is known."""
+        """Adds what the caller knows of the shape.
+
+        Args:
+            shape: What is known, a gf.TensorShape or what one is made of.
+
+        Raises:
+            ValueError: If it contradicts what is known.
+        """
         try:
             self._dims = merge(self._dims, as_dims(shape))
         except ValueError:
@@ -332,7 +352,18 @@ class Tensor(Operators):
         return list(dict.fromkeys(self._consumers))
 
     def eval(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> Any:
-        """Its value in a session, by default the default one; ValueError if there is none."""
+        """Its value in a session, by default the default one.
+
+        Args:
+            feed_dict: {tensor: value}: values that take the place of tensors.
+            session: The session; by default the default session.
+
+        Returns:
+            An array.
+
+        Raises:
+            ValueError: If there is none.
+        """
         return self.graph.session_for("eval", self.name, session).run(self, feed_dict)
 
     def __iter__(self) -> Iterator[Any]:
@@ -374,7 +405,12 @@ class Tensor(Operators):
 
     @classmethod
     def install_operator(cls, name: str, function: Callable[..., Any]) -> None:
-        """Installs a Python operator such as `__add__`; called by the ops package."""
+        """Installs a Python operator such as `__add__`; called by the ops package.
+
+        Args:
+            name: A name for the operation.
+            function: What the operator does.
+        """
         cls.OVERLOADABLE_OPERATORS.add(name)
         setattr(cls, name, function)
 

@@ -65,6 +65,12 @@ class Graph(OfThisProcess, ContainerScope):
         A `name` ending in "/" is taken as it is (a name scope's own), another is made unique inside the current
         scope. Raises RuntimeError on a finalized graph, ValueError on a foreign tensor, and what the shape rule
         raises, with the operation and the user's line.
+
+        Args:
+            definition: The op.
+            inputs: A tensor, or a list of tensors, for each input.
+            attrs: The attributes that the inputs do not give.
+            name: A name for the operation.
         """
         self._check_not_finalized(definition.name)
         inputs = [t if t._op.graph is self else self.adopt(definition, t) for t in inputs]
@@ -103,7 +109,12 @@ class Graph(OfThisProcess, ContainerScope):
         return op
 
     def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        """Raises ValueError: no tensor of this graph can stand for one of another graph. A FunctionGraph has one."""
+        """Raises ValueError: no tensor of this graph can stand for one of another graph. A FunctionGraph has one.
+
+        Args:
+            definition: The op that takes the tensor.
+            tensor: An element of this graph.
+        """
         raise ValueError(
             f"{definition.name}: the input {tensor.name!r} belongs to another graph than the one being built. "
             "Build both in the same `with graph.as_default():`."
@@ -156,7 +167,11 @@ class Graph(OfThisProcess, ContainerScope):
             op._attrs["_class"] = sorted(set(groups))
 
     def note_change(self, op: Operation) -> None:
-        """Records that an operation already in the graph was changed, so that plans which hold it are made anew."""
+        """Records that an operation already in the graph was changed, so that plans which hold it are made anew.
+
+        Args:
+            op: An element of this graph.
+        """
         if op._id >= 0:
             self._changes.append(op)
             self.stamp += 1
@@ -192,7 +207,12 @@ class Graph(OfThisProcess, ContainerScope):
     # ---- names ----------------------------------------------------------------------------------------------------
 
     def unique_name(self, name: str, mark_as_used: bool = True) -> str:
-        """The name inside the current scope, with _1, _2, ... if it is taken already."""
+        """The name inside the current scope, with _1, _2, ... if it is taken already.
+
+        Args:
+            name: A name for the operation.
+            mark_as_used: Whether the name is taken from now on.
+        """
         if self._scopes.name:
             name = f"{self._scopes.name}/{name}"
         key = name.lower()
@@ -351,17 +371,35 @@ class Graph(OfThisProcess, ContainerScope):
         """The graph as a GraphDef message; with `add_shapes` each node has an attribute `_output_shapes`.
 
         With `from_version`, a former `version` of the graph, what was added since. ValueError beyond 2 GB.
+
+        Args:
+            from_version: A former `version`, or None for the whole graph.
+            add_shapes: Whether to write shapes.
         """
         return WRITERS.graph(self, from_version, add_shapes)
 
     def get_operation_by_name(self, name: str) -> Operation:
-        """The operation of that name; KeyError if there is none."""
+        """The operation of that name.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            KeyError: If there is none.
+        """
         element = self.as_graph_element(_text(name), allow_tensor=False)
         assert isinstance(element, Operation)
         return element
 
     def get_tensor_by_name(self, name: str) -> Tensor:
-        """The tensor of that name ("op:0"); KeyError if there is none."""
+        """The tensor of that name ("op:0").
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            KeyError: If there is none.
+        """
         element = self.as_graph_element(_text(name), allow_operation=False)
         assert isinstance(element, Tensor)
         return element
@@ -373,6 +411,11 @@ class Graph(OfThisProcess, ContainerScope):
 
         Raises TypeError for what is no graph element, ValueError for a bad name or a foreign element, KeyError for an
         unknown name.
+
+        Args:
+            obj: An operation, a tensor, a name, or what stands for one.
+            allow_tensor: Whether it may be a tensor.
+            allow_operation: Whether it may be an operation.
         """
         wanted = " or ".join(["Tensor"] * allow_tensor + ["Operation"] * allow_operation)
         convert = getattr(obj, "_as_graph_element", None)
@@ -417,41 +460,76 @@ class Graph(OfThisProcess, ContainerScope):
         )
 
     def is_feedable(self, tensor: Tensor) -> bool:
-        """Whether the tensor may be fed."""
+        """Whether the tensor may be fed.
+
+        Args:
+            tensor: An element of this graph.
+        """
         return tensor not in self._unfeedable and tensor._op._context is None
 
     def prevent_feeding(self, tensor: Tensor) -> None:
-        """Forbids feeding a tensor."""
+        """Forbids feeding a tensor.
+
+        Args:
+            tensor: An element of this graph.
+        """
         self._unfeedable.add(tensor)
 
     def is_fetchable(self, tensor_or_op: object) -> bool:
-        """Whether the element may be fetched."""
+        """Whether the element may be fetched.
+
+        Args:
+            tensor_or_op: An element of this graph.
+        """
         return operation_of(tensor_or_op) not in self._unfetchable
 
     def prevent_fetching(self, op: Operation) -> None:
-        """Forbids fetching an operation and its results."""
+        """Forbids fetching an operation and its results.
+
+        Args:
+            op: An element of this graph.
+        """
         self._unfetchable.add(op)
 
     # ---- collections ----------------------------------------------------------------------------------------------
 
     def add_to_collection(self, name: str, value: Any) -> None:
-        """Appends a value to a collection."""
+        """Appends a value to a collection.
+
+        Args:
+            name: A name for the operation.
+            value: Anything.
+        """
         self._check_not_finalized(f"a value of the collection {name!r}")
         with self._lock:
             self._collections.setdefault(name, []).append(value)
 
     def add_to_collections(self, names: CollectionNames, value: Any) -> None:
-        """Appends a value to several collections, once to each."""
+        """Appends a value to several collections, once to each.
+
+        Args:
+            names: The collections' names.
+            value: Anything.
+        """
         for name in (names,) if isinstance(names, str) else set(names):
             self.add_to_collection(name, value)
 
     def get_collection_ref(self, name: str) -> list[Any]:
-        """The collection itself; changing the list changes the collection."""
+        """The collection itself; changing the list changes the collection.
+
+        Args:
+            name: A name for the operation.
+        """
         with self._lock:
             return self._collections.setdefault(name, [])
 
     def get_collection(self, name: str, scope: str | None = None) -> list[Any]:
-        """A copy of a collection, of the items whose name matches the regular expression `scope`, if one is given."""
+        """A copy of a collection, of the items whose name matches the regular expression `scope`, if one is given.
+
+        Args:
+            name: A name for the operation.
+            scope: A regular expression that names begin with; None takes all.
+        """
         with self._lock:
             items = list(self._collections.get(name, ()))
         if scope is None:
@@ -469,7 +547,11 @@ class Graph(OfThisProcess, ContainerScope):
         return list(self._collections)
 
     def clear_collection(self, name: str) -> None:
-        """Empties a collection."""
+        """Empties a collection.
+
+        Args:
+            name: A name for the operation.
+        """
         self._check_not_finalized(f"clearing the collection {name!r}")
         with self._lock:
             self._collections.pop(name, None)
@@ -477,7 +559,16 @@ class Graph(OfThisProcess, ContainerScope):
     # ---- sessions -------------------------------------------------------------------------------------------------
 
     def session_for(self, verb: str, name: str, session: defaults.SessionLike | None) -> Any:
-        """The session in which to run or evaluate an element of this graph; ValueError if there is none."""
+        """The session in which to run or evaluate an element of this graph.
+
+        Args:
+            verb: What is to be done, for the error.
+            name: A name for the operation.
+            session: The session, or None for the default session.
+
+        Raises:
+            ValueError: If there is none.
+        """
         if session is None:
             session = defaults.get_default_session()
             if session is None:

@@ -19,6 +19,9 @@ class Dimension:
     """One extent of a TensorShape: `value` is an int, or None if unknown.
 
     Arithmetic with an unknown extent is unknown; comparison with one gives None.
+
+    Args:
+        value: An int, None or a Dimension.
     """
 
     __slots__ = ("_value",)
@@ -106,12 +109,26 @@ class Dimension:
         return _combine(self, other, lambda a, b: a % b)
 
     def is_compatible_with(self, other: int | Dimension | None) -> bool:
-        """Whether both may be the same extent."""
+        """Whether both may be the same extent.
+
+        Args:
+            other: A Dimension, or what one is made of.
+        """
         value = Dimension(other)._value
         return self._value is None or value is None or self._value == value
 
     def merge_with(self, other: int | Dimension | None) -> Dimension:
-        """The more precise of two extents; ValueError if they differ."""
+        """The more precise of two extents.
+
+        Args:
+            other: A Dimension, or what one is made of.
+
+        Returns:
+            The one that is known.
+
+        Raises:
+            ValueError: If they differ.
+        """
         other = Dimension(other)
         if not self.is_compatible_with(other):
             raise ValueError(f"Dimensions {self} and {other} are not compatible")
@@ -163,6 +180,9 @@ class TensorShape:
     """A shape of which rank and extents may be unknown.
 
     Indexing gives a Dimension, slicing a TensorShape; `as_list()` gives ints and Nones.
+
+    Args:
+        dims: A list of sizes, each an int, None or a Dimension; None for an unknown rank.
     """
 
     __slots__ = ("raw",)
@@ -183,7 +203,11 @@ class TensorShape:
     rank = ndims
 
     def as_list(self) -> list[int | Any]:
-        """The extents as a list, None if unknown; ValueError if the rank is. Typed as Dimension.value is."""
+        """The extents as a list, None if unknown. Typed as Dimension.value is.
+
+        Raises:
+            ValueError: If the rank is.
+        """
         if self.raw is None:
             raise ValueError("as_list() is not defined on an unknown TensorShape.")
         return list(self.raw)
@@ -202,31 +226,58 @@ class TensorShape:
             raise ValueError(f"Shape {self} is not fully defined")
 
     def assert_has_rank(self, rank: int) -> None:
-        """Raises ValueError if the rank is known and another."""
+        """Raises ValueError if the rank is known and another.
+
+        Args:
+            rank: The number of axes.
+        """
         if self.ndims not in (None, rank):
             raise ValueError(f"Shape {self} must have rank {rank}")
 
     def assert_same_rank(self, other: ShapeLike) -> None:
-        """Raises ValueError if both ranks are known and differ."""
+        """Raises ValueError if both ranks are known and differ.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+        """
         other = as_shape(other)
         if None not in (self.ndims, other.ndims) and self.ndims != other.ndims:
             raise ValueError(f"Shapes {self} and {other} must have the same rank")
 
     def is_compatible_with(self, other: ShapeLike) -> bool:
-        """Whether both may be the same shape."""
+        """Whether both may be the same shape.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+        """
         return compatible(self.raw, as_dims(other))
 
     def assert_is_compatible_with(self, other: ShapeLike) -> None:
-        """Raises ValueError unless both may be the same shape."""
+        """Raises ValueError unless both may be the same shape.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+        """
         if not self.is_compatible_with(other):
             raise ValueError(f"Shapes {self} and {as_shape(other)} are incompatible")
 
     def merge_with(self, other: ShapeLike) -> TensorShape:
-        """The more precise of two shapes; ValueError if they differ."""
+        """The more precise of two shapes.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+
+        Raises:
+            ValueError: If they differ.
+        """
         return TensorShape(merge(self.raw, as_dims(other)))
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
-        """This shape followed by another."""
+        """This shape followed by another.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+        """
         other_dims = as_dims(other)
         return TensorShape(None if self.raw is None or other_dims is None else self.raw + other_dims)
 
@@ -237,20 +288,38 @@ class TensorShape:
         return TensorShape(other).concatenate(self)
 
     def with_rank(self, rank: int) -> TensorShape:
-        """This shape, known to have that rank; ValueError otherwise."""
+        """This shape, known to have that rank; ValueError otherwise.
+
+        Args:
+            rank: The number of axes.
+        """
         try:
             return self.merge_with([None] * rank)
         except ValueError:
             raise ValueError(f"Shape {self} must have rank {rank}") from None
 
     def with_rank_at_least(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is known and smaller."""
+        """This shape.
+
+        Args:
+            rank: The number of axes.
+
+        Raises:
+            ValueError: If its rank is known and smaller.
+        """
         if self.ndims is not None and self.ndims < rank:
             raise ValueError(f"Shape {self} must have rank at least {rank}")
         return self
 
     def with_rank_at_most(self, rank: int) -> TensorShape:
-        """This shape; ValueError if its rank is known and greater."""
+        """This shape.
+
+        Args:
+            rank: The number of axes.
+
+        Raises:
+            ValueError: If its rank is known and greater.
+        """
         if self.ndims is not None and self.ndims > rank:
             raise ValueError(f"Shape {self} must have rank at most {rank}")
         return self

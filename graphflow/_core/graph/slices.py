@@ -21,8 +21,11 @@ if TYPE_CHECKING:
 class IndexedSlices:
     """Some rows of a tensor: values[i] belongs to row indices[i]; rows named twice are added (tf.IndexedSlices).
 
-    values: of shape [n, ...]; indices: int32 or int64 of shape [n]; dense_shape: the shape of the whole tensor as a
-    vector, or None if it is not known. The gradient of gather is of this kind.
+    Args:
+        values: Of shape [n, ...].
+        indices: Int32 or int64 of shape [n].
+        dense_shape: The shape of the whole tensor as a vector, or None if it is not known. The gradient of
+            gather is of this kind.
     """
 
     _densify: ClassVar[Callable[..., Tensor]]
@@ -83,7 +86,15 @@ class IndexedSlices:
         return self._values.consumers()
 
     def as_graph_tensor(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        """The whole tensor, the rows summed into zeros; ValueError for an unknown shape or another dtype."""
+        """The whole tensor, the rows summed into zeros.
+
+        Args:
+            dtype: The dtype wanted, or None.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: For an unknown shape or another dtype.
+        """
         if dtype is not None and dtype is not self.dtype:
             raise ValueError(
                 f"Tensor conversion requested dtype {dtype.name} for IndexedSlices with dtype {self.dtype.name}. "
@@ -97,7 +108,11 @@ class IndexedSlices:
 
     @classmethod
     def install_conversion(cls, function: Callable[..., Tensor]) -> None:
-        """Installs (values, indices, dense_shape, name) -> Tensor; called by the ops package."""
+        """Installs (values, indices, dense_shape, name) -> Tensor; called by the ops package.
+
+        Args:
+            function: The conversion.
+        """
         cls._densify = staticmethod(function)
 
     def __neg__(self) -> IndexedSlices:
@@ -127,9 +142,12 @@ class SparseTensorValue(NamedTuple):
 class SparseTensor:
     """A tensor given by the coordinates and values of its non-zero elements (tf.SparseTensor).
 
-    indices: int64 of shape [n, rank]; values: of shape [n]; dense_shape: int64 of shape [rank]. Most operations
-    want the indices in row-major order (gf.sparse_reorder). `*` and `/` take a tensor that is broadcast to the shape,
-    and give a SparseTensor. ValueError or TypeError if the parts do not fit.
+    Args:
+        indices: Int64 of shape [n, rank].
+        values: Of shape [n].
+        dense_shape: Int64 of shape [rank]. Most operations want the indices in row-major order
+            (gf.sparse_reorder). `*` and `/` take a tensor that is broadcast to the shape, and give a
+            SparseTensor. ValueError or TypeError if the parts do not fit.
     """
 
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]
@@ -155,7 +173,14 @@ class SparseTensor:
 
     @classmethod
     def from_value(cls, sparse_tensor_value: SparseTensorLike) -> SparseTensor:
-        """A SparseTensor of a SparseTensor or SparseTensorValue; TypeError for anything else."""
+        """A SparseTensor of a SparseTensor or SparseTensorValue.
+
+        Args:
+            sparse_tensor_value: A SparseTensor or SparseTensorValue.
+
+        Raises:
+            TypeError: For anything else.
+        """
         if isinstance(sparse_tensor_value, SparseTensor):
             return sparse_tensor_value
         if not isinstance(sparse_tensor_value, SparseTensorValue):
@@ -166,13 +191,23 @@ class SparseTensor:
     def install_conversion(
         cls, convert: Callable[..., tuple[Tensor, Tensor, Tensor]], known_shape: Callable[[Tensor], Dims]
     ) -> None:
-        """Installs how parts become tensors, and what is known of a shape vector; called by the ops package."""
+        """Installs how parts become tensors, and what is known of a shape vector; called by the ops package.
+
+        Args:
+            convert: From a part to a tensor.
+            known_shape: From a shape vector to a static shape.
+        """
         cls._convert = staticmethod(convert)
         cls._known_shape = staticmethod(known_shape)
 
     @classmethod
     def install_operator(cls, name: str, function: Callable[..., Any]) -> None:
-        """Installs a Python operator such as `__mul__`; called by the ops package."""
+        """Installs a Python operator such as `__mul__`; called by the ops package.
+
+        Args:
+            name: A name for the operation.
+            function: What the operator does.
+        """
         setattr(cls, name, function)
 
     @property
@@ -226,7 +261,18 @@ class SparseTensor:
     def eval(
         self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None
     ) -> SparseTensorValue:
-        """Its value in a session, by default the default one; ValueError if there is none."""
+        """Its value in a session, by default the default one.
+
+        Args:
+            feed_dict: {tensor: value}: values that take the place of tensors.
+            session: The session; by default the default session.
+
+        Returns:
+            A SparseTensorValue.
+
+        Raises:
+            ValueError: If there is none.
+        """
         parts = [self._indices, self._values, self._dense_shape]
         found = self.graph.session_for("eval", self.name, session).run(parts, feed_dict)
         return SparseTensorValue(*found)

@@ -54,12 +54,20 @@ def import_graph_def(
 ) -> list[Any] | Any:
     """Adds the operations of a GraphDef to the default graph (tf.import_graph_def).
 
-    input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control inputs).
-    return_elements: names of operations and tensors in it, whose counterparts are returned in a list. name: the prefix
-    of all names, "import" by default, "" for none. Attributes that a node leaves out have TensorFlow's defaults;
-    `producer_op_list` and `op_dict` are accepted and not needed. TypeError if graph_def is no GraphDef; ValueError
-    if it does not hold together or a name is taken; NotFoundError, which lists them, for op types that graphflow
-    does not have.
+    Args:
+        graph_def: A GraphDef message.
+        input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control
+            inputs).
+        return_elements: Names of operations and tensors in it, whose counterparts are returned in a list.
+        name: The prefix of all names, "import" by default, "" for none. Attributes that a node leaves out
+            have TensorFlow's defaults; `producer_op_list` and `op_dict` are accepted and not needed.
+        op_dict: Not needed.
+        producer_op_list: Not needed.
+
+    Raises:
+        TypeError: If graph_def is no GraphDef.
+        ValueError: If it does not hold together or a name is taken; NotFoundError, which lists them, for op
+            types that graphflow does not have.
     """
     if not isinstance(graph_def, protos.graph_pb2.GraphDef):
         raise TypeError("graph_def must be a GraphDef proto.")

@@ -47,6 +47,12 @@ def make_tensor_proto(
 def make_ndarray(tensor: Any) -> np.ndarray[Any, Any]:
     """The array in a TensorProto, strings as objects of bytes (tf.make_ndarray).
 
+    Args:
+        tensor: A TensorProto.
+
+    Returns:
+        An array.
+
     Raises:
         ValueError: The message does not hold together, or its dtype is none that an array may have.
     """

@@ -276,7 +276,19 @@ def convert_to_tensor(
 ) -> Tensor:
     """A tensor of a tensor, variable, array, number, string or nested list of these.
 
-    ValueError if a tensor has another dtype than asked for, TypeError if the value cannot be of that dtype.
+    Args:
+        value: A tensor, variable, array, number, string or nested list.
+        dtype: The dtype wanted; None for the value's own.
+        name: A name for the operation.
+        preferred_dtype: The dtype to take if the value can have it.
+        dtype_hint: Another name of `preferred_dtype`.
+
+    Returns:
+        A tensor, or `value` itself if it is one.
+
+    Raises:
+        ValueError: If a tensor has another dtype than asked for.
+        TypeError: If the value cannot be of that dtype.
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):

@@ -276,7 +276,16 @@ def random_uniform(
 
 
 def random_shuffle(value: TensorLike, seed: int | None = None, name: str | None = None) -> Tensor:
-    """The slices of the first axis in random order (tf.random_shuffle)."""
+    """The slices of the first axis in random order (tf.random_shuffle).
+
+    Args:
+        value: A tensor.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like it.
+    """
     return apply(RANDOM_SHUFFLE, (value,), _seeds(seed), name).outputs[0]
 
 
@@ -285,7 +294,17 @@ def random_crop(
 ) -> Tensor:
     """A slice of shape `size` at a random place of `value` (tf.random_crop).
 
-    InvalidArgumentError at the run if `value` is smaller.
+    Args:
+        value: A tensor.
+        size: The shape of the part.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        InvalidArgumentError: At the run if `value` is smaller.
     """
     with op_scope(name, "random_crop", [value, size]) as scope:
         value = convert_to_tensor(value, name="value")
@@ -320,7 +339,12 @@ def multinomial(
 ) -> Tensor:
     """Classes drawn with the unnormalised log-probabilities `logits` (tf.multinomial).
 
-    logits: (batch, classes); the result is (batch, num_samples) of int64 or `output_dtype`.
+    Args:
+        logits: (batch, classes); the result is (batch, num_samples) of int64 or `output_dtype`.
+        num_samples: How many are drawn of each row, an int32 scalar.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+        output_dtype: gf.int32 or gf.int64.
     """
     with op_scope(name, "multinomial", [logits]):
         return _draw_classes(logits, num_samples, output_dtype, seed)
@@ -333,7 +357,18 @@ def categorical(
     seed: int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """Classes drawn with the unnormalised log-probabilities `logits` (tf.random.categorical); see multinomial."""
+    """Classes drawn with the unnormalised log-probabilities `logits` (tf.random.categorical); see multinomial.
+
+    Args:
+        logits: [batch, classes], unnormalised log-probabilities.
+        num_samples: How many are drawn of each row, an int32 scalar.
+        dtype: gf.int32 or gf.int64.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Returns:
+        [batch, num_samples].
+    """
     with op_scope(name, "categorical", [logits]):
         return _draw_classes(logits, num_samples, dtype, seed)
 

@@ -111,7 +111,20 @@ def string_split(
     delimiter: TensorLike | None = None, result_type: str = "SparseTensor", input: TensorLike | None = None,
     name: str | None = None,
 ) -> SparseTensor:  # fmt: skip
-    """Each string of a vector split at any character of `sep` (a space), as a SparseTensor (tf.string_split)."""
+    """Each string of a vector split at any character of `sep` (a space), as a SparseTensor (tf.string_split).
+
+    Args:
+        source: A vector of strings.
+        sep: The characters at which to split.
+        skip_empty: Whether empty parts are left out.
+        delimiter: The old name of `sep`.
+        result_type: "SparseTensor" alone.
+        input: A newer name of `source`.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor of strings, a row for each.
+    """
     if result_type != "SparseTensor":
         raise ValueError("string_split gives a SparseTensor: ragged tensors are no part of graphflow.")
     text = deprecated(source, input, "source", "input")
@@ -231,7 +244,18 @@ def decode_raw(
     name: str | None = None,
     bytes: TensorLike | None = None,
 ) -> Tensor:
-    """The bytes of each string read as numbers along a new last axis (tf.decode_raw)."""
+    """The bytes of each string read as numbers along a new last axis (tf.decode_raw).
+
+    Args:
+        input_bytes: A tensor of strings of one length.
+        out_type: The dtype of the numbers.
+        little_endian: Whether the lowest byte comes first.
+        name: A name for the operation.
+        bytes: The old name of `input_bytes`.
+
+    Returns:
+        A tensor of one axis more.
+    """
     data = deprecated(input_bytes, bytes, "input_bytes", "bytes")
     if out_type is None:
         raise ValueError("decode_raw() missing 1 positional argument: 'out_type'")

@@ -50,8 +50,24 @@ def evaluate_once(
 ) -> Any:
     """Restores a checkpoint, runs eval_op num_evals times, then final_op, whose value it returns.
 
-    TensorFlow: tf.contrib.slim.evaluation.evaluate_once. logdir: where summary_op's value is written, by default all
-    summaries. variables_to_restore: variables, or {name in the checkpoint: variable}; by default all.
+    TensorFlow: tf.contrib.slim.evaluation.evaluate_once.
+
+    Args:
+        master: The target of the session.
+        checkpoint_path: Where the checkpoints are, or which one it is.
+        logdir: Where summary_op's value is written, by default all summaries.
+        num_evals: How many steps there are.
+        initial_op: What is run, before, in each step, or at the end; None for nothing.
+        initial_op_feed_dict: Its feeds.
+        eval_op: What is run, before, in each step, or at the end; None for nothing.
+        eval_op_feed_dict: Its feeds.
+        final_op: What is run, before, in each step, or at the end; None for nothing.
+        final_op_feed_dict: Its feeds.
+        summary_op: What is run, before, in each step, or at the end; None for nothing.
+        summary_op_feed_dict: Its feeds.
+        variables_to_restore: Variables, or {name in the checkpoint: variable}; by default all.
+        session_config: A gf.ConfigProto.
+        hooks: Hooks of the session's runs.
     """
     return evaluation.evaluate_once(
         checkpoint_path,
@@ -90,8 +106,30 @@ def evaluation_loop(
 ) -> Any:
     """evaluate_once for each new checkpoint of a folder; the last value of final_op.
 
-    TensorFlow: tf.contrib.slim.evaluation.evaluation_loop. init_fn: as a Scaffold's. Ends after
-    max_number_of_evaluations, or if no checkpoint comes for `timeout` seconds, unless timeout_fn() then is false.
+    TensorFlow: tf.contrib.slim.evaluation.evaluation_loop.
+
+    Args:
+        master: The target of the session.
+        checkpoint_dir: Where the checkpoints are, or which one it is.
+        logdir: Where summaries are written.
+        num_evals: How many steps there are.
+        initial_op: What is run, before, in each step, or at the end; None for nothing.
+        initial_op_feed_dict: Its feeds.
+        init_fn: As a Scaffold's. Ends after max_number_of_evaluations, or if no checkpoint comes for
+            `timeout` seconds, unless timeout_fn() then is false.
+        eval_op: What is run, before, in each step, or at the end; None for nothing.
+        eval_op_feed_dict: Its feeds.
+        final_op: What is run, before, in each step, or at the end; None for nothing.
+        final_op_feed_dict: Its feeds.
+        summary_op: What is run, before, in each step, or at the end; None for nothing.
+        summary_op_feed_dict: Its feeds.
+        variables_to_restore: What to restore; by default the variables of the graph.
+        eval_interval_secs: The least seconds from one evaluation to the next.
+        max_number_of_evaluations: After how many it ends; None for no end.
+        session_config: A gf.ConfigProto.
+        timeout: The longest wait for a checkpoint, in seconds; None for no end.
+        timeout_fn: Called after the longest wait; the wait goes on unless it gives True.
+        hooks: Hooks of the session's runs.
     """
     return evaluation.evaluate_repeatedly(
         checkpoint_dir,

@@ -69,8 +69,20 @@ def create_train_op(
 ) -> Tensor:
     """The loss, as a tensor that makes a step of training when it runs (tf.contrib.slim.learning.create_train_op).
 
-    clip_gradient_norm: the largest norm of each gradient, 0 for no limit. gradient_multipliers: {variable or its name:
-    factor}; gradients are multiplied first. For the rest see gf.contrib.training.create_train_op.
+    Args:
+        total_loss: A scalar.
+        optimizer: A gf.train.Optimizer.
+        global_step: The step that grows; None for none.
+        update_ops: Run before the loss; by default those of GraphKeys.UPDATE_OPS.
+        variables_to_train: By default the trainable variables.
+        clip_gradient_norm: The largest norm of each gradient, 0 for no limit.
+        summarize_gradients: Whether gradients are summarised.
+        gate_gradients: Whether updates wait until all gradients are there.
+        aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
+        colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+        gradient_multipliers: {variable or its name: factor}; gradients are multiplied first. For the rest see
+            gf.contrib.training.create_train_op.
+        check_numerics: Whether a loss that is not finite is an error.
     """
     graph = get_default_graph()
 

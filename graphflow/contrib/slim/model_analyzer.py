@@ -37,7 +37,15 @@ def analyze_ops(graph: Graph, print_info: bool = False) -> int:
 
 
 def analyze_vars(variables: Iterable[Any], print_info: bool = False) -> tuple[int, int]:
-    """(elements, bytes) of some variables (tf.contrib.slim.model_analyzer.analyze_vars); print_info prints each."""
+    """(elements, bytes) of some variables (tf.contrib.slim.model_analyzer.analyze_vars); print_info prints each.
+
+    Args:
+        variables: The variables.
+        print_info: Whether to print each.
+
+    Returns:
+        The number of elements, and of bytes.
+    """
     total = total_bytes = 0
     if print_info:
         print("---------\nVariables: name (type shape) [size]\n---------")

@@ -29,14 +29,27 @@ def _printed(summary: Any, tensor: Any, name: str, print_summary: bool) -> Tenso
 
 
 def add_histogram_summary(tensor: TensorLike, name: str | None = None, prefix: str | None = None) -> Tensor:
-    """The distribution of a tensor, by default under its name (tf.contrib.slim.summaries.add_histogram_summary)."""
+    """The distribution of a tensor, by default under its name (tf.contrib.slim.summaries.add_histogram_summary).
+
+    Args:
+        tensor: The tensor to summarise.
+        name: A name for the operation.
+        prefix: What the summary's name begins with.
+    """
     return histogram(_named(tensor, name, prefix), tensor)
 
 
 def add_image_summary(
     tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
-    """Images, by default under their tensor's name (tf.contrib.slim.summaries.add_image_summary)."""
+    """Images, by default under their tensor's name (tf.contrib.slim.summaries.add_image_summary).
+
+    Args:
+        tensor: The tensor to summarise.
+        name: A name for the operation.
+        prefix: What the summary's name begins with.
+        print_summary: Whether it is printed to the log, too.
+    """
     full = _named(tensor, name, prefix)
     made = image(full, tensor, collections=[] if print_summary else None)
     return _printed(made, tensor, full, print_summary)
@@ -45,7 +58,14 @@ def add_image_summary(
 def add_scalar_summary(
     tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
-    """A number, by default under its tensor's name (tf.contrib.slim.summaries.add_scalar_summary)."""
+    """A number, by default under its tensor's name (tf.contrib.slim.summaries.add_scalar_summary).
+
+    Args:
+        tensor: The tensor to summarise.
+        name: A name for the operation.
+        prefix: What the summary's name begins with.
+        print_summary: Whether it is printed to the log, too.
+    """
     full = _named(tensor, name, prefix)
     made = scalar(full, tensor, collections=[] if print_summary else None)
     return _printed(made, tensor, full, print_summary)
@@ -54,7 +74,14 @@ def add_scalar_summary(
 def add_zero_fraction_summary(
     tensor: TensorLike, name: str | None = None, prefix: str | None = None, print_summary: bool = False
 ) -> Tensor:
-    """The share of zeros in a tensor (tf.contrib.slim.summaries.add_zero_fraction_summary)."""
+    """The share of zeros in a tensor (tf.contrib.slim.summaries.add_zero_fraction_summary).
+
+    Args:
+        tensor: The tensor to summarise.
+        name: A name for the operation.
+        prefix: What the summary's name begins with.
+        print_summary: Whether it is printed to the log, too.
+    """
     full = _named(tensor, name, prefix, "Fraction_of_Zero_Values")
     return add_scalar_summary(zero_fraction(tensor), full, print_summary=print_summary)
 

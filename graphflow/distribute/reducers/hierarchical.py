@@ -17,7 +17,9 @@ from graphflow.distribute.reducers.ring import RingReducer
 class HierarchicalReducer(AllToAll):
     """Adds up the values of each task's devices on the first of them, those sums between the tasks, and hands out.
 
-    between: the reducer between the tasks, by default a ring. Within a task values are added in the order of towers.
+    Args:
+        between: The reducer between the tasks, by default a ring. Within a task values are added in the order
+            of towers.
     """
 
     def __init__(self, between: AllToAll | None = None) -> None:

@@ -12,7 +12,9 @@ from graphflow.distribute.values import PerDevice, devices_from
 class ReductionToOneDevice(Reducer):
     """Adds up on one device (tf.contrib.distribute.ReductionToOneDeviceCrossTowerOps).
 
-    reduce_to_device: where; by default the first destination. Values are added in the order of the towers.
+    Args:
+        reduce_to_device: Where; by default the first destination. Values are added in the order of the
+            towers.
     """
 
     def __init__(self, reduce_to_device: str | None = None) -> None:

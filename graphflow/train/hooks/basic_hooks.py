@@ -45,8 +45,12 @@ class NanLossDuringTrainingError(RuntimeError):
 class StopAtStepHook(SessionRunHook):
     """Asks to stop at a global step, or after a number of steps (tf.train.StopAtStepHook).
 
-    num_steps: steps from the one at which the first session of the program begins. last_step: the step itself.
-    ValueError unless exactly one is given; RuntimeError in `begin` if the graph has no global step.
+    Args:
+        num_steps: Steps from the one at which the first session of the program begins.
+        last_step: The step itself.
+
+    Raises:
+        ValueError: Unless exactly one is given; RuntimeError in `begin` if the graph has no global step.
     """
 
     def __init__(self, num_steps: int | None = None, last_step: int | None = None) -> None:
@@ -69,13 +73,23 @@ class StopAtStepHook(SessionRunHook):
         self._step = StepReader.of_graph("StopAtStepHook")
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Settles the last step; a recovery does not move it."""
+        """Settles the last step; a recovery does not move it.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         if self._last_step is None:
             assert self._num_steps is not None
             self._last_step = self._step(session) + self._num_steps
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Asks to stop if the step is reached."""
+        """Asks to stop if the step is reached.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         assert self._last_step is not None
         step = self._step.near(run_context.session)
         if step >= self._last_step - _NEAR_THE_END:
@@ -105,11 +119,20 @@ class NanTensorHook(SessionRunHook):
         self._fail_on_nan_loss = fail_on_nan_loss
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Fetches the loss."""
+        """Fetches the loss.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         return SessionRunArgs(self.loss_tensor)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Looks at the loss."""
+        """Looks at the loss.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         value = run_values.results
         bad = math.isnan(value) if np.ndim(value) == 0 else bool(np.isnan(value).any())
         if not bad:
@@ -131,9 +154,15 @@ class NanTensorHook(SessionRunHook):
 class LoggingTensorHook(SessionRunHook):
     """Logs the values of tensors every so many steps or seconds, at level INFO (tf.train.LoggingTensorHook).
 
-    tensors: a dictionary from tag to tensor or name, or a list of them. every_n_iter: period in global steps, in runs
-    if there is no global step. at_end: also when the session ends. formatter: a function from the dictionary of
-    values to a string. ValueError if neither a period nor at_end is given, or both periods.
+    Args:
+        tensors: A dictionary from tag to tensor or name, or a list of them.
+        every_n_iter: Period in global steps, in runs if there is no global step.
+        every_n_secs: The period in seconds.
+        at_end: Also when the session ends.
+        formatter: A function from the dictionary of values to a string.
+
+    Raises:
+        ValueError: If neither a period nor at_end is given, or both periods.
     """
 
     def __init__(
@@ -179,7 +208,12 @@ class LoggingTensorHook(SessionRunHook):
         self._run = ThisRun()
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Begins to count at the step of the session."""
+        """Begins to count at the step of the session.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         if self._timer is not None:
             self._timer.start(self._position(session))
 
@@ -187,7 +221,11 @@ class LoggingTensorHook(SessionRunHook):
         return self._runs if self._step is None else self._step(session)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Fetches the tensors if they are to be logged."""
+        """Fetches the tensors if they are to be logged.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         if self._timer is None:
             return None
         self._run.before = self._runs if self._step is None else self._step.near(run_context.session)
@@ -195,7 +233,12 @@ class LoggingTensorHook(SessionRunHook):
         return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs them."""
+        """Logs them.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         self._runs += 1
         if self._run.asked:
             assert self._timer is not None
@@ -203,7 +246,11 @@ class LoggingTensorHook(SessionRunHook):
             self._write(run_values.results, None if elapsed is None else elapsed[0])
 
     def end(self, session: Any) -> None:
-        """Logs the values at the end, if asked for."""
+        """Logs the values at the end, if asked for.
+
+        Args:
+            session: The session, without hooks.
+        """
         if self._at_end:
             self._write(session.run(self._tensors), None)
 
@@ -232,7 +279,11 @@ class FinalOpsHook(SessionRunHook):
         return self._values
 
     def end(self, session: Any) -> None:
-        """Runs them."""
+        """Runs them.
+
+        Args:
+            session: The session, without hooks.
+        """
         if self._final_ops is not None:
             self._values = session.run(self._final_ops, feed_dict=self._feed_dict)
 
@@ -244,7 +295,11 @@ class FeedFnHook(SessionRunHook):
         self.feed_fn = feed_fn
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs:
-        """Calls the function."""
+        """Calls the function.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         return SessionRunArgs(fetches=None, feed_dict=self.feed_fn())
 
 
@@ -260,7 +315,11 @@ class GlobalStepWaiterHook(SessionRunHook):
         self._step = StepReader.of_graph("GlobalStepWaiterHook")
 
     def before_run(self, run_context: SessionRunContext) -> None:
-        """Waits, in the first run."""
+        """Waits, in the first run.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         if self._reached:
             return
         logged = -math.inf

@@ -124,7 +124,12 @@ class CheckpointSaverHook(SessionRunHook):
             listener.begin()
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Writes the graph, and the checkpoint of the session's first step if it is not there."""
+        """Writes the graph, and the checkpoint of the session's first step if it is not there.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         step = self._step(session)
         if self._writer is not None:
             self._writer.add_graph(get_default_graph())
@@ -133,7 +138,12 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer.start(step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Saves, if it is time."""
+        """Saves, if it is time.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
@@ -143,7 +153,11 @@ class CheckpointSaverHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
-        """Saves the last step, if it is not saved yet: others may have trained since the last run here."""
+        """Saves the last step, if it is not saved yet: others may have trained since the last run here.
+
+        Args:
+            session: The session, without hooks.
+        """
         step = self._step.read(session)
         if step != self._timer.last_step:
             self._save(session, step)
@@ -151,7 +165,11 @@ class CheckpointSaverHook(SessionRunHook):
             listener.end(session, step)
 
     def on_interrupt(self, session: SessionLike) -> None:
-        """Saves the step that was reached, if it is not saved yet."""
+        """Saves the step that was reached, if it is not saved yet.
+
+        Args:
+            session: The session, without hooks.
+        """
         step = self._step.read(session)
         if step != self._timer.last_step:
             self._timer.note(step)
@@ -222,7 +240,12 @@ class SummarySaverHook(SessionRunHook):
             self._writer = _writer_of(self._directory)
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Notes in the event file where the session begins."""
+        """Notes in the event file where the session begins.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         scaffold: Any = self._scaffold  # Given, if there is no summary_op.
         op = scaffold.summary_op if self._summary_op is None else self._summary_op
         if op is not None:
@@ -234,13 +257,22 @@ class SummarySaverHook(SessionRunHook):
             log_session(self._writer, "START", step + 1)
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Fetches the summaries if it is time."""
+        """Fetches the summaries if it is time.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         self._run.before = self._step.near(run_context.session)
         self._run.asked = self._args is not None and self._timer.due(self._run.before + 1)
         return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Writes them at the step that the run reached."""
+        """Writes them at the step that the run reached.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if not self._run.asked:
             return
         step = self._step(run_context.session)
@@ -250,7 +282,11 @@ class SummarySaverHook(SessionRunHook):
                 self._writer.add_summary(summary, step)
 
     def end(self, session: Any = None) -> None:
-        """Writes out what is buffered."""
+        """Writes out what is buffered.
+
+        Args:
+            session: The session, without hooks.
+        """
         if self._writer is not None:
             self._writer.flush()
 
@@ -285,12 +321,22 @@ class StepCounterHook(SessionRunHook):
         self._tag = f"{self._step.tensor.op.name}/sec"
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Begins to count."""
+        """Begins to count.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         self._timer.start(self._step(session))
         self._first = True
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Logs and writes the rate, if it is time."""
+        """Logs and writes the rate, if it is time.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
@@ -339,18 +385,32 @@ class ProfilerHook(SessionRunHook):
             self._writer = _writer_of(self._directory or ".")
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Begins to count at the step of the session."""
+        """Begins to count at the step of the session.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         self._timer.start(self._step(session))
         self._run.asked = False
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Asks for a traced run if it is time."""
+        """Asks for a traced run if it is time.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         self._run.before = self._step.near(run_context.session)
         self._run.asked = self._run.before > 0 and self._timer.due(self._run.before + 1)
         return self._args if self._run.asked else None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Writes the timeline."""
+        """Writes the timeline.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if not self._run.asked:
             return
         step = self._step(run_context.session)
@@ -366,7 +426,11 @@ class ProfilerHook(SessionRunHook):
                 _log.info("The event file has a recording of step %d already.", step)
 
     def end(self, session: Any) -> None:
-        """Writes out what is buffered."""
+        """Writes out what is buffered.
+
+        Args:
+            session: The session, without hooks.
+        """
         if self._writer is not None:
             self._writer.flush()
 

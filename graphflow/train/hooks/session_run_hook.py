@@ -67,23 +67,49 @@ class SessionRunHook:
         """Called once, before the graph is finalized and the session made."""
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Called after every making of a session, so again after each recovery."""
+        """Called after every making of a session, so again after each recovery.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
-        """Called before each run; what it returns is run together with the user's fetches."""
+        """Called before each run; what it returns is run together with the user's fetches.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+        """
         return None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Called after each run that succeeded, with the values of the hook's fetches."""
+        """Called after each run that succeeded, with the values of the hook's fetches.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
 
     def end(self, session: Any) -> None:
-        """Called at the end of a `with` block that was not left by an error; OutOfRangeError counts as an end."""
+        """Called at the end of a `with` block that was not left by an error; OutOfRangeError counts as an end.
+
+        Args:
+            session: The session, without hooks.
+        """
 
     def on_interrupt(self, session: Any) -> None:
-        """Called before `on_exception` if Ctrl-C or SIGTERM ends the training between two steps: the place to save."""
+        """Called before `on_exception` if Ctrl-C or SIGTERM ends the training between two steps: the place to save.
+
+        Args:
+            session: The session, without hooks.
+        """
 
     def on_exception(self, exception: BaseException) -> None:
-        """Called instead of `end` if the block is left by an error: the place to flush what is buffered."""
+        """Called instead of `end` if the block is left by an error: the place to flush what is buffered.
+
+        Args:
+            exception: What the run raised.
+        """
 
 
 class StepReading:

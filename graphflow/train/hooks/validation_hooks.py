@@ -108,13 +108,23 @@ class ValidationHook(SessionRunHook):
             self._writer = FileWriterCache.get(self._directory)
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Forgets what lies after the step of the session: the training went back and comes by again."""
+        """Forgets what lies after the step of the session: the training went back and comes by again.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         step = self._step(session)
         self._history = [found for found in self._history if found.step <= step]
         self._timer.start(step)
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Validates, if it is time."""
+        """Validates, if it is time.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
@@ -124,7 +134,11 @@ class ValidationHook(SessionRunHook):
                 run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
-        """Validates the last step, if that is not done yet."""
+        """Validates the last step, if that is not done yet.
+
+        Args:
+            session: The session, without hooks.
+        """
         step = self._step.read(session)
         if not self._history or self._history[-1].step != step:
             self._find(session, step)
@@ -258,11 +272,21 @@ class EarlyStoppingHook(SessionRunHook):
         return self._best
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
-        """Looks at the history anew: the training may have gone back."""
+        """Looks at the history anew: the training may have gone back.
+
+        Args:
+            session: The session, without hooks.
+            coord: The coordinator of its threads.
+        """
         self._best = None
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
-        """Asks to stop, if the last validation of an earlier process said so."""
+        """Asks to stop, if the last validation of an earlier process said so.
+
+        Args:
+            run_context: The run: its arguments, the session, and the wish to stop.
+            run_values: What the run gave: results, options and metadata.
+        """
         if self._best is None and self._validation.history and self._look():
             run_context.request_stop()
 

@@ -38,13 +38,16 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
     The staleness of an update is the number of updates by others that its step may not have seen, and that come before
     it: none in a training by one worker, and about the number of the other workers if all are equally quick.
 
-    opt: the optimizer that computes and applies gradients. max_staleness: the limit, None to record only. mode: "drop"
-    applies nothing of a step that is beyond the limit, nor counts the global step up; "wait" holds quick workers back,
-    so that no step comes to be beyond it. All workers must give the same.
-
     `staleness` and `admitted` tell of a step if they are fetched together with the train op. `histogram` is a
     variable which says how many updates of each staleness were applied, larger ones in its last place, and `dropped`
     one that says how many were dropped; checkpoints have them.
+
+    Args:
+        opt: The optimizer that computes and applies gradients.
+        max_staleness: The limit, None to record only.
+        mode: "drop" applies nothing of a step that is beyond the limit, nor counts the global step up; "wait"
+            holds quick workers back, so that no step comes to be beyond it. All workers must give the same.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -107,7 +110,13 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
     ) -> Operation:
         """The operation that applies gradients if they are not too stale, and then counts `global_step` up.
 
-        ValueError if there is no pair, or none with a gradient.
+        Args:
+            grads_and_vars: Pairs (gradient, variable), as compute_gradients gives them.
+            global_step: A variable that grows by one with each update, or None.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If there is no pair, or none with a gradient.
         """
         pairs = present_gradients(grads_and_vars)
         if not pairs:

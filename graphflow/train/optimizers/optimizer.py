@@ -32,7 +32,12 @@ from graphflow.train.optimizers.slots import make_slot
 
 
 class Optimizer:
-    """Base of all optimizers (tf.train.Optimizer). `name` is the default name of what apply_gradients builds."""
+    """Base of all optimizers (tf.train.Optimizer). `name` is the default name of what apply_gradients builds.
+
+    Args:
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+    """
 
     GATE_NONE = 0
     GATE_OP = 1
@@ -65,7 +70,21 @@ class Optimizer:
     ) -> Operation:
         """The operation that does one step to make `loss` smaller; `global_step` is counted up by it.
 
-        ValueError if no variable has a gradient.
+        Args:
+            loss: A scalar tensor.
+            global_step: A variable that grows by one with each update, or None.
+            var_list: The variables; by default those of GraphKeys.TRAINABLE_VARIABLES.
+            gate_gradients: GATE_NONE, GATE_OP or GATE_GRAPH: what waits until all gradients are there.
+            aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
+            colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+            name: A name for the operation.
+            grad_loss: The gradient that is begun with; by default 1.
+
+        Returns:
+            The operation of a step.
+
+        Raises:
+            ValueError: If no variable has a gradient.
         """
         pairs = self.compute_gradients(
             loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
@@ -88,7 +107,16 @@ class Optimizer:
     ) -> list[tuple[Tensor | Any, Variable]]:
         """(gradient, variable) for each variable of `var_list`, by default the trainable ones; None if it has none.
 
-        loss: a tensor, or a function without arguments that makes one. ValueError if there are no variables.
+        Args:
+            loss: A tensor, or a function without arguments that makes one.
+            var_list: The variables; by default those of GraphKeys.TRAINABLE_VARIABLES.
+            gate_gradients: GATE_NONE, GATE_OP or GATE_GRAPH: what waits until all gradients are there.
+            aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
+            colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+            grad_loss: The gradient that is begun with; by default 1.
+
+        Raises:
+            ValueError: If there are no variables.
         """
         if callable(loss) and not isinstance(loss, Tensor):
             loss = loss()
@@ -124,7 +152,13 @@ class Optimizer:
     ) -> Operation:
         """The operation that applies gradients to variables, and then counts `global_step` up.
 
-        ValueError if there is no pair, or none with a gradient.
+        Args:
+            grads_and_vars: Pairs (gradient, variable), as compute_gradients gives them.
+            global_step: A variable that grows by one with each update, or None.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If there is no pair, or none with a gradient.
         """
         pairs = tuple(grads_and_vars)
         if not pairs:
@@ -209,7 +243,15 @@ class Optimizer:
         return operation.op if isinstance(operation, Tensor) else operation
 
     def get_slot(self, var: VariableLike, name: str) -> Variable | Any:
-        """The slot of a name beside a variable, or None."""
+        """The slot of a name beside a variable, or None.
+
+        Args:
+            var: The variable.
+            name: The slot's name.
+
+        Returns:
+            The variable that holds it, or None.
+        """
         return self._slots.get(name, {}).get(whole(var))
 
     def get_slot_names(self) -> list[str]:
@@ -224,13 +266,22 @@ class Optimizer:
         return sorted(found, key=lambda v: str(v.name))
 
     def in_rounds(self, replicas: int) -> Any:
-        """The optimizer that applies the mean of the gradients of so many programs: a SyncReplicasOptimizer."""
+        """The optimizer that applies the mean of the gradients of so many programs: a SyncReplicasOptimizer.
+
+        Args:
+            replicas: How many gradients make a step.
+        """
         from graphflow.train.optimizers.sync_replicas import SyncReplicasOptimizer
 
         return SyncReplicasOptimizer(self, replicas)
 
     def bounded(self, max_staleness: int, mode: str) -> Any:
-        """The optimizer that limits how stale gradients are: a BoundedStalenessOptimizer."""
+        """The optimizer that limits how stale gradients are: a BoundedStalenessOptimizer.
+
+        Args:
+            max_staleness: How many steps old a gradient may be.
+            mode: What becomes of one that is older.
+        """
         from graphflow.train.optimizers.bounded_staleness import BoundedStalenessOptimizer
 
         return BoundedStalenessOptimizer(self, max_staleness, mode)

@@ -42,6 +42,13 @@ class MomentumOptimizer(RuleOptimizer):
     """Gradient descent with momentum, of Nesterov's kind on request (tf.train.MomentumOptimizer).
 
     accum = momentum * accum + gradient; var -= learning_rate * accum (Sutskever et al., 2013).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        momentum: The share of the last step that goes on, a float or scalar tensor.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+        use_nesterov: Whether the gradient is taken as Nesterov has it.
     """
 
     def __init__(
@@ -58,7 +65,14 @@ class MomentumOptimizer(RuleOptimizer):
 
 
 class AdagradOptimizer(RuleOptimizer):
-    """Steps divided by the root of the sum of squared gradients (tf.train.AdagradOptimizer; Duchi et al., 2011)."""
+    """Steps divided by the root of the sum of squared gradients (tf.train.AdagradOptimizer; Duchi et al., 2011).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        initial_accumulator_value: What the sums begin with, above 0.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+    """
 
     def __init__(
         self,
@@ -97,7 +111,15 @@ class ProximalAdagradOptimizer(RuleOptimizer):
 
 
 class AdadeltaOptimizer(RuleOptimizer):
-    """Steps scaled by running averages of squared gradients and updates (tf.train.AdadeltaOptimizer; Zeiler, 2012)."""
+    """Steps scaled by running averages of squared gradients and updates (tf.train.AdadeltaOptimizer; Zeiler, 2012).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        rho: The decay of the averages.
+        epsilon: A small number added to them.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+    """
 
     def __init__(
         self,
@@ -219,7 +241,20 @@ class AdamOptimizer(RuleOptimizer):
 
 
 class FtrlOptimizer(RuleOptimizer):
-    """Follow the regularised leader, with L1 and L2 (tf.train.FtrlOptimizer; McMahan et al., 2013)."""
+    """Follow the regularised leader, with L1 and L2 (tf.train.FtrlOptimizer; McMahan et al., 2013).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        learning_rate_power: At most 0.
+        initial_accumulator_value: What the sums begin with.
+        l1_regularization_strength: At least 0.
+        l2_regularization_strength: At least 0.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+        accum_name: The suffix of the sums' names.
+        linear_name: The suffix of the linear parts' names.
+        l2_shrinkage_regularization_strength: At least 0.
+    """
 
     def __init__(
         self,

@@ -49,9 +49,16 @@ class SyncReplicasOptimizer(WrappingOptimizer):
     A run raises UnavailableError, naming the tasks, a few seconds after so many are gone that no round can be; and
     AbortedError if its gradients were dropped because the global step was set back in the meantime.
 
-    opt: the optimizer that computes and applies gradients; its hooks `_create_slots`, `_prepare`, `_apply_dense` and so
-    on are used, each variable's with all it writes on one device. variable_averages: an ExponentialMovingAverage
-    updated once a round, for `variables_to_average`, by default all trainable variables.
+    Args:
+        opt: The optimizer that computes and applies gradients; its hooks `_create_slots`, `_prepare`,
+            `_apply_dense` and so on are used, each variable's with all it writes on one device.
+        replicas_to_aggregate: How many gradients make a step.
+        total_num_replicas: How many workers there are; by default as many.
+        variable_averages: An ExponentialMovingAverage updated once a round, for `variables_to_average`, by
+            default all trainable variables.
+        variables_to_average: Not available.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -101,6 +108,11 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         """The operation that takes a step together with the other replicas.
 
         ValueError without a global step, which says what round it is, and if no variable has a gradient.
+
+        Args:
+            grads_and_vars: Pairs (gradient, variable), as compute_gradients gives them.
+            global_step: A variable that grows by one with each update, or None.
+            name: A name for the operation.
         """
         grads_and_vars = list(grads_and_vars)
         if not grads_and_vars:
@@ -142,7 +154,14 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         return self._runner
 
     def get_init_tokens_op(self, num_tokens: int = -1) -> Operation:
-        """An operation that does nothing; ValueError for too few tokens, and before apply_gradients()."""
+        """An operation that does nothing.
+
+        Args:
+            num_tokens: Not needed.
+
+        Raises:
+            ValueError: For too few tokens, and before apply_gradients().
+        """
         self._check_applied()
         needed = self._needed - self._total
         if num_tokens != -1 and num_tokens < needed:
@@ -152,7 +171,15 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         return no_op(name="no_init_tokens")
 
     def make_session_run_hook(self, is_chief: bool, num_tokens: int = -1) -> SessionRunHook:
-        """A hook that has nothing to do but to check that the train op was built before the session."""
+        """A hook that has nothing to do but to check that the train op was built before the session.
+
+        Args:
+            is_chief: Whether this worker is the chief.
+            num_tokens: Not needed.
+
+        Returns:
+            The hook.
+        """
         return _SyncReplicasHook(self, is_chief, num_tokens)
 
     def _check_applied(self) -> None:

@@ -100,6 +100,10 @@ def update_checkpoint_state(
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
     """The contents of a folder's `checkpoint` file; None if there is none, or if it makes no sense, which is logged
     (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
+
+    Args:
+        checkpoint_dir: The folder of the checkpoints.
+        latest_filename: The name of the file that lists a folder's checkpoints; by default "checkpoint".
     """
     checkpoint_dir = user_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
@@ -172,7 +176,11 @@ def _problem(prefix: str) -> str | None:
 
 
 def checkpoint_exists(checkpoint_prefix: str) -> bool:
-    """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists)."""
+    """Whether there is a checkpoint of this prefix (tf.train.checkpoint_exists).
+
+    Args:
+        checkpoint_prefix: The checkpoint, as Saver.save named it.
+    """
     try:
         return storage.is_file(existing_path(user_path(checkpoint_prefix)))
     except ValueError:  # A name with a zero byte.

@@ -69,17 +69,33 @@ class CheckpointReader:
 
 
 def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
-    """A reader of a checkpoint, or of a folder's latest (tf.train.load_checkpoint); ValueError if there is none."""
+    """A reader of a checkpoint, or of a folder's latest (tf.train.load_checkpoint).
+
+    Args:
+        ckpt_dir_or_file: A checkpoint's prefix, or a folder, whose latest checkpoint is meant.
+
+    Raises:
+        ValueError: If there is none.
+    """
     return CheckpointReader(_prefix(ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
-    """The value of one tensor of a checkpoint (tf.train.load_variable); a name may end in ":0"."""
+    """The value of one tensor of a checkpoint (tf.train.load_variable); a name may end in ":0".
+
+    Args:
+        ckpt_dir_or_file: A checkpoint's prefix, or a folder, whose latest checkpoint is meant.
+        name: A name for the operation.
+    """
     return load_checkpoint(ckpt_dir_or_file).get_tensor(name.removesuffix(":0"))
 
 
 def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
-    """(name, shape) of every tensor of a checkpoint, sorted by name (tf.train.list_variables)."""
+    """(name, shape) of every tensor of a checkpoint, sorted by name (tf.train.list_variables).
+
+    Args:
+        ckpt_dir_or_file: A checkpoint's prefix, or a folder, whose latest checkpoint is meant.
+    """
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
@@ -96,10 +112,15 @@ def _prefix(ckpt_dir_or_file: str) -> str:
 def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Lets variables begin with values of a checkpoint (tf.train.init_from_checkpoint).
 
-    assignment_map: from names in the checkpoint to variables, their names, or lists of the parts of one; a scope of
-    the checkpoint ("old/", "/" for all) to a scope of the graph ("new/") takes every variable of the new scope. The
-    values are read when the initializers run. Of several towers, each has to call it. ValueError if a name is not
-    there or a shape differs.
+    Args:
+        ckpt_dir_or_file: A checkpoint's prefix, or a folder, whose latest checkpoint is meant.
+        assignment_map: From names in the checkpoint to variables, their names, or lists of the parts of one;
+            a scope of the checkpoint ("old/", "/" for all) to a scope of the graph ("new/") takes every
+            variable of the new scope. The values are read when the initializers run. Of several towers, each
+            has to call it.
+
+    Raises:
+        ValueError: If a name is not there or a shape differs.
     """
     context = one_of_several_towers()
     if context is None:

@@ -37,6 +37,15 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     """Writes a graph, or a GraphDef, to logdir/name and returns that path (tf.train.write_graph).
 
     As text by default, as TensorFlow does. The folder is made if it is not there.
+
+    Args:
+        graph_or_graph_def: A gf.Graph or a GraphDef.
+        logdir: The folder.
+        name: The file's name.
+        as_text: Whether it is text.
+
+    Returns:
+        The path.
     """
     graph_def = graph_or_graph_def
     if isinstance(graph_def, Graph):
@@ -232,8 +241,22 @@ def import_meta_graph(
     """Adds a MetaGraphDef, or that of a file, to the default graph and returns its Saver (tf.train.import_meta_graph).
 
     Variables and other collections are there again; values come from the saver's restore(). None if the graph has
-    neither a saver nor variables. import_scope: a prefix for all names. OSError if there is no such file,
-    gf.errors.DataLossError if it is none; otherwise errors as those of gf.import_graph_def.
+    neither a saver nor variables.
+
+    Args:
+        meta_graph_or_file: A MetaGraphDef, or the path of its file.
+        clear_devices: Whether the nodes are written or read without their devices.
+        import_scope: A prefix for all names.
+        input_map: {name: tensor}: what takes the place of results.
+        return_elements: Names of operations and tensors to give, too.
+        restore_collections_predicate: Which collections are taken, a function of the name.
+
+    Returns:
+        The saver, or None.
+
+    Raises:
+        OSError: If there is no such file, gf.errors.DataLossError if it is none; otherwise errors as those of
+            gf.import_graph_def.
     """
     saver, _ = import_scoped(
         meta_graph_or_file,

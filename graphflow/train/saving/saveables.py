@@ -34,8 +34,11 @@ class SaveSpec:
 class SaveableObject:
     """Something that can be saved and restored (tf's BaseSaverBuilder.SaveableObject); a user's class derives from it.
 
-    op: what it stands for; specs: what to save of it; name: its name in checkpoints. Those in the collection
-    GraphKeys.SAVEABLE_OBJECTS are saved by a Saver of everything.
+    Args:
+        op: What it stands for.
+        specs: What to save of it.
+        name: Its name in checkpoints. Those in the collection GraphKeys.SAVEABLE_OBJECTS are saved by a Saver
+            of everything.
     """
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:

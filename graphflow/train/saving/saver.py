@@ -260,11 +260,22 @@ class Saver:
     ) -> str | Any:
         """Writes a checkpoint and returns its prefix: save_path, with "-STEP" if a step is given.
 
-        global_step: a number, or a tensor or variable to read. write_state: whether the folder's `checkpoint` file
-        names it, under `latest_filename`; then old ones are removed. write_meta_graph: whether the graph is written
-        beside it. The folder is made if it is not there, ValueError if it cannot be.
-        gf.errors.ResourceExhaustedError if the disk is full, and then nothing is left of it. None if there are no
-        variables.
+        Args:
+            sess: The session that holds the variables.
+            save_path: What the checkpoint's prefix begins with.
+            global_step: A number, or a tensor or variable to read.
+            latest_filename: The name of the file that lists a folder's checkpoints; by default "checkpoint".
+            meta_graph_suffix: The ending of the graph's file.
+            write_meta_graph: Whether the graph is written beside it. The folder is made if it is not there,
+                ValueError if it cannot be. gf.errors.ResourceExhaustedError if the disk is full, and then
+                nothing is left of it. None if there are no variables.
+            write_state: Whether the folder's `checkpoint` file names it, under `latest_filename`; then old
+                ones are removed.
+            strip_default_attrs: Accepted, and not needed.
+            save_debug_info: Accepted, and not needed.
+
+        Returns:
+            The prefix of the checkpoint, which restore() takes.
         """
         definition = self._built("save")
         if os.path.split(latest_filename or "checkpoint")[0]:
@@ -356,17 +367,29 @@ class Saver:
         return [path for path, _ in self._last]
 
     def set_last_checkpoints(self, last_checkpoints: Sequence[str]) -> None:
-        """Says which checkpoints there are, as of now; see set_last_checkpoints_with_time."""
+        """Says which checkpoints there are, as of now; see set_last_checkpoints_with_time.
+
+        Args:
+            last_checkpoints: Prefixes, or pairs of a prefix and a time.
+        """
         self.set_last_checkpoints_with_time([(path, time.time()) for path in last_checkpoints])
 
     def set_last_checkpoints_with_time(self, last_checkpoints_with_time: Sequence[tuple[str, float]]) -> None:
-        """Says which checkpoints there are, oldest first, and when each was written, in seconds since 1970."""
+        """Says which checkpoints there are, oldest first, and when each was written, in seconds since 1970.
+
+        Args:
+            last_checkpoints_with_time: Pairs (prefix, seconds).
+        """
         if not isinstance(last_checkpoints_with_time, list):
             raise TypeError(f"A list is needed, got {last_checkpoints_with_time!r}.")
         self._last = list(last_checkpoints_with_time)
 
     def recover_last_checkpoints(self, checkpoint_paths: Sequence[str]) -> None:
-        """Takes over checkpoints that an earlier process wrote, so that the old ones are removed in time."""
+        """Takes over checkpoints that an earlier process wrote, so that the old ones are removed in time.
+
+        Args:
+            checkpoint_paths: Their prefixes, oldest first.
+        """
         there = [path for path in checkpoint_paths if checkpoint_exists(path)]
         self.set_last_checkpoints_with_time(list(zip(there, get_checkpoint_mtimes(there), strict=True)))
 
@@ -375,9 +398,14 @@ class Saver:
     def restore(self, sess: SessionLike, save_path: str) -> None:
         """Sets the variables to those of a checkpoint; they need not be initialized. All of them or none.
 
-        save_path: a prefix, as save returned it. ValueError if there is no such checkpoint;
-        gf.errors.NotFoundError with all names that it lacks, InvalidArgumentError if a dtype or shape differs,
-        DataLossError if a checksum does not hold.
+        Args:
+            sess: The session that holds the variables.
+            save_path: A prefix, as save returned it.
+
+        Raises:
+            ValueError: If there is no such checkpoint; gf.errors.NotFoundError with all names that it lacks.
+            InvalidArgumentError: If a dtype or shape differs.
+            DataLossError: If a checksum does not hold.
         """
         definition = self._built("restore")
         if definition is None:
@@ -416,7 +444,11 @@ class Saver:
         return self.to_proto()
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """TensorFlow's SaverDef message, names taken relative to a scope; None if its ops are not in that scope."""
+        """TensorFlow's SaverDef message, names taken relative to a scope; None if its ops are not in that scope.
+
+        Args:
+            export_scope: A name scope; names are taken relative to it.
+        """
         definition = self._built("to_proto")
         if definition is None:
             return protos.saver_pb2.SaverDef()
@@ -431,7 +463,12 @@ class Saver:
 
     @staticmethod
     def from_proto(saver_def: Any, import_scope: str | None = None) -> Saver:
-        """The saver of a SaverDef, whose ops are in the graph, under import_scope if one is given."""
+        """The saver of a SaverDef, whose ops are in the graph, under import_scope if one is given.
+
+        Args:
+            saver_def: A SaverDef message.
+            import_scope: A name scope that names are put under.
+        """
         definition = SaverDef.of(saver_def)
         if import_scope is not None:
             for name in ("filename_tensor_name", "save_tensor_name", "restore_op_name"):
@@ -449,7 +486,18 @@ class Saver:
         strip_default_attrs: bool = False,
         save_debug_info: bool = False,
     ) -> Any:
-        """The default graph as a MetaGraphDef with this saver in it, written to a file if one is named."""
+        """The default graph as a MetaGraphDef with this saver in it, written to a file if one is named.
+
+        Args:
+            filename: The file to write, or None.
+            collection_list: The collections to write; by default all.
+            as_text: Whether the file is text.
+            export_scope: A name scope; names are taken relative to it.
+            clear_devices: Whether the nodes are written or read without their devices.
+            clear_extraneous_savers: Whether other savers are left out.
+            strip_default_attrs: Accepted, and not needed.
+            save_debug_info: Accepted, and not needed.
+        """
         # A meta graph holds savers, so its module stands above this one.
         from graphflow.train.saving.meta_graph import export_meta_graph
 

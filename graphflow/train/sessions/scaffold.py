@@ -32,11 +32,18 @@ _PARTS: Final = (
 class Scaffold:
     """The parts of a graph that a monitored session needs beside the model (tf.train.Scaffold).
 
-    init_op: initialises the variables if no checkpoint is restored, with init_feed_dict. init_fn(scaffold, session):
-    called after it. ready_op: a vector of the names of variables that are not initialised. ready_for_local_init_op:
-    the same, of those that local_init_op needs. local_init_op: initialises local variables and tables, also after a
-    restore. summary_op: the merged summaries. saver: of checkpoints. copy_from_scaffold: another Scaffold, whose parts
-    are taken if none is given. After `finalize` each is an attribute of that name.
+    Args:
+        init_op: Initialises the variables if no checkpoint is restored, with init_feed_dict.
+            init_fn(scaffold, session): called after it.
+        init_feed_dict: Feeds of init_op.
+        init_fn: Called with the scaffold and the session, after `init_op`.
+        ready_op: A vector of the names of variables that are not initialised.
+        ready_for_local_init_op: The same, of those that local_init_op needs.
+        local_init_op: Initialises local variables and tables, also after a restore.
+        summary_op: The merged summaries.
+        saver: Of checkpoints.
+        copy_from_scaffold: Another Scaffold, whose parts are taken if none is given. After `finalize` each is
+            an attribute of that name.
     """
 
     def __init__(
@@ -95,7 +102,13 @@ class Scaffold:
     def get_or_default(arg_name: str, collection_key: str, default_constructor: Callable[[], Any]) -> Any:
         """The only item of a collection, or what the constructor makes, which is then put there.
 
-        RuntimeError if the collection has several items.
+        Args:
+            arg_name: The part's name, for errors.
+            collection_key: The collection it may be in.
+            default_constructor: Makes it.
+
+        Raises:
+            RuntimeError: If the collection has several items.
         """
         graph = get_default_graph()
         found = graph.get_collection(collection_key)

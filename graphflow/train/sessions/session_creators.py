@@ -90,7 +90,14 @@ class ChiefSessionCreator(SessionCreator):
 class WorkerSessionCreator(SessionCreator):
     """Waits for the chief to initialise the variables (tf.train.WorkerSessionCreator).
 
-    DeadlineExceededError after max_wait_secs, naming what is missing.
+    Args:
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        master: The target of the session, such as "" or "zmq://host:port".
+        config: A gf.ConfigProto for the session.
+        max_wait_secs: The longest wait, in seconds.
+
+    Raises:
+        DeadlineExceededError: After max_wait_secs, naming what is missing.
     """
 
     def __init__(

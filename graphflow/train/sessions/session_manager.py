@@ -214,6 +214,11 @@ class SessionManager:
         """A session in which the chief has initialised everything; waits for that.
 
         DeadlineExceededError, naming the variables that are missing, after max_wait_secs.
+
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            config: A gf.ConfigProto for the session.
+            max_wait_secs: The longest wait, in seconds.
         """
         limit = math.inf if max_wait_secs is None else max_wait_secs
         session = self._connected(master, config, limit)

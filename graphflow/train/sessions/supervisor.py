@@ -38,13 +38,33 @@ _log = logging.getLogger(__name__)
 class Supervisor:
     """Prepares a session, and runs the threads that save and summarise (tf.train.Supervisor).
 
-    graph: the default graph unless given; it is finalized. ready_op, ready_for_local_init_op, init_op, init_feed_dict,
-    local_init_op, summary_op, saver, global_step, init_fn: as in Scaffold; USE_DEFAULT takes the graph's own or makes
-    one, None does without. is_chief: whether it initialises and saves; others wait for the chief. logdir: of
-    checkpoints and events. save_summaries_secs, save_model_secs: periods, 0 for never. recovery_wait_secs,
-    stop_grace_secs, checkpoint_basename, session_manager, summary_writer, local_init_run_options: as their names say.
+    Args:
+        graph: The default graph unless given; it is finalized.
+        ready_op: With `ready_for_local_init_op` and `init_op` and `init_feed_dict` and `local_init_op` and
+            `summary_op` and `saver` and `global_step` and `init_fn`: as in Scaffold; USE_DEFAULT takes the
+            graph's own or makes one, None does without.
+        ready_for_local_init_op: See `ready_op`.
+        is_chief: Whether it initialises and saves; others wait for the chief.
+        init_op: See `ready_op`.
+        init_feed_dict: See `ready_op`.
+        local_init_op: See `ready_op`.
+        logdir: Of checkpoints and events.
+        summary_op: See `ready_op`.
+        saver: See `ready_op`.
+        global_step: See `ready_op`.
+        save_summaries_secs: With `save_model_secs`: periods, 0 for never.
+        save_model_secs: See `save_summaries_secs`.
+        recovery_wait_secs: With `stop_grace_secs` and `checkpoint_basename` and `session_manager` and
+            `summary_writer` and `local_init_run_options`: as their names say.
+        stop_grace_secs: See `recovery_wait_secs`.
+        checkpoint_basename: See `recovery_wait_secs`.
+        session_manager: See `recovery_wait_secs`.
+        summary_writer: See `recovery_wait_secs`.
+        init_fn: See `ready_op`.
+        local_init_run_options: See `recovery_wait_secs`.
 
-    ValueError if it is not the chief, and a variable has no device.
+    Raises:
+        ValueError: If it is not the chief, and a variable has no device.
     """
 
     USE_DEFAULT: ClassVar[Any] = 0
@@ -179,7 +199,18 @@ class Supervisor:
         max_wait_secs: float = 7200,
         start_standard_services: bool = True,
     ) -> BaseSession:
-        """A session that is ready: the chief makes it so, others wait for that, at most max_wait_secs."""
+        """A session that is ready: the chief makes it so, others wait for that, at most max_wait_secs.
+
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            config: A gf.ConfigProto for the session.
+            wait_for_checkpoint: Whether to wait until there is a checkpoint.
+            max_wait_secs: The longest wait, in seconds.
+            start_standard_services: Whether to start the threads that save and summarise.
+
+        Returns:
+            The session.
+        """
         self.coord.clear_stop()
         if self.summary_writer is not None:
             self.summary_writer.reopen()
@@ -211,7 +242,14 @@ class Supervisor:
     def start_standard_services(self, sess: Any) -> Sequence[Any] | None:
         """Starts the threads that save and summarise, and returns them; None, with a warning, without a logdir.
 
-        RuntimeError if it is not the chief.
+        Args:
+            sess: The session.
+
+        Returns:
+            The threads.
+
+        Raises:
+            RuntimeError: If it is not the chief.
         """
         if not self.is_chief:
             raise RuntimeError(
@@ -261,7 +299,15 @@ class Supervisor:
             log_session(self.summary_writer, "CHECKPOINT", self._step_reader(session), self.save_path or "")
 
     def start_queue_runners(self, sess: Any, queue_runners: Sequence[Any] | None = None) -> list[Any]:
-        """Starts the threads of queue runners, by default the graph's, and returns them."""
+        """Starts the threads of queue runners, by default the graph's, and returns them.
+
+        Args:
+            sess: The session.
+            queue_runners: By default those of the graph.
+
+        Returns:
+            The threads.
+        """
         if queue_runners is None:
             queue_runners = self._graph.get_collection(GraphKeys.QUEUE_RUNNERS)
         threads: list[Any] = []
@@ -276,13 +322,29 @@ class Supervisor:
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
-        """Starts a thread that calls target(*args, **kwargs) every timer_interval_secs, or without a pause for None."""
+        """Starts a thread that calls target(*args, **kwargs) every timer_interval_secs, or without a pause for None.
+
+        Args:
+            timer_interval_secs: The period in seconds, or None.
+            target: The function.
+            args: Its arguments.
+            kwargs: Its arguments by name.
+
+        Returns:
+            The thread.
+        """
         thread = LooperThread(self.coord, timer_interval_secs, target=target, args=args, kwargs=kwargs)
         thread.start()
         return thread
 
     def summary_computed(self, sess: Any, summary: Any, global_step: int | None = None) -> None:
-        """Writes a summary that the program has computed; RuntimeError without a writer."""
+        """Writes a summary that the program has computed; RuntimeError without a writer.
+
+        Args:
+            sess: The session.
+            summary: A Summary, or its bytes.
+            global_step: The step; by default that of the session.
+        """
         if self.summary_writer is None:
             raise RuntimeError("Writing a summary requires a summary writer: give Supervisor a logdir.")
         if global_step is None and self._step_reader is not None:
@@ -296,7 +358,11 @@ class Supervisor:
         return bool(self.coord.should_stop())
 
     def request_stop(self, ex: Any = None) -> None:
-        """Asks the training loop and the threads to end; `ex` is raised at the end."""
+        """Asks the training loop and the threads to end; `ex` is raised at the end.
+
+        Args:
+            ex: An exception, or what sys.exc_info() gives.
+        """
         self.coord.request_stop(ex)
 
     def wait_for_stop(self) -> None:
@@ -314,7 +380,13 @@ class Supervisor:
         close_summary_writer: bool = True,
         ignore_live_threads: bool = False,
     ) -> None:
-        """Stops the threads, raises what one of them failed with, and closes the writer."""
+        """Stops the threads, raises what one of them failed with, and closes the writer.
+
+        Args:
+            threads: The threads; by default all that it started.
+            close_summary_writer: Whether the writer is closed.
+            ignore_live_threads: Whether threads that live on are no error.
+        """
         self.coord.request_stop()
         try:
             self.coord.join(

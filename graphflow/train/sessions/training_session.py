@@ -66,14 +66,31 @@ def MonitoredTrainingSession(
 ) -> MonitoredSession:
     """A MonitoredSession for training, with checkpoints, summaries and a count of steps (its name in tf.train).
 
-    is_chief: the chief restores or initialises and writes the files, others wait for it. All wait for absent tasks of
-    the cluster. max_wait_secs: the most that each of these waits takes; then DeadlineExceededError.
-    checkpoint_dir: where to restore from and to save to, every 600 s unless save_checkpoint_secs or
-    save_checkpoint_steps say otherwise; None switches a default off. summary_dir: of the event file, else
-    checkpoint_dir; every 100 steps unless save_summaries_steps or save_summaries_secs say otherwise.
-    log_step_count_steps: period in which the rate of steps is logged and written. progress: whether to show a
-    progress line; by default if standard error is a terminal. max_recoveries, recovery_window_secs: see
-    MonitoredSession.
+    Args:
+        master: The target of the session, such as "" or "zmq://host:port".
+        is_chief: The chief restores or initialises and writes the files, others wait for it. All wait for
+            absent tasks of the cluster.
+        checkpoint_dir: Where to restore from and to save to, every 600 s unless save_checkpoint_secs or
+            save_checkpoint_steps say otherwise; None switches a default off.
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        hooks: SessionRunHooks of every task.
+        chief_only_hooks: SessionRunHooks of the chief alone.
+        save_checkpoint_secs: The period of checkpoints in seconds, or None.
+        save_summaries_steps: The period of summaries in steps, or None.
+        save_summaries_secs: The period of summaries in seconds, or None.
+        config: A gf.ConfigProto for the session.
+        stop_grace_period_secs: How long threads may go on after a stop was asked for, in seconds.
+        log_step_count_steps: Period in which the rate of steps is logged and written.
+        max_wait_secs: The most that each of these waits takes; then DeadlineExceededError.
+        save_checkpoint_steps: The period of checkpoints in steps, or None.
+        summary_dir: Of the event file, else checkpoint_dir; every 100 steps unless save_summaries_steps or
+            save_summaries_secs say otherwise.
+        progress: Whether to show a progress line; by default if standard error is a terminal.
+        max_recoveries: With `recovery_window_secs`: see MonitoredSession.
+        recovery_window_secs: See `max_recoveries`.
+
+    Returns:
+        A MonitoredSession.
     """
     save_checkpoint_secs, save_checkpoint_steps = saving_periods(save_checkpoint_secs, save_checkpoint_steps)
     summaries_by_default = save_summaries_steps is USE_DEFAULT and save_summaries_secs is USE_DEFAULT

@@ -96,10 +96,25 @@ def replica_device_setter(
 ) -> Callable[[Operation], str] | None:
     """A device function for between-graph replication (tf.train.replica_device_setter).
 
-    Variables (`ps_ops`) go to tasks of `ps_device`, in turn or as `ps_strategy` says, all else to `worker_device`. What
-    an operation says of its device itself is kept and completed; with merge_devices=False it is not even completed.
-    ps_tasks: the number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) if given.
-    None if there are none. TypeError if the strategy cannot be called.
+    Variables (`ps_ops`) go to tasks of `ps_device`, in turn or as `ps_strategy` says, all else to `worker_device`.
+    What an operation says of its device itself is kept and completed; with merge_devices=False it is not even
+    completed.
+
+    Args:
+        ps_tasks: The number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) if
+            given. None if there are none.
+        ps_device: The job of the variables.
+        worker_device: The device of all else.
+        merge_devices: Whether devices asked for are completed, and not replaced.
+        cluster: A ClusterSpec, which says how many parameter servers there are.
+        ps_ops: The types of op that go to parameter servers.
+        ps_strategy: A function of an operation that gives the index of its task; by default in turn.
+
+    Returns:
+        A function of an operation, for gf.device.
+
+    Raises:
+        TypeError: If the strategy cannot be called.
     """
     ps_spec = DeviceSpec.from_string(ps_device or "")
     if cluster is not None:

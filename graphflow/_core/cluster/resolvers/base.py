@@ -68,9 +68,9 @@ class ClusterResolver(ABC):
     """What an engine knows of a cluster (tf.distribute.cluster_resolver.ClusterResolver).
 
     Attributes:
-      task_type: the job of this process's task; None if the engine does not say.
-      task_id: its index in the job, or None.
-      rpc_layer: what stands before :// in targets.
+        task_type: The job of this process's task; None if the engine does not say.
+        task_id: Its index in the job, or None.
+        rpc_layer: What stands before :// in targets.
     """
 
     def __init__(self, rpc_layer: str | None = RPC_LAYER, variables: Mapping[str, str] | None = None) -> None:
@@ -111,10 +111,10 @@ class ClusterResolver(ABC):
         """All tasks, where they are now.
 
         Returns:
-          The cluster, which is asked of the engine each time.
+            The cluster, which is asked of the engine each time.
 
         Raises:
-          ValueError: if what the engine says is no cluster; it names what is wrong.
+            ValueError: If what the engine says is no cluster; it names what is wrong.
         """
 
     def master(
@@ -123,15 +123,15 @@ class ClusterResolver(ABC):
         """The target of a session at a task.
 
         Args:
-          task_type: its job, by default that of this process.
-          task_id: its index, by default that of this process.
-          rpc_layer: what stands before ://, by default that of the resolver.
+            task_type: Its job, by default that of this process.
+            task_id: Its index, by default that of this process.
+            rpc_layer: What stands before ://, by default that of the resolver.
 
         Returns:
-          zmq://host:port; "" if neither the arguments nor the engine name a task.
+            zmq://host:port; "" if neither the arguments nor the engine name a task.
 
         Raises:
-          ValueError: if there is no such task.
+            ValueError: If there is no such task.
         """
         job = self.task_type if task_type is None else task_type
         index = self.task_id if task_id is None else task_id
@@ -143,14 +143,14 @@ class ClusterResolver(ABC):
         """Where a task is now.
 
         Args:
-          task_type: its job.
-          task_id: its index in the job.
+            task_type: Its job.
+            task_id: Its index in the job.
 
         Returns:
-          host:port. The host may be a name, whose address may change.
+            host:port. The host may be a name, whose address may change.
 
         Raises:
-          ValueError: if there is no such task.
+            ValueError: If there is no such task.
         """
         return self.cluster_spec().task_address(task_type, task_id)
 
@@ -158,7 +158,7 @@ class ClusterResolver(ABC):
         """In which life this process's task is.
 
         Returns:
-          A text that is another one each time that the engine begins the task anew; None if it does not say.
+            A text that is another one each time that the engine begins the task anew; None if it does not say.
         """
         return self.variables.get(INCARNATION_VARIABLE) or None
 
@@ -166,10 +166,10 @@ class ClusterResolver(ABC):
         """The cluster, and this process's place in it.
 
         Returns:
-          The cluster, the job and the index of this process's task.
+            The cluster, the job and the index of this process's task.
 
         Raises:
-          ValueError: if the engine does not say which task this process is, or names one that is not in the cluster.
+            ValueError: If the engine does not say which task this process is, or names one that is not in the cluster.
         """
         cluster, job, index = self.cluster_spec(), self.task_type, self.task_id
         if job is None or index is None:
@@ -181,10 +181,10 @@ class ClusterResolver(ABC):
         """How many CPU devices this process's task shall have.
 
         Returns:
-          What the variable GRAPHFLOW_LOCAL_DEVICES says, by default 1.
+            What the variable GRAPHFLOW_LOCAL_DEVICES says, by default 1.
 
         Raises:
-          ValueError: if that is no number.
+            ValueError: If that is no number.
         """
         return count_in(self.variables, LOCAL_DEVICES_VARIABLE, lowest=1, most=4096) or 1
 
@@ -202,16 +202,16 @@ class ClusterResolver(ABC):
         """How many accelerators a task has.
 
         Args:
-          task_type: its job, by default that of this process.
-          task_id: its index, by default that of this process.
-          config_proto: limits the devices of this process, if no task is named and none known.
+            task_type: Its job, by default that of this process.
+            task_id: Its index, by default that of this process.
+            config_proto: Limits the devices of this process, if no task is named and none known.
 
         Returns:
-          The number of devices by their type, those of the type CPU left out. The task's server is asked.
+            The number of devices by their type, those of the type CPU left out. The task's server is asked.
 
         Raises:
-          ValueError: if there is no such task.
-          graphflow.errors.UnavailableError: if it does not answer.
+            ValueError: If there is no such task.
+            graphflow.errors.UnavailableError: if it does not answer.
         """
         target = self.master(task_type, task_id)
         if not target:

@@ -20,10 +20,10 @@ def find_resolver(environment: Mapping[str, str] | None = None) -> ClusterResolv
     Slurm and Kubernetes. Without that variable a process on these is a task of no cluster of ours.
 
     Args:
-      environment: by default that of this process.
+        environment: By default that of this process.
 
     Returns:
-      The resolver, or None if nothing there names a cluster.
+        The resolver, or None if nothing there names a cluster.
     """
     variables = os.environ if environment is None else environment
     if TFConfigClusterResolver.is_told(variables):
@@ -41,13 +41,13 @@ def resolver_from_environment(environment: Mapping[str, str] | None = None) -> C
     """The resolver that the environment asks for: TF_CONFIG, JOB_NAME and the hosts, Slurm, or Kubernetes.
 
     Args:
-      environment: by default that of this process.
+        environment: By default that of this process.
 
     Returns:
-      The resolver of the engine that has started this process.
+        The resolver of the engine that has started this process.
 
     Raises:
-      ValueError: if nothing there names a cluster; it says what would.
+        ValueError: If nothing there names a cluster; it says what would.
     """
     found = find_resolver(environment)
     if found is None:
@@ -66,13 +66,13 @@ def task_from_environment(environment: Mapping[str, str] | None = None) -> tuple
     tf.estimator.RunConfig has it, since an evaluator computes by itself.
 
     Args:
-      environment: by default that of this process.
+        environment: By default that of this process.
 
     Returns:
-      The cluster, the job and the index.
+        The cluster, the job and the index.
 
     Raises:
-      ValueError: if the environment names no cluster, or something in it is wrong; it says what.
+        ValueError: If the environment names no cluster, or something in it is wrong; it says what.
     """
     return resolver_from_environment(environment).task()
 

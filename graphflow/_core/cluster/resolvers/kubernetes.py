@@ -41,14 +41,14 @@ class KubernetesClusterResolver(ClusterResolver):
     `job_to_label_mapping` the API is asked for pods with these labels, as in TensorFlow.
 
     Args:
-      job_to_label_mapping: the selectors of each job's pods, such as {"worker": ["job-name=train-worker"]}.
-      tf_server_port: the port of every task, by default what GRAPHFLOW_PORT says, else 8470.
-      rpc_layer: what stands before :// in targets.
-      override_client: asks the API, by default kubernetes.client.CoreV1Api().
-      variables: the environment to read, by default that of this process.
+        job_to_label_mapping: The selectors of each job's pods, such as {"worker": ["job-name=train-worker"]}.
+        tf_server_port: The port of every task, by default what GRAPHFLOW_PORT says, else 8470.
+        rpc_layer: What stands before :// in targets.
+        override_client: Asks the API, by default kubernetes.client.CoreV1Api().
+        variables: The environment to read, by default that of this process.
 
     Raises:
-      ImportError: if the API is to be asked and the package kubernetes is not installed.
+        ImportError: If the API is to be asked and the package kubernetes is not installed.
     """
 
     def __init__(
@@ -112,11 +112,11 @@ class KubernetesClusterResolver(ClusterResolver):
         """All tasks, by the names of their pods; by their numeric addresses if the API is asked.
 
         Returns:
-          The cluster.
+            The cluster.
 
         Raises:
-          ValueError: if a variable is missing or wrong.
-          RuntimeError: if the API names a pod that does not run.
+            ValueError: If a variable is missing or wrong.
+            RuntimeError: If the API names a pod that does not run.
         """
         port = self._port or count_in(self.variables, PORT_VARIABLE, lowest=1, most=MOST_PORT) or PORT
         if self._labels is not None:

@@ -36,13 +36,13 @@ class MovingClusterResolver(ClusterResolver):
     """The tasks of an engine that begins them anew elsewhere. Others derive from it, and say `place` and `publish`.
 
     Args:
-      name: of the cluster, which its tasks' names end with.
-      jobs: how many tasks each job has.
-      task_type: the job of this process's task; None for a process that only asks.
-      task_id: its index.
-      life: the number of this life of the task, which the engine counts from 1 upwards; 0 if it does not count.
-      host: the address by which the other tasks reach this process's machine.
-      lease_seconds: for how long a task may serve after the engine has renewed its lease; 0 for ever.
+        name: Of the cluster, which its tasks' names end with.
+        jobs: How many tasks each job has.
+        task_type: The job of this process's task; None for a process that only asks.
+        task_id: Its index.
+        life: The number of this life of the task, which the engine counts from 1 upwards; 0 if it does not count.
+        host: The address by which the other tasks reach this process's machine.
+        lease_seconds: For how long a task may serve after the engine has renewed its lease; 0 for ever.
     """
 
     def __init__(
@@ -74,11 +74,11 @@ class MovingClusterResolver(ClusterResolver):
         """Where a task is now, and in which life. Asked at each connection; it may take its time.
 
         Args:
-          task_type: its job.
-          task_id: its index in the job.
+            task_type: Its job.
+            task_id: Its index in the job.
 
         Returns:
-          The place; None if the task is nowhere at the moment.
+            The place; None if the task is nowhere at the moment.
         """
 
     @abstractmethod
@@ -86,17 +86,17 @@ class MovingClusterResolver(ClusterResolver):
         """This process's task serves at a place from now on.
 
         Args:
-          place: what `place` is to answer for it.
+            place: What `place` is to answer for it.
         """
 
     def renew(self) -> bool:
         """Asks the engine that this process's task may serve for `lease_seconds` more, counted from before the call.
 
         Returns:
-          Whether it may; False if another life has taken its place, or will.
+            Whether it may; False if another life has taken its place, or will.
 
         Raises:
-          Exception: if the engine cannot be asked. It is asked again, until the lease lapses.
+            Exception: If the engine cannot be asked. It is asked again, until the lease lapses.
         """
         return True
 
@@ -113,12 +113,12 @@ class MovingClusterResolver(ClusterResolver):
         """The target of a session at a task, wherever that is when the session connects.
 
         Args:
-          task_type: its job, by default that of this process.
-          task_id: its index, by default that of this process.
-          rpc_layer: what stands before ://, by default zmq.
+            task_type: Its job, by default that of this process.
+            task_id: Its index, by default that of this process.
+            rpc_layer: What stands before ://, by default zmq.
 
         Returns:
-          The target; "" if neither the arguments nor the engine name a task. This process knows what it means.
+            The target; "" if neither the arguments nor the engine name a task. This process knows what it means.
         """
         self.follow()
         return super().master(task_type, task_id, rpc_layer)

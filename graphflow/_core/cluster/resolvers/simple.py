@@ -13,16 +13,16 @@ class SimpleClusterResolver(ClusterResolver):
     """A cluster that does not change (tf.distribute.cluster_resolver.SimpleClusterResolver).
 
     Args:
-      cluster_spec: the cluster.
-      master: what `master()` answers if no task is named.
-      task_type: the job of this process's task.
-      task_id: its index.
-      environment: what `environment` answers.
-      num_accelerators: what `num_accelerators()` answers, a number for each type of device.
-      rpc_layer: what stands before :// in targets; none by default, as in TensorFlow.
+        cluster_spec: The cluster.
+        master: What `master()` answers if no task is named.
+        task_type: The job of this process's task.
+        task_id: Its index.
+        environment: What `environment` answers.
+        num_accelerators: What `num_accelerators()` answers, a number for each type of device.
+        rpc_layer: What stands before :// in targets; none by default, as in TensorFlow.
 
     Raises:
-      TypeError: if `cluster_spec` or `master` is of another type.
+        TypeError: If `cluster_spec` or `master` is of another type.
     """
 
     def __init__(
@@ -80,14 +80,14 @@ class UnionClusterResolver(ClusterResolver):
     This process's task is the one that the first of them says.
 
     Args:
-      *resolvers: at least one.
-      rpc_layer: in place of that of the first.
-      task_type: in place of that of the first.
-      task_id: in place of that of the first.
+        *resolvers: At least one.
+        rpc_layer: In place of that of the first.
+        task_type: In place of that of the first.
+        task_id: In place of that of the first.
 
     Raises:
-      TypeError: if one is no ClusterResolver.
-      ValueError: if there is none.
+        TypeError: If one is no ClusterResolver.
+        ValueError: If there is none.
     """
 
     def __init__(
@@ -110,7 +110,11 @@ class UnionClusterResolver(ClusterResolver):
         return self._resolvers[0].task_type, self._resolvers[0].task_id
 
     def cluster_spec(self) -> ClusterSpec:
-        """The tasks of all; KeyError if two have a task of one job and index."""
+        """The tasks of all.
+
+        Raises:
+            KeyError: If two have a task of one job and index.
+        """
         merged: dict[str, list[str] | dict[int, str]] = {}
         for resolver in self._resolvers:
             for job, tasks in resolver.cluster_spec().as_dict().items():

@@ -99,15 +99,15 @@ class SlurmClusterResolver(ClusterResolver):
     number of the job, which jobs on one node seldom share.
 
     Args:
-      jobs: the number of tasks of each job, by default what GRAPHFLOW_JOBS says.
-      port_base: the first port on each node, by default what GRAPHFLOW_PORT says.
-      gpus_per_node: what `num_accelerators()` answers; not asked if None.
-      gpus_per_task: if given, and `auto_set_gpu`, cluster_spec() sets CUDA_VISIBLE_DEVICES to so many devices for each
-        task of a node. Without it that is left to Slurm's own --gpus-per-task.
-      tasks_per_node: the tasks of each node, by default as Slurm says.
-      auto_set_gpu: see gpus_per_task.
-      rpc_layer: what stands before :// in targets.
-      variables: the environment to read, by default that of this process.
+        jobs: The number of tasks of each job, by default what GRAPHFLOW_JOBS says.
+        port_base: The first port on each node, by default what GRAPHFLOW_PORT says.
+        gpus_per_node: What `num_accelerators()` answers; not asked if None.
+        gpus_per_task: If given, and `auto_set_gpu`, cluster_spec() sets CUDA_VISIBLE_DEVICES to so many devices for
+            each task of a node. Without it that is left to Slurm's own --gpus-per-task.
+        tasks_per_node: The tasks of each node, by default as Slurm says.
+        auto_set_gpu: See gpus_per_task.
+        rpc_layer: What stands before :// in targets.
+        variables: The environment to read, by default that of this process.
     """
 
     def __init__(
@@ -239,10 +239,11 @@ class SlurmClusterResolver(ClusterResolver):
         """The tasks of the step by job, at their hosts and ports.
 
         Returns:
-          The cluster.
+            The cluster.
 
         Raises:
-          ValueError: if a variable of Slurm's is missing or no list, or jobs and step have different numbers of tasks.
+            ValueError: If a variable of Slurm's is missing or no list, or jobs and step have different numbers of
+                tasks.
         """
         hosts, _ = self._places()
         jobs, places = self._tasks()

@@ -16,11 +16,11 @@ class TFConfigClusterResolver(ClusterResolver):
     """The cluster in the environment variable TF_CONFIG (tf.distribute.cluster_resolver.TFConfigClusterResolver).
 
     Args:
-      task_type: in place of the type that TF_CONFIG has.
-      task_id: in place of the index that TF_CONFIG has.
-      rpc_layer: in place of "rpc_layer" in TF_CONFIG; without both it is zmq.
-      environment: what `environment` answers.
-      variables: the environment to read, by default that of this process.
+        task_type: In place of the type that TF_CONFIG has.
+        task_id: In place of the index that TF_CONFIG has.
+        rpc_layer: In place of "rpc_layer" in TF_CONFIG; without both it is zmq.
+        environment: What `environment` answers.
+        variables: The environment to read, by default that of this process.
     """
 
     def __init__(
@@ -91,7 +91,11 @@ class TFConfigClusterResolver(ClusterResolver):
         return task_in(config)
 
     def local_devices(self) -> int:
-        """What "local_devices" in TF_CONFIG says, by default 1; ValueError if that is no number of at least 1."""
+        """What "local_devices" in TF_CONFIG says, by default 1.
+
+        Raises:
+            ValueError: If that is no number of at least 1.
+        """
         count = self._config.get("local_devices", 1)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
             raise ValueError(f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r}.')
@@ -107,7 +111,7 @@ class HostsClusterResolver(ClusterResolver):
     """The cluster in JOB_NAME, TASK_INDEX, PS_HOSTS, WORKER_HOSTS and CHIEF_HOSTS, as `graphflow launch` sets them.
 
     Args:
-      variables: the environment to read, by default that of this process.
+        variables: The environment to read, by default that of this process.
     """
 
     def __init__(self, *, variables: Mapping[str, str] | None = None) -> None:

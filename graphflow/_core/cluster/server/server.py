@@ -69,15 +69,25 @@ def _check_address(task: str, address: str) -> None:
 class Server:
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
-    server_or_cluster_def: a ServerDef, a ClusterSpec, or what one is made from; or a resolver of tasks that move, whose
-    own task this is then. job_name and task_index say which task
-    this is; they may be left out if the cluster has one task. start: whether it listens at once. ValueError for a
-    task that is not in the cluster, OSError if its port is taken, PermissionError for an address beyond this
-    machine without keys of the cluster (ConfigProto.cluster_keys). It listens at its address in the cluster, or where
-    ConfigProto.server_bind says.
-
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
     that in `join`.
+
+    Args:
+        server_or_cluster_def: A ServerDef, a ClusterSpec, or what one is made from; or a resolver of tasks
+            that move, whose own task this is then. job_name and task_index say which task this is; they may
+            be left out if the cluster has one task.
+        job_name: The task's job; not needed if the cluster has one.
+        task_index: The task's index; not needed if the job has one task.
+        protocol: Accepted: it is always "zmq".
+        config: A gf.ConfigProto for the session.
+        start: Whether it listens at once. It listens at its address in the cluster, or where
+            ConfigProto.server_bind says.
+
+    Raises:
+        ValueError: For a task that is not in the cluster.
+        OSError: If its port is taken.
+        PermissionError: For an address beyond this machine without keys of the cluster
+            (ConfigProto.cluster_keys).
     """
 
     def __init__(
@@ -209,8 +219,9 @@ class Server:
     def join(self) -> None:
         """Blocks until the server is stopped, here or by gf.train.stop_cluster.
 
-        DeadlineExceededError if for ConfigProto.server_idle_minutes, and since `join` was called, neither a client
-        nor another task with a client was heard of: nobody is left to stop it.
+        Raises:
+            DeadlineExceededError: If for ConfigProto.server_idle_minutes, and since `join` was called,
+                neither a client nor another task with a client was heard of: nobody is left to stop it.
         """
         limit = 60 * self._config.server_idle_minutes
         begun = time.monotonic()
@@ -247,15 +258,16 @@ class Server:
         An evaluator gets a server of its own, which is a cluster of one task.
 
         Args:
-          config: by default one with as many CPU devices as "local_devices" in TF_CONFIG says, or what else the engine
-            has for it.
-          start: whether it serves at once.
+            config: By default one with as many CPU devices as "local_devices" in TF_CONFIG says, or what else the
+                engine has for it.
+            start: Whether it serves at once.
 
         Returns:
-          The server. See `gf.train.task_from_environment`, and `graphflow launch`, which tells programs their tasks.
+            The server. See `gf.train.task_from_environment`, and `graphflow launch`, which tells programs their
+            tasks.
 
         Raises:
-          ValueError: if the environment names no cluster, or something in it is wrong; it says what.
+            ValueError: If the environment names no cluster, or something in it is wrong; it says what.
         """
         resolver = resolver_from_environment()
         if isinstance(resolver, MovingClusterResolver):
@@ -269,5 +281,13 @@ class Server:
 
     @staticmethod
     def create_local_server(config: ConfigProto | None = None, start: bool = True) -> Server:
-        """A server that is a cluster of one task, on a free port of this machine, whatever GRAPHFLOW_BIND says."""
+        """A server that is a cluster of one task, on a free port of this machine, whatever GRAPHFLOW_BIND says.
+
+        Args:
+            config: A gf.ConfigProto for the session.
+            start: Whether it starts at once.
+
+        Returns:
+            The server.
+        """
         return Server({"local": ["localhost:0"]}, config=_here(config or ConfigProto()), start=start)

@@ -28,7 +28,18 @@ def eye(
     dtype: DTypeLike = dtypes.float32,
     name: str | None = None,
 ) -> Tensor:
-    """The identity matrix, or a batch of them (tf.eye)."""
+    """The identity matrix, or a batch of them (tf.eye).
+
+    Args:
+        num_rows: How many rows, an int32 scalar.
+        num_columns: How many columns; by default as many.
+        batch_shape: The shape in front.
+        dtype: The dtype.
+        name: A name for the operation.
+
+    Returns:
+        [*batch_shape, num_rows, num_columns].
+    """
     with op_scope(name, "eye", [num_rows, num_columns]):
         columns = num_rows if num_columns is None else num_columns
         kind = as_dtype(dtype)
@@ -46,7 +57,17 @@ def sequence_mask(
     dtype: DTypeLike = dtypes.bool_,
     name: str | None = None,
 ) -> Tensor:
-    """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask)."""
+    """For each length a row of `maxlen` elements, True before the length and False from it on (tf.sequence_mask).
+
+    Args:
+        lengths: A tensor of integers.
+        maxlen: How long a row is; by default the largest length.
+        dtype: The dtype of the mask.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [*lengths.shape, maxlen].
+    """
     with op_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
@@ -140,7 +161,19 @@ def boolean_mask(
 ) -> Tensor:
     """The elements, or slices, of a tensor at which a mask holds (tf.boolean_mask).
 
-    The mask's shape is that of the tensor's axes from `axis` on. ValueError if it is unknown, scalar or another.
+    The mask's shape is that of the tensor's axes from `axis` on.
+
+    Args:
+        tensor: A tensor.
+        mask: A tensor of bools, of known rank.
+        name: A name for the operation.
+        axis: The axis that the mask begins at.
+
+    Returns:
+        A tensor: what the mask covers is one axis.
+
+    Raises:
+        ValueError: If the mask's shape is unknown, scalar or another.
     """
     with op_scope(name, "boolean_mask", [tensor, mask]):
         values = convert_to_tensor(tensor, name="tensor")

@@ -78,7 +78,16 @@ ONES_LIKE = op_def(
 
 
 def fill(dims: IntTensorLike, value: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of shape `dims` of which every element is the scalar `value` (tf.fill)."""
+    """A tensor of shape `dims` of which every element is the scalar `value` (tf.fill).
+
+    Args:
+        dims: The shape, a vector of int32 or int64.
+        value: A scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape.
+    """
     return apply(FILL, (dims, value), name=name).outputs[0]
 
 
@@ -145,7 +154,17 @@ def ones(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | No
 def zeros_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Zeros of the shape, and by default the dtype, of a tensor (tf.zeros_like)."""
+    """Zeros of the shape, and by default the dtype, of a tensor (tf.zeros_like).
+
+    Args:
+        tensor: A tensor.
+        dtype: The dtype, by default the tensor's.
+        name: A name for the operation.
+        optimize: Accepted, and not needed.
+
+    Returns:
+        A tensor of zeros of that shape.
+    """
     with op_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         element_type = tensor.dtype if dtype is None else as_dtype(dtype)
@@ -159,7 +178,17 @@ def zeros_like(
 def ones_like(
     tensor: TensorLike, dtype: DTypeLike | None = None, name: str | None = None, optimize: bool = True
 ) -> Tensor:
-    """Ones of the shape, and by default the dtype, of a tensor (tf.ones_like)."""
+    """Ones of the shape, and by default the dtype, of a tensor (tf.ones_like).
+
+    Args:
+        tensor: A tensor.
+        dtype: The dtype, by default the tensor's.
+        name: A name for the operation.
+        optimize: Accepted, and not needed.
+
+    Returns:
+        A tensor of ones of that shape.
+    """
     with op_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
         element_type = tensor.dtype if dtype is None else as_dtype(dtype)
@@ -282,7 +311,17 @@ LIN_SPACE = op_def(
 
 
 def linspace(start: TensorLike, stop: TensorLike, num: IntTensorLike, name: str | None = None) -> Tensor:
-    """`num` evenly spaced values from start to stop, both included (tf.linspace)."""
+    """`num` evenly spaced values from start to stop, both included (tf.linspace).
+
+    Args:
+        start: The first value, a float scalar.
+        stop: The last value.
+        num: How many, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A vector.
+    """
     return apply(LIN_SPACE, (start, stop, num), name=name).outputs[0]
 
 

@@ -51,9 +51,21 @@ def edit_distance(
 ) -> Tensor:
     """The Levenshtein distances between the sequences along the last axes of two SparseTensors (tf.edit_distance).
 
-    A float32 tensor of the larger leading extents of both. With `normalize` each is divided by the length of the truth:
-    infinite if only that is empty, 0 if both are. TypeError if one is no SparseTensor; InvalidArgumentError
-    if the ranks differ or are below 2, or an index is out of range.
+    A float32 tensor of the larger leading extents of both. With `normalize` each is divided by the length of the
+    truth: infinite if only that is empty, 0 if both are.
+
+    Args:
+        hypothesis: A SparseTensor.
+        truth: A SparseTensor of the same dtype.
+        normalize: Whether to divide by the length of the truth.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of float32.
+
+    Raises:
+        TypeError: If one is no SparseTensor.
+        InvalidArgumentError: If the ranks differ or are below 2, or an index is out of range.
     """
     first, second = _sparse(hypothesis, "Hypothesis"), _sparse(truth, "Truth")
     parts = (

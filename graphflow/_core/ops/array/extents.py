@@ -21,7 +21,16 @@ SIZE = op_def(
 def size(
     input: TensorLike | SparseTensorLike, name: str | None = None, out_type: DTypeLike = dtypes.int32
 ) -> Tensor:
-    """The number of elements; a constant if it is known (tf.size)."""
+    """The number of elements; a constant if it is known (tf.size).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+        out_type: gf.int32 or gf.int64.
+
+    Returns:
+        A scalar.
+    """
     out_type = as_dtype(out_type)
     with op_scope(name, "Size", [input]) as scope:
         if isinstance(input, SparseTensor):
@@ -35,7 +44,15 @@ def size(
 
 
 def rank(input: TensorLike | SparseTensorLike, name: str | None = None) -> Tensor:
-    """The number of dimensions; a constant if it is known (tf.rank)."""
+    """The number of dimensions; a constant if it is known (tf.rank).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        An int32 scalar.
+    """
     with op_scope(name, "Rank", [input]) as scope:
         if isinstance(input, SparseTensor):
             return size(input.dense_shape, name=scope)

@@ -135,7 +135,17 @@ GATHER_ND = op_def(
 def gather_nd(
     params: TensorLike, indices: IntTensorLike, name: str | None = None, batch_dims: int = 0
 ) -> Tensor:
-    """The elements, or slices, of `params` at the coordinates in the last axis of `indices` (tf.gather_nd)."""
+    """The elements, or slices, of `params` at the coordinates in the last axis of `indices` (tf.gather_nd).
+
+    Args:
+        params: A tensor.
+        indices: An integer tensor whose last axis holds coordinates.
+        name: A name for the operation.
+        batch_dims: How many first axes both have in common.
+
+    Returns:
+        A tensor of shape [*indices.shape[:-1], *params.shape[indices.shape[-1]:]].
+    """
     if batch_dims == 0:
         return apply(GATHER_ND, (params, indices), name=name).outputs[0]
     with op_scope(name, "BatchGatherND", [params, indices]):
@@ -305,7 +315,18 @@ def where(
     """x where the condition holds, else y; alone, the coordinates at which it holds (tf.where).
 
     x and y have one shape; the condition has that shape, or is a vector that chooses whole rows, or a scalar.
-    ValueError if only one of x and y is given.
+
+    Args:
+        condition: A tensor of bools.
+        x: The values if it holds; None for the coordinates.
+        y: The values if not, of the shape and dtype of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`, or without x and y an int64 tensor [n, rank].
+
+    Raises:
+        ValueError: If only one of x and y is given.
     """
     return _choice(SELECT, condition, x, y, name)
 

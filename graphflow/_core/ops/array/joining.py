@@ -51,7 +51,15 @@ def stack(
 def parallel_stack(
     values: Sequence[TensorLike] | np.ndarray[Any, Any], name: str | None = "parallel_stack"
 ) -> Tensor:
-    """Tensors of one shape joined along a new first axis (tf.parallel_stack)."""
+    """Tensors of one shape joined along a new first axis (tf.parallel_stack).
+
+    Args:
+        values: The tensors, of known shape.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of one axis more.
+    """
     with op_scope(name, "parallel_stack", [values]):
         return pack(values)
 
@@ -85,7 +93,20 @@ UNPACK = op_def(
 def unstack(
     value: TensorLike, num: int | None = None, axis: int = 0, name: str | None = "unstack"
 ) -> list[Tensor]:
-    """The slices along an axis, of which there are `num` (tf.unstack); ValueError if their number is unknown."""
+    """The slices along an axis, of which there are `num` (tf.unstack).
+
+    Args:
+        value: A tensor.
+        num: The number of slices; by default what the shape says.
+        axis: The axis, an int.
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors of one rank less.
+
+    Raises:
+        ValueError: If their number is unknown.
+    """
     name = name or "unstack"
     if num is None:
         value = convert_to_tensor(value)

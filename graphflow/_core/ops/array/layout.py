@@ -73,7 +73,16 @@ TILE = op_def(
 
 
 def tile(input: TensorLike, multiples: IntTensorLike, name: str | None = None) -> Tensor:
-    """The tensor repeated `multiples[i]` times along axis i (tf.tile)."""
+    """The tensor repeated `multiples[i]` times along axis i (tf.tile).
+
+    Args:
+        input: A tensor.
+        multiples: How often along each axis, a vector of int32 or int64.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of shape `input.shape * multiples`.
+    """
     return apply(TILE, (input, multiples), name=name).outputs[0]
 
 
@@ -163,7 +172,18 @@ def pad(
 ) -> Tensor:
     """The tensor with `paddings[i] = (before, after)` elements added to axis i (tf.pad).
 
-    mode: CONSTANT adds `constant_values`, REFLECT mirrors without the edge, SYMMETRIC with it. ValueError for another.
+    Args:
+        tensor: A tensor.
+        paddings: [rank, 2], int32: how many elements before and after, along each axis.
+        mode: CONSTANT adds `constant_values`, REFLECT mirrors without the edge, SYMMETRIC with it.
+        name: A name for the operation.
+        constant_values: A scalar.
+
+    Returns:
+        A tensor of the same dtype.
+
+    Raises:
+        ValueError: For another mode.
     """
     chosen = mode.upper()
     if chosen == "CONSTANT":
@@ -204,7 +224,16 @@ REVERSE = op_def(
 
 
 def reverse(tensor: TensorLike, axis: IntTensorLike, name: str | None = None) -> Tensor:
-    """The tensor backwards along some axes (tf.reverse)."""
+    """The tensor backwards along some axes (tf.reverse).
+
+    Args:
+        tensor: A tensor.
+        axis: The axes, a list of ints.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like it.
+    """
     return apply(REVERSE, (tensor, axis), name=name).outputs[0]
 
 

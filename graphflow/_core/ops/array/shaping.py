@@ -122,7 +122,16 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
 
 
 def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """A tensor that is `input` if it is not fed (tf.placeholder_with_default)."""
+    """A tensor that is `input` if it is not fed (tf.placeholder_with_default).
+
+    Args:
+        input: A tensor.
+        shape: The shape, of which parts may be None.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype.
+    """
     attrs = {"shape": TensorShape(shape)}
     op = apply(PLACEHOLDER_WITH_DEFAULT, (input,), attrs, name)
     op.attrs["dtype"] = op.inputs[0].dtype
@@ -130,7 +139,15 @@ def placeholder_with_default(input: TensorLike, shape: ShapeLike, name: str | No
 
 
 def identity(input: TensorLike, name: str | None = None) -> Tensor:
-    """The same values in a new tensor (tf.identity)."""
+    """The same values in a new tensor (tf.identity).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return apply(IDENTITY, (input,), name=name).outputs[0]
 
 
@@ -145,7 +162,15 @@ def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
-    """The same values, through which no gradient flows (tf.stop_gradient)."""
+    """The same values, through which no gradient flows (tf.stop_gradient).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return apply(STOP_GRADIENT, (input,), name=name).outputs[0]
 
 

@@ -140,6 +140,22 @@ def strided_slice(
     """Every strides-th element from begin to end along each axis; bit i of a mask is about entry i (tf.strided_slice).
 
     `var`, a variable of which `input_` is a read, is accepted and not needed.
+
+    Args:
+        input_: A tensor.
+        begin: Where to begin along each axis, integers.
+        end: Where to end.
+        strides: The steps; by default 1.
+        begin_mask: The entries of `begin` that do not count.
+        end_mask: The entries of `end` that do not count.
+        ellipsis_mask: The entry that stands for all axes between.
+        new_axis_mask: The entries that make an axis of length 1.
+        shrink_axis_mask: The entries that take one element and no axis.
+        var: Accepted, and not needed.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype.
     """
     if strides is None:
         strides = ones_like(begin)
@@ -208,5 +224,15 @@ SLICE = op_def(
 
 
 def slice_(input_: TensorLike, begin: IntTensorLike, size: IntTensorLike, name: str | None = None) -> Tensor:
-    """The block of shape `size` that starts at `begin`; a size of -1 means all that is left (tf.slice)."""
+    """The block of shape `size` that starts at `begin`; a size of -1 means all that is left (tf.slice).
+
+    Args:
+        input_: A tensor.
+        begin: Where the block starts along each axis, int32 or int64.
+        size: How long it is along each axis; -1 for all that is left.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same rank and dtype.
+    """
     return apply(SLICE, (input_, begin, size), name=name).outputs[0]

@@ -71,7 +71,19 @@ def assert_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x == y everywhere (tf.assert_equal)."""
+    """An operation that raises InvalidArgumentError unless x == y everywhere (tf.assert_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     with op_scope(name, "assert_equal", [x, y]) as scope:
         pass
     return _binary(scope[:-1], "", "==", equal, np.equal, x, y, (data, summarize, message))
@@ -85,7 +97,19 @@ def assert_none_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x != y everywhere (tf.assert_none_equal)."""
+    """An operation that raises InvalidArgumentError unless x != y everywhere (tf.assert_none_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     rest = (data, summarize, message)
     return _binary(name, "assert_none_equal", "!=", not_equal, np.not_equal, x, y, rest)
 
@@ -98,7 +122,19 @@ def assert_less(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x < y everywhere (tf.assert_less)."""
+    """An operation that raises InvalidArgumentError unless x < y everywhere (tf.assert_less).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _binary(name, "assert_less", "<", less, np.less, x, y, (data, summarize, message))
 
 
@@ -110,7 +146,19 @@ def assert_less_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x <= y everywhere (tf.assert_less_equal)."""
+    """An operation that raises InvalidArgumentError unless x <= y everywhere (tf.assert_less_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     rest = (data, summarize, message)
     return _binary(name, "assert_less_equal", "<=", less_equal, np.less_equal, x, y, rest)
 
@@ -123,7 +171,19 @@ def assert_greater(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x > y everywhere (tf.assert_greater)."""
+    """An operation that raises InvalidArgumentError unless x > y everywhere (tf.assert_greater).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     rest = (data, summarize, message)
     return _binary(name, "assert_greater", ">", lambda a, b: less(b, a), np.greater, x, y, rest)
 
@@ -136,7 +196,19 @@ def assert_greater_equal(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x >= y everywhere (tf.assert_greater_equal)."""
+    """An operation that raises InvalidArgumentError unless x >= y everywhere (tf.assert_greater_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     rest = (data, summarize, message)
     compare = lambda a, b: less_equal(b, a)  # noqa: E731
     return _binary(name, "assert_greater_equal", ">=", compare, np.greater_equal, x, y, rest)
@@ -165,7 +237,18 @@ def assert_positive(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x > 0 everywhere (tf.assert_positive)."""
+    """An operation that raises InvalidArgumentError unless x > 0 everywhere (tf.assert_positive).
+
+    Args:
+        x: A tensor of numbers.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _sign(name, "assert_positive", ">", x, (data, summarize, message))
 
 
@@ -176,7 +259,18 @@ def assert_negative(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x < 0 everywhere (tf.assert_negative)."""
+    """An operation that raises InvalidArgumentError unless x < 0 everywhere (tf.assert_negative).
+
+    Args:
+        x: A tensor of numbers.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _sign(name, "assert_negative", "<", x, (data, summarize, message))
 
 
@@ -187,7 +281,18 @@ def assert_non_negative(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x >= 0 everywhere (tf.assert_non_negative)."""
+    """An operation that raises InvalidArgumentError unless x >= 0 everywhere (tf.assert_non_negative).
+
+    Args:
+        x: A tensor of numbers.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _sign(name, "assert_non_negative", ">=", x, (data, summarize, message))
 
 
@@ -198,7 +303,18 @@ def assert_non_positive(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x <= 0 everywhere (tf.assert_non_positive)."""
+    """An operation that raises InvalidArgumentError unless x <= 0 everywhere (tf.assert_non_positive).
+
+    Args:
+        x: A tensor of numbers.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _sign(name, "assert_non_positive", "<=", x, (data, summarize, message))
 
 
@@ -282,6 +398,17 @@ def assert_rank(
     """An operation that raises InvalidArgumentError unless x has a rank (tf.assert_rank).
 
     ValueError now if it is known to have another.
+
+    Args:
+        x: A tensor of numbers.
+        rank: A scalar integer.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
     """
     return _rank(name, "assert_rank", x, [rank], False, message, (data, summarize))
 
@@ -325,7 +452,16 @@ def assert_type(
 
 
 def assert_integer(x: TensorLike, message: str | None = None, name: str | None = None) -> Operation:
-    """Raises TypeError now unless the tensor is of an integer type (tf.assert_integer)."""
+    """Raises TypeError now unless the tensor is of an integer type (tf.assert_integer).
+
+    Args:
+        x: A tensor of numbers.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     with op_scope(name, "assert_integer", [x]):
         x = convert_to_tensor(x, name="x")
         if not x.dtype.is_integer:

@@ -77,7 +77,16 @@ def print_(
 ) -> Tensor:
     """`input_` itself; each time it is computed, `message` and the values of `data` go to sys.stderr (tf.Print).
 
-    first_n: print only that often. summarize: how many elements of each value, 3 by default, -1 for all.
+    Args:
+        input_: A tensor.
+        data: A list of tensors.
+        message: What the line begins with.
+        first_n: Print only that often.
+        summarize: How many elements of each value, 3 by default, -1 for all.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `input_`.
     """
     attrs = {
         "message": message or "",
@@ -90,7 +99,17 @@ def print_(
 def assert_(
     condition: TensorLike, data: Sequence[Any], summarize: int | None = None, name: str | None = None
 ) -> Operation:
-    """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert)."""
+    """An operation that raises InvalidArgumentError with the values of `data` unless `condition` holds (tf.Assert).
+
+    Args:
+        condition: A scalar bool tensor.
+        data: A list of tensors.
+        summarize: How many elements of each tensor the error shows.
+        name: A name for the operation.
+
+    Returns:
+        An operation.
+    """
     if not data:
         raise ValueError("Assert needs something to say: `data` must not be empty.")
     with get_default_graph().name_scope(name or "Assert"):
@@ -109,7 +128,16 @@ def assert_true(
 
 
 def check_numerics(tensor: TensorLike, message: str, name: str | None = None) -> Tensor:
-    """The tensor itself; InvalidArgumentError with `message` if it has a NaN or infinity (tf.check_numerics)."""
+    """The tensor itself; InvalidArgumentError with `message` if it has a NaN or infinity (tf.check_numerics).
+
+    Args:
+        tensor: A tensor of floats.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like it.
+    """
     return apply(CHECK_NUMERICS, (tensor,), {"message": message}, name).outputs[0]
 
 
@@ -161,8 +189,19 @@ def py_func(
 ) -> Any:
     """Calls a Python function with the values of `inp` as NumPy arrays, each time it runs (tf.py_func).
 
-    Tout: the dtype, or list of dtypes, of what it returns. InvalidArgumentError if it returns something else; an
-    exception of its own becomes InvalidArgumentError (TypeError, ValueError) or UnknownError.
+    Args:
+        func: A function of arrays.
+        inp: The list of tensors.
+        Tout: The dtype, or list of dtypes, of what it returns.
+        stateful: Whether it may give something else next time, so that it is not folded away.
+        name: A name for the operation.
+
+    Returns:
+        A tensor, or a list of tensors if `Tout` is a list.
+
+    Raises:
+        InvalidArgumentError: If it returns something else; an exception of its own becomes
+            InvalidArgumentError (TypeError, ValueError) or UnknownError.
     """
     if not callable(func):
         raise ValueError(f"Expected func to be callable, got {func!r}")
@@ -189,5 +228,15 @@ def numpy_function(
     Tout: DTypeLike | list[Any] | tuple[Any, ...],
     name: str | None = None,
 ) -> Any:
-    """Calls a Python function with NumPy arrays (tf.numpy_function)."""
+    """Calls a Python function with NumPy arrays (tf.numpy_function).
+
+    Args:
+        func: A function of arrays.
+        inp: The list of tensors.
+        Tout: The dtype, or list of dtypes, of what it returns.
+        name: A name for the operation.
+
+    Returns:
+        A tensor, or a list of tensors if `Tout` is a list.
+    """
     return py_func(func, inp, Tout, True, name)

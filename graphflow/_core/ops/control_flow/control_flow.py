@@ -298,9 +298,23 @@ def while_loop(
 ) -> Any:
     """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) is true (tf.while_loop).
 
-    loop_vars: a nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors. Their shapes must not
-    change, unless `shape_invariants` says what stays (ValueError otherwise). Iterations run in order, whatever
-    `parallel_iterations` says. One loop variable is returned bare unless `return_same_structure`.
+    Args:
+        cond: A function of the loop's variables to a scalar bool tensor.
+        body: A function of the loop's variables to new ones.
+        loop_vars: A nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors. Their shapes
+            must not change, unless `shape_invariants` says what stays (ValueError otherwise). Iterations run
+            in order, whatever `parallel_iterations` says. One loop variable is returned bare unless
+            `return_same_structure`.
+        shape_invariants: Shapes, in the structure of `loop_vars`, that hold in every turn.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        back_prop: Whether gradients pass through.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        name: A name for the operation.
+        maximum_iterations: The most turns, an int32 scalar.
+        return_same_structure: Whether one variable alone is given in its list.
+
+    Returns:
+        The variables after the last turn.
     """
     if not callable(cond):
         raise TypeError("cond must be callable.")

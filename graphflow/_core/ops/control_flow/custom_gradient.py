@@ -24,8 +24,17 @@ def custom_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     """A decorator for a function that returns (results, function of their gradients) (tf.custom_gradient).
 
     That function gets the gradient of each result and returns one for each argument. If `f` reads variables, it
-    must take `variables=` too, and return the gradients of the arguments and those of the variables. ValueError if
-    keyword arguments are given or the number of gradients is another, TypeError if `variables` is not taken.
+    must take `variables=` too, and return the gradients of the arguments and those of the variables.
+
+    Args:
+        f: The function.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        ValueError: If keyword arguments are given or the number of gradients is another.
+        TypeError: If `variables` is not taken.
     """
 
     @wraps(f)

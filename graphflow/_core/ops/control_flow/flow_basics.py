@@ -18,7 +18,11 @@ NO_OP = op_def("NoOp", (), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, statef
 
 
 def no_op(name: str | None = None) -> Operation:
-    """An operation that does nothing: a place to wait (tf.no_op)."""
+    """An operation that does nothing: a place to wait (tf.no_op).
+
+    Args:
+        name: A name for the operation.
+    """
     return get_default_graph().add(NO_OP, (), {}, name or "NoOp")
 
 

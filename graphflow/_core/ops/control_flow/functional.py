@@ -62,9 +62,24 @@ def map_fn(
 ) -> Any:
     """fn of each element of `elems` along the first axis, stacked along a new first axis (tf.map_fn).
 
-    elems may be a nested structure of tensors of equal first axis; dtype: the dtypes, in the structure, of what fn
-    returns, if they differ from those of elems. ValueError if structures differ or an element is a scalar,
-    TypeError if fn is not callable.
+    elems may be a nested structure of tensors of equal first axis;
+
+    Args:
+        fn: A function of an element.
+        elems: A tensor, or nested structure of tensors, of equal first axis.
+        dtype: The dtypes, in the structure, of what fn returns, if they differ from those of elems.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        back_prop: Whether gradients pass through.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        infer_shape: Whether each turn must give the same shape.
+        name: A name for the operation.
+
+    Returns:
+        What `fn` gives, in its structure, along a new first axis.
+
+    Raises:
+        ValueError: If structures differ or an element is a scalar.
+        TypeError: If fn is not callable.
     """
     _check_function(fn)
     with op_scope(name, "map", nest.flatten(elems)):
@@ -116,6 +131,20 @@ def scan(
 
     It starts from `initializer`, or from the first element, which then is the first value too. With `reverse` it goes
     from the last element to the first. Errors as of map_fn.
+
+    Args:
+        fn: A function of the value so far and an element.
+        elems: A tensor, or nested structure of tensors, of equal first axis.
+        initializer: What it begins with.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        back_prop: Whether gradients pass through.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        infer_shape: Whether each turn must give the same shape.
+        reverse: Whether to begin at the end.
+        name: A name for the operation.
+
+    Returns:
+        All values along a new first axis.
     """
     _check_function(fn)
     with op_scope(name, "scan", nest.flatten(elems)):
@@ -198,7 +227,20 @@ def foldl(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last value of a = fn(a, element), from the first element to the last (tf.foldl). See scan."""
+    """The last value of a = fn(a, element), from the first element to the last (tf.foldl). See scan.
+
+    Args:
+        fn: A function of the value so far and an element.
+        elems: A tensor, or nested structure of tensors, of equal first axis.
+        initializer: What it begins with.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        back_prop: Whether gradients pass through.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        name: A name for the operation.
+
+    Returns:
+        The last value.
+    """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
     return _fold(fn, elems, initializer, False, options, name)
 
@@ -212,6 +254,19 @@ def foldr(
     swap_memory: bool = False,
     name: str | None = None,
 ) -> Any:
-    """The last value of a = fn(a, element), from the last element to the first (tf.foldr). See scan."""
+    """The last value of a = fn(a, element), from the last element to the first (tf.foldr). See scan.
+
+    Args:
+        fn: A function of the value so far and an element.
+        elems: A tensor, or nested structure of tensors, of equal first axis.
+        initializer: What it begins with.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        back_prop: Whether gradients pass through.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
+        name: A name for the operation.
+
+    Returns:
+        The last value.
+    """
     options = {"parallel_iterations": parallel_iterations, "back_prop": back_prop, "swap_memory": swap_memory}
     return _fold(fn, elems, initializer, True, options, name)

@@ -201,12 +201,24 @@ class _ElementShape:
 class TensorArray:
     """A list of tensors of one dtype, each written once (tf.TensorArray).
 
-    A write returns the array to use from then on. dtype: of the elements. size: how many there are, an int32 scalar.
-    dynamic_size: whether a write past the end makes it longer. clear_after_read: whether an element is forgotten once
-    it was read, so that it can be read only once (the default). infer_shape: whether all elements have the same shape.
-    element_shape: what is known of it; an element that was never written reads as zeros if it is fully known.
-    handle, flow: an existing array in place of a new one. ValueError or TypeError if the arguments contradict each
-    other; InvalidArgumentError while running on a bad index, a second write and a read of what is not there.
+    A write returns the array to use from then on.
+
+    Args:
+        dtype: Of the elements.
+        size: How many there are, an int32 scalar.
+        dynamic_size: Whether a write past the end makes it longer.
+        clear_after_read: Whether an element is forgotten once it was read, so that it can be read only once
+            (the default).
+        tensor_array_name: A name for the resource.
+        handle: With `flow`: an existing array in place of a new one. ValueError or TypeError if the arguments
+            contradict each other; InvalidArgumentError while running on a bad index, a second write and a
+            read of what is not there.
+        flow: See `handle`.
+        infer_shape: Whether all elements have the same shape.
+        element_shape: What is known of it; an element that was never written reads as zeros if it is fully
+            known.
+        colocate_with_first_write_call: Accepted: a list lives where the loop runs.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -282,7 +294,11 @@ class TensorArray:
         return TensorShape(self._element_shape.dims)
 
     def with_flow(self, flow: Tensor) -> TensorArray:
-        """The same array in the state that `flow` stands for."""
+        """The same array in the state that `flow` stands for.
+
+        Args:
+            flow: The flow that stands for the array's state.
+        """
         array = TensorArray(self._dtype, handle=self._handle, flow=flow, infer_shape=self._infer_shape)
         array._element_shape = self._element_shape
         return array
@@ -292,7 +308,13 @@ class TensorArray:
         return self.with_flow(identity(self.flow))
 
     def grad(self, source: str, flow: Tensor | None = None, name: str | None = None) -> TensorArray:
-        """The array of the gradients of the elements, one for each `source`. Writes into it add up."""
+        """The array of the gradients of the elements, one for each `source`. Writes into it add up.
+
+        Args:
+            source: A name that tells gradients apart.
+            flow: The flow that stands for the array's state.
+            name: A name for the operation.
+        """
         before = self.flow if flow is None else flow
         with op_scope(name, "TensorArrayGrad", [self._handle]), self._graph.colocate_with(self._handle.op):
             handle = apply(GRADIENT, (self._handle, before), {"source": source}, name).outputs[0]
@@ -303,26 +325,49 @@ class TensorArray:
         return array
 
     def read(self, index: IntTensorLike, name: str | None = None) -> Tensor:
-        """The element at `index`."""
+        """The element at `index`.
+
+        Args:
+            index: Its place, an int32 scalar.
+            name: A name for the operation.
+        """
         attrs = {"dtype": self._dtype}
         value = apply(READ, (self._handle, index, self.flow), attrs, name).outputs[0]
         value.set_shape(self._element_shape.dims)
         return value
 
     def write(self, index: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with `value` written at `index`. ValueError if dtype or shape are not the array's."""
+        """The array with `value` written at `index`.
+
+        Args:
+            index: Its place, an int32 scalar.
+            value: A tensor of the array's dtype.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If dtype or shape are not the array's.
+        """
         with op_scope(name, "TensorArrayWrite", [self._handle, index, value]):
             tensor = self._converted(value)
             self._agree(tensor.dims)
             return self.with_flow(self._written(WRITE, (self._handle, index, tensor, self.flow), name))
 
     def stack(self, name: str | None = None) -> Tensor:
-        """All elements, which must have the same shape, along a new first axis."""
+        """All elements, which must have the same shape, along a new first axis.
+
+        Args:
+            name: A name for the operation.
+        """
         with op_scope(name, "TensorArrayStack", [self._handle]), self._graph.colocate_with(self._handle.op):
             return self.gather(range_(0, self.size()), name=name)
 
     def gather(self, indices: IntTensorLike, name: str | None = None) -> Tensor:
-        """The elements at `indices`, a vector, along a new first axis."""
+        """The elements at `indices`, a vector, along a new first axis.
+
+        Args:
+            indices: Places, a vector of int32.
+            name: A name for the operation.
+        """
         dims = self._element_shape.dims
         attrs = {"dtype": self._dtype, "element_shape": TensorShape(dims)}
         value = apply(GATHER, (self._handle, indices, self.flow), attrs, name).outputs[0]
@@ -331,7 +376,11 @@ class TensorArray:
         return value
 
     def concat(self, name: str | None = None) -> Tensor:
-        """All elements, which may differ in the first axis, one after the other along it."""
+        """All elements, which may differ in the first axis, one after the other along it.
+
+        Args:
+            name: A name for the operation.
+        """
         dims = self._element_shape.dims
         rest = None if dims is None else dims[1:]
         attrs = {"dtype": self._dtype, "element_shape_except0": TensorShape(rest)}
@@ -341,14 +390,28 @@ class TensorArray:
         return value
 
     def unstack(self, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with row i of `value` written at i."""
+        """The array with row i of `value` written at i.
+
+        Args:
+            value: A tensor of the array's dtype.
+            name: A name for the operation.
+        """
         with op_scope(name, "TensorArrayUnstack", [self._handle, value]):
             tensor = self._converted(value)
             count = shape_of(tensor)[0]
             return self.scatter(range_(0, count), tensor, name=name)
 
     def scatter(self, indices: IntTensorLike, value: TensorLike, name: str | None = None) -> TensorArray:
-        """The array with row i of `value` written at indices[i]. ValueError if dtype or shape do not fit."""
+        """The array with row i of `value` written at indices[i].
+
+        Args:
+            indices: Places, a vector of int32.
+            value: A tensor of the array's dtype.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If dtype or shape do not fit.
+        """
         with op_scope(name, "TensorArrayScatter", [self._handle, value, indices]):
             tensor = self._converted(value)
             if tensor.dims == ():
@@ -359,7 +422,13 @@ class TensorArray:
             return self.with_flow(self._written(SCATTER, (self._handle, indices, tensor, self.flow), name))
 
     def split(self, value: TensorLike, lengths: IntTensorLike, name: str | None = None) -> TensorArray:
-        """The array with `value` cut along its first axis into elements of `lengths`. ValueError on another shape."""
+        """The array with `value` cut along its first axis into elements of `lengths`. ValueError on another shape.
+
+        Args:
+            value: A tensor of the array's dtype.
+            lengths: How long each element is, a vector of integers.
+            name: A name for the operation.
+        """
         with op_scope(name, "TensorArraySplit", [self._handle, value, lengths]):
             tensor = convert_to_tensor(value, dtype=self._dtype, name="value")
             counts = cast(lengths, dtypes.int64)
@@ -369,11 +438,19 @@ class TensorArray:
             return self.with_flow(self._written(SPLIT, (self._handle, tensor, counts, self.flow), name))
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many elements there are, an int32 scalar."""
+        """How many elements there are, an int32 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(SIZE, (self._handle, self.flow), {}, name).outputs[0]
 
     def close(self, name: str | None = None) -> Operation:
-        """An operation that gives the elements back before the run ends."""
+        """An operation that gives the elements back before the run ends.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(CLOSE, (self._handle,), {}, name)
 
     @property

@@ -48,8 +48,15 @@ def draw_bounding_boxes(
 ) -> Tensor:
     """Images [batch, height, width, 1, 3 or 4] with frames of boxes drawn into them (tf.image.draw_bounding_boxes).
 
-    boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max), where 1 is the last pixel; those outside are left out.
-    colors: [number, channels], taken in turn; without it ten colours are.
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max), where 1 is the last pixel; those outside
+            are left out.
+        name: A name for the operation.
+        colors: [number, channels], taken in turn; without it ten colours are.
+
+    Returns:
+        Images in the same layout.
     """
     if colors is None:
         return apply(DRAW_BOXES, (images, boxes), None, name).outputs[0]
@@ -95,11 +102,21 @@ def sample_distorted_bounding_box(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(begin, size, box) of a random part of an image that holds enough of one of its objects, for gf.slice.
 
-    image_size: (height, width, channels). bounding_boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max) in [0, 1].
-    The part covers at least `min_object_covered` of a box, has width / height in `aspect_ratio_range` (0.75, 1.33) and
-    `area_range` (0.05, 1) of the image; after `max_attempts` (100) it is the whole image. Without boxes the image is
-    the object if `use_image_if_no_bounding_boxes`, otherwise InvalidArgumentError at the run. The same seeds give
-    TensorFlow's parts (tf.image.sample_distorted_bounding_box).
+    Args:
+        image_size: (height, width, channels).
+        bounding_boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max) in [0, 1]. The part covers at least
+            `min_object_covered` of a box, has width / height in `aspect_ratio_range` (0.75, 1.33) and
+            `area_range` (0.05, 1) of the image; after `max_attempts` (100) it is the whole image. Without
+            boxes the image is the object if `use_image_if_no_bounding_boxes`, otherwise InvalidArgumentError
+            at the run. The same seeds give TensorFlow's parts (tf.image.sample_distorted_bounding_box).
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        seed2: A second seed.
+        min_object_covered: The least share of a box that it holds.
+        aspect_ratio_range: The range of width over height.
+        area_range: The range of its share of the image.
+        max_attempts: After how many draws the whole image is taken.
+        use_image_if_no_bounding_boxes: Whether no box means the whole image, else an error.
+        name: A name for the operation.
     """
     ratios = [0.75, 1.33] if aspect_ratio_range is None else [float(r) for r in aspect_ratio_range]
     areas = [0.05, 1.0] if area_range is None else [float(a) for a in area_range]
@@ -208,9 +225,15 @@ def non_max_suppression(
 ) -> Tensor:
     """The numbers of the boxes of highest score that overlap little with each other, best first, int32.
 
-    boxes: [number, 4], any two opposite corners (y1, x1, y2, x2). A box is left out whose intersection over union with
-    one that is taken is more than `iou_threshold`, or whose score is not above `score_threshold`.
-    TensorFlow: tf.image.non_max_suppression.
+    Args:
+        boxes: [number, 4], any two opposite corners (y1, x1, y2, x2). A box is left out whose intersection
+            over union with one that is taken is more than `iou_threshold`, or whose score is not above
+            `score_threshold`. TensorFlow: tf.image.non_max_suppression.
+        scores: The score of each box, [number] of floats.
+        max_output_size: The most that are taken, an int32 scalar.
+        iou_threshold: The overlap, intersection over union, from which a box is left out.
+        score_threshold: Boxes of a lower score are left out.
+        name: A name for the operation.
     """
     with op_scope(name, "non_max_suppression", [boxes, scores]):
         limits = _limits(iou_threshold=iou_threshold, score_threshold=score_threshold)

@@ -119,7 +119,12 @@ ADJUST_SATURATION = op_def(
 def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
     """Hue, saturation and value, each in [0, 1], of pixels of red, green and blue in [0, 1] (tf.image.rgb_to_hsv).
 
-    images: floats of any shape whose last size is 3; ValueError for another.
+    Args:
+        images: Floats of any shape whose last size is 3.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: For another number of channels.
     """
     return apply(RGB_TO_HSV, (images,), None, name).outputs[0]
 
@@ -127,6 +132,11 @@ def rgb_to_hsv(images: TensorLike, name: str | None = None) -> Tensor:
 def hsv_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
     """Red, green and blue of pixels of hue, saturation and value (tf.image.hsv_to_rgb); without a gradient.
 
-    images: floats of any shape whose last size is 3; ValueError for another.
+    Args:
+        images: Floats of any shape whose last size is 3.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: For another number of channels.
     """
     return apply(HSV_TO_RGB, (images,), None, name).outputs[0]

@@ -98,8 +98,15 @@ def decode_png(
 ) -> Tensor:
     """The pixels of a PNG file in a scalar string, [height, width, channels] of uint8 or uint16 (tf.image.decode_png).
 
-    channels: 0 (as in the file), 1 grey, 3 RGB, 4 RGBA. InvalidArgumentError at the run for what is
-    no picture. JPEG files and GIF files of one picture are taken, too.
+    Args:
+        contents: The bytes of a file, a scalar string.
+        channels: 0 (as in the file), 1 grey, 3 RGB, 4 RGBA. JPEG files and GIF files of one picture are
+            taken, too.
+        dtype: gf.uint8 or gf.uint16.
+        name: A name for the operation.
+
+    Raises:
+        InvalidArgumentError: At the run for what is no picture.
     """
     wanted = as_dtype(dtype)
     if wanted not in (dtypes.uint8, dtypes.uint16):
@@ -142,10 +149,19 @@ def decode_jpeg(
 ) -> Tensor:
     """The pixels of a JPEG file in a scalar string, [height, width, channels] of uint8 (tf.image.decode_jpeg).
 
-    channels: 0 (as in the file), 1 grey, 3 RGB. ratio: 1, 2, 4 or 8, by which the picture is made smaller while it is
-    decoded. try_recover_truncated: what is missing of a file stays grey. Of the other arguments nothing depends:
-    libjpeg decides. InvalidArgumentError at the run for what is no picture. PNG files and GIF
-    files of one picture are taken, too.
+    Args:
+        contents: The bytes of a file, a scalar string.
+        channels: 0 (as in the file), 1 grey, 3 RGB.
+        ratio: 1, 2, 4 or 8, by which the picture is made smaller while it is decoded.
+        fancy_upscaling: Accepted, as TensorFlow has it; see above for what it changes.
+        try_recover_truncated: What is missing of a file stays grey. Of the other arguments nothing depends:
+            libjpeg decides. PNG files and GIF files of one picture are taken, too.
+        acceptable_fraction: Accepted, as TensorFlow has it; see above for what it changes.
+        dct_method: Accepted, as TensorFlow has it; see above for what it changes.
+        name: A name for the operation.
+
+    Raises:
+        InvalidArgumentError: At the run for what is no picture.
     """
     attrs = _jpeg_attrs(
         channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method
@@ -177,20 +193,34 @@ def decode_and_crop_jpeg(
 def decode_bmp(contents: TensorLike, channels: int | None = 0, name: str | None = None) -> Tensor:
     """The pixels of a BMP file in a scalar string, [height, width, channels] of uint8 (tf.image.decode_bmp).
 
-    channels: 0 (as in the file), 1, 3 or 4, which must be those of the file.
+    Args:
+        contents: The bytes of a file, a scalar string.
+        channels: 0 (as in the file), 1, 3 or 4, which must be those of the file.
+        name: A name for the operation.
     """
     return apply(DECODE_BMP, (contents,), {"channels": channels or 0}, name).outputs[0]
 
 
 def decode_gif(contents: TensorLike, name: str | None = None) -> Tensor:
-    """The pictures of a GIF file in a scalar string, [number, height, width, 3] of uint8 (tf.image.decode_gif)."""
+    """The pictures of a GIF file in a scalar string, [number, height, width, 3] of uint8 (tf.image.decode_gif).
+
+    Args:
+        contents: The bytes of a file, a scalar string.
+        name: A name for the operation.
+    """
     return apply(DECODE_GIF, (contents,), None, name).outputs[0]
 
 
 def encode_png(image: TensorLike, compression: int | None = -1, name: str | None = None) -> Tensor:
     """A PNG file of an image [height, width, channels], 1 to 4, of uint8 or uint16 (tf.image.encode_png).
 
-    compression: 0 to 9, -1 for zlib's own choice.
+    Args:
+        image: Uint8 or uint16, [height, width, channels].
+        compression: 0 to 9, -1 for zlib's own choice.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string.
     """
     level = -1 if compression is None else int(compression)
     if not -1 <= level <= 9:
@@ -216,7 +246,24 @@ def encode_jpeg(
 ) -> Tensor:
     """A JPEG file of a uint8 image [height, width, 1 or 3] (tf.image.encode_jpeg).
 
-    format: "", "grayscale" or "rgb", which must fit the channels. quality: 0 to 100. ValueError for another.
+    Args:
+        image: Uint8, [height, width, 1 or 3].
+        format: "", "grayscale" or "rgb", which must fit the channels.
+        quality: 0 to 100.
+        progressive: Whether the picture comes in passes.
+        optimize_size: Whether to spend time for fewer bytes.
+        chroma_downsampling: Whether colours are kept at half the resolution.
+        density_unit: "in" or "cm".
+        x_density: Pixels per unit across.
+        y_density: Pixels per unit down.
+        xmp_metadata: Text that goes into the file.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string.
+
+    Raises:
+        ValueError: For another `format` or `quality`.
     """
     if format not in ("", "grayscale", "rgb"):
         raise ValueError(f"format must be '', 'grayscale' or 'rgb', got {format!r}.")

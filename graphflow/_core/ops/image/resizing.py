@@ -116,9 +116,19 @@ def resize_bilinear(
 ) -> Tensor:
     """Images [batch, height, width, channels] at another size, each pixel mixed of the four around its place, float32.
 
-    size: (new height, new width). `align_corners` puts the corner pixels of both upon each other;
-    `half_pixel_centers`, pixels being areas, their edges. InvalidArgumentError at the run if a size is not
-    positive, or if both are asked for. TensorFlow: tf.image.resize_bilinear.
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        size: (new height, new width). `align_corners` puts the corner pixels of both upon each other;
+            `half_pixel_centers`, pixels being areas, their edges. TensorFlow: tf.image.resize_bilinear.
+        align_corners: Whether the corner pixels of both lie upon each other.
+        name: A name for the operation.
+        half_pixel_centers: Whether the middles of the corner pixels do, as later releases have it.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        InvalidArgumentError: At the run if a size is not positive, or if both are asked for.
     """
     return _centered(RESIZE_BILINEAR, images, size, align_corners, half_pixel_centers, name)
 
@@ -133,6 +143,16 @@ def resize_bicubic(
     """Images at another size, each pixel mixed of sixteen by a cubic (a = -0.75; -0.5 with half_pixel_centers).
 
     See resize_bilinear. TensorFlow: tf.image.resize_bicubic.
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        size: (new height, new width), int32.
+        align_corners: Whether the corner pixels of both lie upon each other.
+        name: A name for the operation.
+        half_pixel_centers: Whether the middles of the corner pixels do, as later releases have it.
+
+    Returns:
+        Images in the same layout.
     """
     return _centered(RESIZE_BICUBIC, images, size, align_corners, half_pixel_centers, name)
 
@@ -147,6 +167,16 @@ def resize_nearest_neighbor(
     """Images at another size, each pixel a copy of one; the dtype stays.
 
     See resize_bilinear. TensorFlow: tf.image.resize_nearest_neighbor.
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        size: (new height, new width), int32.
+        align_corners: Whether the corner pixels of both lie upon each other.
+        name: A name for the operation.
+        half_pixel_centers: Whether the middles of the corner pixels do, as later releases have it.
+
+    Returns:
+        Images in the same layout.
     """
     return _centered(RESIZE_NEAREST, images, size, align_corners, half_pixel_centers, name)
 
@@ -157,6 +187,15 @@ def resize_area(
     """Images at another size, each pixel the mean of the area that it covers, float32; without a gradient.
 
     See resize_bilinear. TensorFlow: tf.image.resize_area.
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        size: (new height, new width), int32.
+        align_corners: Whether the corner pixels of both lie upon each other.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
     """
     return apply(RESIZE_AREA, (images, size), {"align_corners": bool(align_corners)}, name).outputs[0]
 
@@ -236,11 +275,24 @@ def crop_and_resize(
 ) -> Tensor:
     """Boxes cut out of images [batch, height, width, channels] and brought to one size, float32.
 
-    boxes: [number, 4] of (y1, x1, y2, x2), where 0 and 1 are the first and the last pixel; y1 > y2 turns a crop upside
-    down. box_indices (or `box_ind`): the image of each box. crop_size: (height, width). method: "bilinear" or
-    "nearest". What lies outside of the image is `extrapolation_value`. Gradients flow to image and boxes.
-    ValueError for another method; at the run OutOfRangeError for an image that is not there, InvalidArgumentError for a
-    size that is not positive. TensorFlow: tf.image.crop_and_resize.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        boxes: [number, 4] of (y1, x1, y2, x2), where 0 and 1 are the first and the last pixel; y1 > y2 turns
+            a crop upside down. box_indices (or `box_ind`): the image of each box.
+        box_ind: The image of each box, [number] of int32.
+        crop_size: (height, width).
+        method: "bilinear" or "nearest". What lies outside of the image is `extrapolation_value`. Gradients
+            flow to image and boxes. TensorFlow: tf.image.crop_and_resize.
+        extrapolation_value: The value outside of the image.
+        name: A name for the operation.
+        box_indices: A newer name of `box_ind`.
+
+    Returns:
+        [number, crop height, crop width, channels] of float32.
+
+    Raises:
+        ValueError: For another method; at the run OutOfRangeError for an image that is not there.
+        InvalidArgumentError: For a size that is not positive.
     """
     if method not in ("bilinear", "nearest"):
         raise ValueError(f"The method of crop_and_resize must be 'bilinear' or 'nearest', got {method!r}.")

@@ -46,10 +46,19 @@ def decode_csv(
 ) -> list[Tensor]:
     """The fields of strings of comma-separated values: a tensor of the records' shape for each column (tf.decode_csv).
 
-    record_defaults: for each column a value that stands for an empty field and gives the dtype, or an empty tensor of
-    the dtype if the field must be there. na_value: a text that counts as empty. use_quote_delim: fields may be in
-    double quotes (RFC 4180). select_cols: the columns that are wanted, in order; record_defaults are theirs. When it
-    runs, InvalidArgumentError if a record has another number of fields or one that is no number.
+    Args:
+        records: A tensor of strings.
+        record_defaults: For each column a value that stands for an empty field and gives the dtype, or an
+            empty tensor of the dtype if the field must be there.
+        field_delim: The character between fields.
+        use_quote_delim: Fields may be in double quotes (RFC 4180).
+        name: A name for the operation.
+        na_value: A text that counts as empty.
+        select_cols: The columns that are wanted, in order; record_defaults are theirs. When it runs,
+            InvalidArgumentError if a record has another number of fields or one that is no number.
+
+    Returns:
+        A list of tensors.
     """
     if len(field_delim.encode()) != 1:
         raise ValueError(f"field_delim must be a single character, got {field_delim!r}.")

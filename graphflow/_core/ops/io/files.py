@@ -39,12 +39,28 @@ def read_file(filename: TensorLike, name: str | None = None) -> Tensor:
 
     `filename` is a string of no axes. gf.errors.NotFoundError, PermissionDeniedError and the like if it cannot be
     read.
+
+    Args:
+        filename: A scalar string.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string.
     """
     return apply(READ_FILE, (convert_to_tensor(filename, dtypes.string),), name=name).outputs[0]
 
 
 def write_file(filename: TensorLike, contents: TensorLike, name: str | None = None) -> Operation:
-    """The operation that writes a string to a file, whole or not at all, making its folder (tf.write_file)."""
+    """The operation that writes a string to a file, whole or not at all, making its folder (tf.write_file).
+
+    Args:
+        filename: A scalar string.
+        contents: A scalar string.
+        name: A name for the operation.
+
+    Returns:
+        The operation.
+    """
     return apply(WRITE_FILE, (filename, contents), name=name)
 
 

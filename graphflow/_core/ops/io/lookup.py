@@ -319,7 +319,11 @@ class StaticHashTable(LookupInterface):
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many keys there are, an int64 scalar."""
+        """How many keys there are, an int64 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(SIZE, (self._handle,), name=name or f"{self.name}_Size").outputs[0]
 
     def _find(self, keys: Tensor, name: str | None) -> Tensor:
@@ -370,7 +374,11 @@ class IdTableWithHashBuckets(LookupInterface):
     init = initializer
 
     def size(self, name: str | None = None) -> Tensor:
-        """How many numbers there are, an int64 scalar."""
+        """How many numbers there are, an int64 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         with op_scope(name, f"{self._name}_Size", []):
             known = convert_to_tensor(0, dtypes.int64) if self._table is None else self._table.size()
             return known + self._buckets

@@ -222,6 +222,15 @@ def parse_single_example(
     """The features of one serialized Example message, a scalar, as a dictionary (tf.parse_single_example).
 
     As parse_example, but without the axis of the batch: a SparseTensor is a vector.
+
+    Args:
+        serialized: A scalar string.
+        features: {name: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature}.
+        name: A name for the operation.
+        example_names: A name for errors.
+
+    Returns:
+        {name: tensor or SparseTensor}.
     """
     if example_names is not None:
         with op_scope(name, "ParseSingleExample", [serialized]):

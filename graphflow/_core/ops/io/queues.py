@@ -105,6 +105,12 @@ class QueueBase:
     dictionary. Enqueues wait while the queue is full and dequeues while it has too few elements, each request in the
     order in which it came. What waits ends with CancelledError when the session is closed, and with
     DeadlineExceededError at the run's deadline.
+
+    Args:
+        dtypes: Of the components.
+        shapes: Of the components.
+        names: Of the components: elements are then dictionaries.
+        queue_ref: The tensor that stands for the queue.
     """
 
     def __init__(
@@ -127,7 +133,15 @@ class QueueBase:
 
     @staticmethod
     def from_list(index: IntTensorLike, queues: Sequence[QueueBase]) -> QueueBase:
-        """The queue among `queues`, all of the same dtypes and names, that a scalar integer tensor chooses."""
+        """The queue among `queues`, all of the same dtypes and names, that a scalar integer tensor chooses.
+
+        Args:
+            index: Which queue, an int32 scalar.
+            queues: Queues of the same components.
+
+        Returns:
+            The queue, to take from.
+        """
         if not queues or not isinstance(queues, list) or not all(isinstance(q, QueueBase) for q in queues):
             raise TypeError("A list of queues expected")
         first = queues[0]
@@ -172,8 +186,16 @@ class QueueBase:
     def enqueue(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
         """The operation that puts one element, waiting while the queue is full.
 
-        CancelledError when it runs and the queue is closed, or becomes closed with cancel_pending_enqueues while it
-        waits.
+        Args:
+            vals: A tensor, or a list or dictionary of tensors.
+            name: A name for the operation.
+
+        Returns:
+            The operation.
+
+        Raises:
+            CancelledError: When it runs and the queue is closed, or becomes closed with
+                cancel_pending_enqueues while it waits.
         """
         with op_scope(name, f"{self._short_name}_enqueue", [self._queue_ref]) as scope:
             tensors = self._components(vals)
@@ -183,7 +205,15 @@ class QueueBase:
             return apply(ENQUEUE, (self._queue_ref, tensors), attrs, scope)
 
     def enqueue_many(self, vals: TensorLike | Mapping[str, TensorLike], name: str | None = None) -> Operation:
-        """The operation that puts each row of the tensors as an element; see enqueue."""
+        """The operation that puts each row of the tensors as an element; see enqueue.
+
+        Args:
+            vals: Tensors whose first axis is that of the elements.
+            name: A name for the operation.
+
+        Returns:
+            The operation.
+        """
         with op_scope(name, f"{self._short_name}_EnqueueMany", [self._queue_ref]) as scope:
             tensors = self._components(vals)
             sizes = set()
@@ -244,7 +274,13 @@ class QueueBase:
     def dequeue(self, name: str | None = None) -> Any:
         """One element: a tensor, a list if it has several components, or a dictionary if it has names.
 
-        It waits while there is none. OutOfRangeError when the queue is closed and empty.
+        It waits while there is none.
+
+        Args:
+            name: A name for the operation.
+
+        Raises:
+            OutOfRangeError: When the queue is closed and empty.
         """
         op = self._taking(DEQUEUE, (self._queue_ref,), name or f"{self._short_name}_Dequeue")
         return self._taken(op, [s.raw for s in self._shapes])
@@ -252,14 +288,32 @@ class QueueBase:
     def dequeue_many(self, n: IntTensorLike, name: str | None = None) -> Any:
         """`n` elements, stacked along a new first axis; see dequeue.
 
-        OutOfRangeError when the queue is closed and has fewer. The shapes of the queue must be known.
+        The shapes of the queue must be known.
+
+        Args:
+            n: How many, an int32 scalar.
+            name: A name for the operation.
+
+        Returns:
+            The elements along a new first axis.
+
+        Raises:
+            OutOfRangeError: When the queue is closed and has fewer.
         """
         op = self._taking(DEQUEUE_MANY, (self._queue_ref, n), name or f"{self._short_name}_DequeueMany")
         count = constant_value(op.inputs[1])
         return self._taken(op, self._batched(None if count is None else int(count)))
 
     def dequeue_up_to(self, n: IntTensorLike, name: str | None = None) -> Any:
-        """As dequeue_many, but when the queue is closed it gives what is left, OutOfRangeError if that is nothing."""
+        """As dequeue_many, but when the queue is closed it gives what is left, OutOfRangeError if that is nothing.
+
+        Args:
+            n: How many at most, an int32 scalar.
+            name: A name for the operation.
+
+        Returns:
+            The elements along a new first axis.
+        """
         op = self._taking(DEQUEUE_UP_TO, (self._queue_ref, n), name or f"{self._short_name}_DequeueUpTo")
         return self._taken(op, self._batched(None))
 
@@ -283,24 +337,44 @@ class QueueBase:
         """The operation that closes the queue: no element is put any more, those in it can still be taken.
 
         It waits for enqueues that wait; with `cancel_pending_enqueues` it ends them with CancelledError.
+
+        Args:
+            cancel_pending_enqueues: Whether enqueues that wait end with CancelledError.
+            name: A name for the operation.
+
+        Returns:
+            The operation.
         """
         attrs = {"cancel_pending_enqueues": bool(cancel_pending_enqueues)}
         return apply(CLOSE, (self._queue_ref,), attrs, name or f"{self._short_name}_Close")
 
     def is_closed(self, name: str | None = None) -> Tensor:
-        """Whether it is closed, a bool scalar."""
+        """Whether it is closed, a bool scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(IS_CLOSED, (self._queue_ref,), {}, name or f"{self._short_name}_Is_Closed").outputs[0]
 
     def size(self, name: str | None = None) -> Tensor:
-        """The number of elements in it, an int32 scalar."""
+        """The number of elements in it, an int32 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(SIZE, (self._queue_ref,), {}, name or f"{self._short_name}_Size").outputs[0]
 
 
 class FIFOQueue(QueueBase):
     """A queue that gives its elements in the order in which they came (tf.FIFOQueue).
 
-    capacity: the most elements it holds. shapes: of the components, all fully known, needed for dequeue_many.
-    shared_name: queues of one session with the same shared name are one queue.
+    Args:
+        capacity: The most elements it holds.
+        dtypes: Of the components, a dtype or a list.
+        shapes: Of the components, all fully known, needed for dequeue_many.
+        names: Of the components: elements are then dictionaries.
+        shared_name: Queues of one session with the same shared name are one queue.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -320,8 +394,17 @@ class FIFOQueue(QueueBase):
 class RandomShuffleQueue(QueueBase):
     """A queue that gives its elements in random order (tf.RandomShuffleQueue).
 
-    min_after_dequeue: so many elements stay in it, as long as it is not closed, so that the order is well mixed. The
-    order follows from `seed` and the graph's seed; it is TensorFlow's. The rest as for FIFOQueue.
+    Args:
+        capacity: The most elements that it holds.
+        min_after_dequeue: So many elements stay in it, as long as it is not closed, so that the order is well
+            mixed. The order follows from `seed` and the graph's seed; it is TensorFlow's. The rest as for
+            FIFOQueue.
+        dtypes: Of the components, a dtype or a list.
+        shapes: Of the components, all fully known; needed for dequeue_many.
+        names: Of the components: elements are then dictionaries.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -353,8 +436,14 @@ class RandomShuffleQueue(QueueBase):
 class PaddingFIFOQueue(QueueBase):
     """A FIFOQueue of elements of different sizes (tf.PaddingFIFOQueue).
 
-    shapes: of the components, of known rank, None for a size that varies: dequeue_many fills up with zeros, or empty
-    strings, to the largest element of the batch.
+    Args:
+        capacity: The most elements that it holds.
+        dtypes: Of the components, a dtype or a list.
+        shapes: Of the components, of known rank, None for a size that varies: dequeue_many fills up with
+            zeros, or empty strings, to the largest element of the batch.
+        names: Of the components: elements are then dictionaries.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -381,6 +470,14 @@ class PriorityQueue(QueueBase):
 
     The priority, an int64 scalar, is an additional first component of every element; `types` and `shapes` are those
     of the others. Among equal priorities the first that came goes first.
+
+    Args:
+        capacity: The most elements that it holds.
+        types: Of the components behind the priority.
+        shapes: Of these components.
+        names: Of the components: elements are then dictionaries.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        name: A name for the operation.
     """
 
     def __init__(

@@ -55,7 +55,12 @@ RESET = op_def(
 
 
 class ReaderBase:
-    """A reader, whatever it reads (tf.ReaderBase). It reads a file of the queue to its end, then the next one."""
+    """A reader, whatever it reads (tf.ReaderBase). It reads a file of the queue to its end, then the next one.
+
+    Args:
+        reader_ref: The tensor that stands for the reader.
+        supports_serialize: Whether its state can be written.
+    """
 
     def __init__(self, reader_ref: Tensor, supports_serialize: bool = False) -> None:
         self._reader_ref = reader_ref
@@ -74,8 +79,13 @@ class ReaderBase:
     def read(self, queue: QueueBase | Tensor, name: str | None = None) -> tuple[Tensor, Tensor]:
         """Key and value of the next record, two strings.
 
-        queue: a queue of strings, or its handle, with the names of the files; it waits for one if the last is read.
-        OutOfRangeError when the queue is closed and empty, NotFoundError and DataLossError of a file.
+        Args:
+            queue: A queue of strings, or its handle, with the names of the files; it waits for one if the
+                last is read.
+            name: A name for the operation.
+
+        Raises:
+            OutOfRangeError: When the queue is closed and empty, NotFoundError and DataLossError of a file.
         """
         key, value = apply(READ, (self._reader_ref, _handle(queue)), {}, name).outputs
         return key, value
@@ -83,20 +93,41 @@ class ReaderBase:
     def read_up_to(
         self, queue: QueueBase | Tensor, num_records: IntTensorLike, name: str | None = None
     ) -> tuple[Tensor, Tensor]:
-        """Keys and values of up to `num_records` records of one file, fewer at its end; see read."""
+        """Keys and values of up to `num_records` records of one file, fewer at its end; see read.
+
+        Args:
+            queue: The queue of the files' names.
+            num_records: How many at most, an int64 scalar.
+            name: A name for the operation.
+
+        Returns:
+            The keys and the values, two vectors of strings.
+        """
         keys, values = apply(READ_UP_TO, (self._reader_ref, _handle(queue), num_records), {}, name).outputs
         return keys, values
 
     def num_records_produced(self, name: str | None = None) -> Tensor:
-        """How many records were read, an int64 scalar."""
+        """How many records were read, an int64 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(RECORDS_PRODUCED, (self._reader_ref,), {}, name).outputs[0]
 
     def num_work_units_completed(self, name: str | None = None) -> Tensor:
-        """How many files were read to their end, an int64 scalar."""
+        """How many files were read to their end, an int64 scalar.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(WORK_UNITS_COMPLETED, (self._reader_ref,), {}, name).outputs[0]
 
     def reset(self, name: str | None = None) -> Operation:
-        """The operation that begins again, with nothing read."""
+        """The operation that begins again, with nothing read.
+
+        Args:
+            name: A name for the operation.
+        """
         return apply(RESET, (self._reader_ref,), {}, name)
 
 
@@ -109,7 +140,11 @@ def _ref(definition: OpDef, attrs: dict[str, Any], name: str | None) -> Tensor:
 
 
 class WholeFileReader(ReaderBase):
-    """Gives whole files: the name as key, the content as value (tf.WholeFileReader)."""
+    """Gives whole files: the name as key, the content as value (tf.WholeFileReader).
+
+    Args:
+        name: A name for the operation.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_ref(WHOLE_FILE, {}, name), supports_serialize=True)
@@ -118,7 +153,9 @@ class WholeFileReader(ReaderBase):
 class TextLineReader(ReaderBase):
     """Gives the lines of texts without their ends; the key is name:number, from 1 on (tf.TextLineReader).
 
-    skip_header_lines: lines at the beginning of each file that are left out.
+    Args:
+        skip_header_lines: Lines at the beginning of each file that are left out.
+        name: A name for the operation.
     """
 
     def __init__(self, skip_header_lines: int | None = None, name: str | None = None) -> None:
@@ -155,7 +192,9 @@ class FixedLengthRecordReader(ReaderBase):
 class TFRecordReader(ReaderBase):
     """Gives the records of TFRecord files; the key is name:byte (tf.TFRecordReader).
 
-    options: gf.python_io.TFRecordOptions of compressed files.
+    Args:
+        name: A name for the operation.
+        options: gf.python_io.TFRecordOptions of compressed files.
     """
 
     def __init__(self, name: str | None = None, options: Any = None) -> None:
@@ -164,7 +203,11 @@ class TFRecordReader(ReaderBase):
 
 
 class IdentityReader(ReaderBase):
-    """Gives the names themselves, as key and as value (tf.IdentityReader)."""
+    """Gives the names themselves, as key and as value (tf.IdentityReader).
+
+    Args:
+        name: A name for the operation.
+    """
 
     def __init__(self, name: str | None = None) -> None:
         super().__init__(_ref(IDENTITY, {}, name), supports_serialize=True)

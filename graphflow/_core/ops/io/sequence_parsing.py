@@ -84,9 +84,19 @@ def parse_single_sequence_example(
 ) -> tuple[dict[str, Any], dict[str, Any]]:
     """The features of one serialized SequenceExample message, a scalar (tf.parse_single_sequence_example).
 
-    Gives two dictionaries. context_features: as the features of parse_single_example. sequence_features: for each
-    name a FixedLenSequenceFeature (gives a tensor of shape [steps, ...]) or VarLenFeature (a SparseTensor of shape
-    [steps, longest]); a list that is not there is an error when it runs, unless allow_missing is set.
+    Gives two dictionaries.
+
+    Args:
+        serialized: A scalar string.
+        context_features: As the features of parse_single_example.
+        sequence_features: For each name a FixedLenSequenceFeature (gives a tensor of shape [steps, ...]) or
+            VarLenFeature (a SparseTensor of shape [steps, longest]); a list that is not there is an error
+            when it runs, unless allow_missing is set.
+        example_name: A name for errors.
+        name: A name for the operation.
+
+    Returns:
+        Two dictionaries: the context, and the sequences.
     """
     if not context_features and not sequence_features:
         raise ValueError("Missing features.")

@@ -157,9 +157,18 @@ def image(
 ) -> Tensor:
     """A summary with the first `max_outputs` images of a batch, under NAME/image/0 and so on (tf.summary.image).
 
-    tensor: [batch, height, width, channels]: 1 channel is grey, 3 red, green and blue, 4 with opacity. uint8 is taken
-    as it is. A floating-point image without negative values is scaled so that its largest becomes 255; another so
-    that its largest magnitude becomes 127 away from 128. Pixels that are not finite are red.
+    Args:
+        name: A name for the operation.
+        tensor: [batch, height, width, channels]: 1 channel is grey, 3 red, green and blue, 4 with opacity.
+            uint8 is taken as it is. A floating-point image without negative values is scaled so that its
+            largest becomes 255; another so that its largest magnitude becomes 127 away from 128. Pixels that
+            are not finite are red.
+        max_outputs: How many images of the batch.
+        collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
+        family: A prefix of the tag, by which TensorBoard groups.
+
+    Returns:
+        A scalar string tensor: the serialized Summary message.
     """
     if max_outputs < 1:
         raise ValueError(f"max_outputs must be at least 1, got {max_outputs}.")
@@ -178,7 +187,16 @@ def audio(
 ) -> Tensor:
     """A summary with the first `max_outputs` sounds of a batch as WAV files (tf.summary.audio).
 
-    tensor: float32 between -1 and 1, [batch, frames] or [batch, frames, channels]. sample_rate: frames per second.
+    Args:
+        name: A name for the operation.
+        tensor: Float32 between -1 and 1, [batch, frames] or [batch, frames, channels].
+        sample_rate: Frames per second.
+        max_outputs: How many clips of the batch.
+        collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
+        family: A prefix of the tag, by which TensorBoard groups.
+
+    Returns:
+        A scalar string tensor: the serialized Summary message.
     """
     if max_outputs < 1:
         raise ValueError(f"max_outputs must be at least 1, got {max_outputs}.")
@@ -229,7 +247,16 @@ def merge(
 ) -> Tensor:
     """A summary with all values of several (tf.summary.merge).
 
-    InvalidArgumentError at the run if two have the same tag.
+    Args:
+        inputs: A list of scalar string tensors.
+        collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string tensor: the serialized Summary message.
+
+    Raises:
+        InvalidArgumentError: At the run if two have the same tag.
     """
     if isinstance(inputs, str | bytes | Tensor):
         raise TypeError(f"merge takes a list of summaries, got {inputs!r}.")

@@ -124,32 +124,95 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def realdiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y of real or complex numbers, elementwise (tf.realdiv); integers are truncated."""
+    """x / y of real or complex numbers, elementwise (tf.realdiv); integers are truncated.
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(REAL_DIV, x, y, name)
 
 
 def truncatediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y of integers, rounded towards zero (tf.truncatediv); InvalidArgumentError if y is zero."""
+    """x / y of integers, rounded towards zero (tf.truncatediv).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+
+    Raises:
+        InvalidArgumentError: If y is zero.
+    """
     return binary(TRUNCATE_DIV, x, y, name)
 
 
 def floor_div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded down (tf.floor_div); InvalidArgumentError if an integer y is zero."""
+    """x / y rounded down (tf.floor_div).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+
+    Raises:
+        InvalidArgumentError: If an integer y is zero.
+    """
     return binary(FLOOR_DIV, x, y, name)
 
 
 def floormod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x / y with the sign of y (tf.floormod); InvalidArgumentError if an integer y is zero."""
+    """The remainder of x / y with the sign of y (tf.floormod).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+
+    Raises:
+        InvalidArgumentError: If an integer y is zero.
+    """
     return binary(FLOOR_MOD, x, y, name)
 
 
 def truncatemod(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The remainder of x / y with the sign of x (tf.truncatemod)."""
+    """The remainder of x / y with the sign of x (tf.truncatemod).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(TRUNCATE_MOD, x, y, name)
 
 
 def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x to the power of y, elementwise (tf.pow); InvalidArgumentError on an integer to a negative power."""
+    """x to the power of y, elementwise (tf.pow); InvalidArgumentError on an integer to a negative power.
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(POW, x, y, name)
 
 
@@ -190,17 +253,44 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def squared_difference(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """(x - y) squared, elementwise (tf.squared_difference)."""
+    """(x - y) squared, elementwise (tf.squared_difference).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(SQUARED_DIFFERENCE, x, y, name)
 
 
 def xlogy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x * log(y), and 0 if x is 0 whatever y is (tf.math.xlogy)."""
+    """x * log(y), and 0 if x is 0 whatever y is (tf.math.xlogy).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(XLOGY, x, y, name)
 
 
 def xdivy(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 if x is 0 whatever y is (tf.math.xdivy)."""
+    """x / y, and 0 if x is 0 whatever y is (tf.math.xdivy).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(XDIVY, x, y, name)
 
 
@@ -243,7 +333,13 @@ def quotient_operands(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 def truediv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     """x / y, of integers as floats (tf.truediv): float32 for up to 16 bits, float64 beyond.
 
-    TypeError if the dtypes differ or are not numbers.
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Raises:
+        TypeError: If the dtypes differ or are not numbers.
     """
     with op_scope(name, "truediv", (x, y)) as scope:
         x, y = quotient_operands(*_operands(x, y))
@@ -257,12 +353,30 @@ def divide(x: TensorLike, y: Tensor | SupportsTensor, name: str | None = None) -
 @overload
 def divide(x: Any, y: Any, name: str | None = None) -> Any: ...
 def divide(x: Any, y: Any, name: str | None = None) -> Any:
-    """x / y as Python's operator means it (tf.divide): a Python number if both are."""
+    """x / y as Python's operator means it (tf.divide): a Python number if both are.
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return x / y if name is None else truediv(x, y, name)
 
 
 def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y as in Python 2 (tf.div): integers are rounded down."""
+    """x / y as in Python 2 (tf.div): integers are rounded down.
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     with op_scope(name, "div", (x, y)) as scope:
         x, y = _operands(x, y)
         floating = x.dtype.is_floating or x.dtype.is_complex
@@ -270,13 +384,34 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floordiv(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y rounded down (tf.floordiv); InvalidArgumentError if an integer y is zero."""
+    """x / y rounded down (tf.floordiv).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+
+    Raises:
+        InvalidArgumentError: If an integer y is zero.
+    """
     with op_scope(name, "floordiv", (x, y)) as scope:
         return binary(FLOOR_DIV, x, y, scope)
 
 
 def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x / y, and 0 if y is 0 (tf.div_no_nan)."""
+    """x / y, and 0 if y is 0 (tf.div_no_nan).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     with op_scope(name, "div_no_nan", (x, y)) as scope:
         x, y = _operands(x, y)
         return binary(DIV_NO_NAN, x, y, scope)

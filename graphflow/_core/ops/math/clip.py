@@ -72,7 +72,17 @@ def clip_by_norm(
 def clip_by_norm(
     t: TensorLike, clip_norm: TensorLike, axes: IntTensorLike | None = None, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """The tensor scaled down if its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm)."""
+    """The tensor scaled down if its L2 norm along axes is beyond `clip_norm` (tf.clip_by_norm).
+
+    Args:
+        t: A tensor.
+        clip_norm: The largest norm, a positive scalar.
+        axes: The axes of one vector; None for all.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `t`.
+    """
     given = t.values if isinstance(t, IndexedSlices) else t
     with op_scope(name, "clip_by_norm", (given, clip_norm)) as scope:
         values = convert_to_tensor(given, name="t")
@@ -103,7 +113,15 @@ def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None 
 def global_norm(t_list: Sequence[TensorLike | None], name: str | None = None) -> Tensor:
     """The L2 norm of all tensors taken together (tf.global_norm); None and the shape are left out of account.
 
-    TypeError if `t_list` is no list.
+    Args:
+        t_list: A list of tensors, IndexedSlices and Nones.
+        name: A name for the operation.
+
+    Returns:
+        A scalar.
+
+    Raises:
+        TypeError: If `t_list` is no list.
     """
     _require_list(t_list)
     tensors = _values(t_list, name or "global_norm")
@@ -124,8 +142,20 @@ def clip_by_global_norm(
 ) -> tuple[list[Tensor | Any], Tensor]:
     """The tensors scaled down together if their global norm is beyond `clip_norm`, and that norm.
 
+    Args:
+        t_list: A list of tensors, IndexedSlices and Nones.
+        clip_norm: The largest norm, a scalar.
+        use_norm: The global norm, if it is known.
+        name: A name for the operation.
+
+    Returns:
+        The list of clipped tensors, and the global norm before.
+
+    Raises:
+        TypeError: If `t_list` is no list.
+
     Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. If the norm
-    is infinite or NaN, so is the result. TypeError if `t_list` is no list.
+    is infinite or NaN, so is the result.
     """
     _require_list(t_list)
     items = list(t_list)

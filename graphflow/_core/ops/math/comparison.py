@@ -88,27 +88,72 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
 
 def not_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x differs from y, for each element (tf.not_equal)."""
+    """Whether x differs from y, for each element (tf.not_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(NOT_EQUAL, x, y, name)
 
 
 def less(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x < y, for each element (tf.less)."""
+    """Whether x < y, for each element (tf.less).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(LESS, x, y, name)
 
 
 def less_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x <= y, for each element (tf.less_equal)."""
+    """Whether x <= y, for each element (tf.less_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(LESS_EQUAL, x, y, name)
 
 
 def greater(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x > y, for each element (tf.greater)."""
+    """Whether x > y, for each element (tf.greater).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(GREATER, x, y, name)
 
 
 def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x >= y, for each element (tf.greater_equal)."""
+    """Whether x >= y, for each element (tf.greater_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(GREATER_EQUAL, x, y, name)
 
 
@@ -120,35 +165,94 @@ def approximate_equal(
 
 
 def logical_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether both are true, for each element (tf.logical_and)."""
+    """Whether both are true, for each element (tf.logical_and).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(LOGICAL_AND, x, y, name)
 
 
 def logical_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """Whether either is true, for each element (tf.logical_or)."""
+    """Whether either is true, for each element (tf.logical_or).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return binary(LOGICAL_OR, x, y, name)
 
 
 def logical_not(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is false, for each element (tf.logical_not)."""
+    """Whether x is false, for each element (tf.logical_not).
+
+    Args:
+        x: A tensor of bools.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the same shape.
+    """
     return unary(LOGICAL_NOT, x, name)
 
 
 def logical_xor(x: TensorLike, y: TensorLike, name: str | None = "LogicalXor") -> Tensor:
-    """Whether exactly one is true, for each element; made of and, or and not as in TensorFlow (tf.logical_xor)."""
+    """Whether exactly one is true, for each element; made of and, or and not as in TensorFlow (tf.logical_xor).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return logical_and(logical_or(x, y), logical_not(logical_and(x, y)), name=name)
 
 
 def is_nan(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is not a number, for each element (tf.is_nan)."""
+    """Whether x is not a number, for each element (tf.is_nan).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the same shape.
+    """
     return unary(IS_NAN, x, name)
 
 
 def is_inf(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is infinite, for each element (tf.is_inf)."""
+    """Whether x is infinite, for each element (tf.is_inf).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the same shape.
+    """
     return unary(IS_INF, x, name)
 
 
 def is_finite(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether x is neither NaN nor infinite, for each element (tf.is_finite)."""
+    """Whether x is neither NaN nor infinite, for each element (tf.is_finite).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the same shape.
+    """
     return unary(IS_FINITE, x, name)

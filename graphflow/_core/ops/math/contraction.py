@@ -28,8 +28,17 @@ def split_axes(x: Tensor, axes: Tensor) -> tuple[Tensor, Tensor]:
 def tensordot(a: TensorLike, b: TensorLike, axes: IntTensorLike, name: str | None = None) -> Tensor:
     """The sum of products of elements over axes of two tensors (tf.tensordot).
 
-    axes: the number of last axes of `a` and first axes of `b` to sum over, or a pair of (lists of) axes. ValueError
-    if they do not exist, are not as many, or their sizes differ.
+    Args:
+        a: A tensor.
+        b: A tensor of the same dtype.
+        axes: The number of last axes of `a` and first axes of `b` to sum over, or a pair of (lists of) axes.
+        name: A name for the operation.
+
+    Returns:
+        A tensor: the axes of `a` that are left, then those of `b`.
+
+    Raises:
+        ValueError: If they do not exist, are not as many, or their sizes differ.
     """
     with op_scope(name, "Tensordot", (a, b)) as scope:
         dtype = next((x.dtype for x in (a, b) if isinstance(x, Tensor)), None)
@@ -124,9 +133,19 @@ _EQUATION = re.compile(r"^([a-zA-Z.,]*)(->[a-zA-Z.]*)?$")
 def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sums of products named by letters, such as "ij,jk->ik" (tf.einsum).
 
-    Spaces are left out of account, "..." stands for further axes. As in TensorFlow 1, a letter may not stand twice in
-    one input. Several inputs are multiplied from left to right. ValueError if the equation is malformed or
-    does not fit the inputs.
+    Spaces are left out of account, "..." stands for further axes. As in TensorFlow 1, a letter may not stand twice
+    in one input. Several inputs are multiplied from left to right.
+
+    Args:
+        equation: The letters of each input's axes, and of the result's.
+        *inputs: The tensors.
+        **kwargs: `name` alone.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ValueError: If the equation is malformed or does not fit the inputs.
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -272,12 +272,32 @@ class LogMatrixDeterminant(NamedTuple):
 
 
 def matrix_inverse(input: TensorLike, adjoint: bool = False, name: str | None = None) -> Tensor:
-    """The inverses of square matrices (tf.matrix_inverse); InvalidArgumentError if one is singular."""
+    """The inverses of square matrices (tf.matrix_inverse).
+
+    Args:
+        input: Square matrices in the last two axes.
+        adjoint: Whether the matrices are transposed and conjugated first.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape.
+
+    Raises:
+        InvalidArgumentError: If one is singular.
+    """
     return apply(INVERSE, (input,), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 
 def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
-    """The determinants of square matrices (tf.matrix_determinant)."""
+    """The determinants of square matrices (tf.matrix_determinant).
+
+    Args:
+        input: Square matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The determinants, of the shape in front.
+    """
     return unary(DETERMINANT, input, name)
 
 
@@ -296,7 +316,15 @@ def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
 def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
     """The lower triangular factors of positive definite matrices (tf.cholesky); only the lower triangle is read.
 
-    InvalidArgumentError if a matrix is not positive definite.
+    Args:
+        input: Positive definite matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape.
+
+    Raises:
+        InvalidArgumentError: If a matrix is not positive definite.
     """
     return unary(CHOLESKY, input, name)
 
@@ -310,14 +338,38 @@ def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -
 def matrix_solve(
     matrix: TensorLike, rhs: TensorLike, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves matrix x = rhs (tf.matrix_solve); InvalidArgumentError if a matrix is singular."""
+    """Solves matrix x = rhs (tf.matrix_solve).
+
+    Args:
+        matrix: Square matrices in the last two axes.
+        rhs: The right sides, [..., rows, columns].
+        adjoint: Whether the matrices are transposed and conjugated first.
+        name: A name for the operation.
+
+    Returns:
+        The solutions, of the shape of `rhs`.
+
+    Raises:
+        InvalidArgumentError: If a matrix is singular.
+    """
     return apply(SOLVE, (matrix, rhs), {"adjoint": bool(adjoint)}, name).outputs[0]
 
 
 def matrix_triangular_solve(
     matrix: TensorLike, rhs: TensorLike, lower: bool = True, adjoint: bool = False, name: str | None = None
 ) -> Tensor:
-    """Solves with one triangle of the matrices, by substitution (tf.matrix_triangular_solve)."""
+    """Solves with one triangle of the matrices, by substitution (tf.matrix_triangular_solve).
+
+    Args:
+        matrix: Triangular matrices in the last two axes.
+        rhs: The right sides, [..., rows, columns].
+        lower: Whether the lower triangles count, else the upper.
+        adjoint: Whether the matrices are transposed and conjugated first.
+        name: A name for the operation.
+
+    Returns:
+        The solutions, of the shape of `rhs`.
+    """
     attrs = {"lower": bool(lower), "adjoint": bool(adjoint)}
     return apply(TRIANGULAR_SOLVE, (matrix, rhs), attrs, name).outputs[0]
 
@@ -389,6 +441,15 @@ def svd(
     """The singular value decomposition (tf.svd): (s, u, v) with tensor = u diag(s) v^H, or s alone.
 
     Singular values come in descending order.
+
+    Args:
+        tensor: Matrices in the last two axes.
+        full_matrices: Whether u and v are square.
+        compute_uv: Whether u and v are given.
+        name: A name for the operation.
+
+    Returns:
+        s, u and v, or s alone.
     """
     attrs = {"compute_uv": bool(compute_uv), "full_matrices": bool(full_matrices)}
     s, u, v = apply(SVD, (tensor,), attrs, name).outputs
@@ -396,7 +457,16 @@ def svd(
 
 
 def qr(input: TensorLike, full_matrices: bool = False, name: str | None = None) -> Qr:
-    """The QR decomposition (tf.qr)."""
+    """The QR decomposition (tf.qr).
+
+    Args:
+        input: Matrices in the last two axes.
+        full_matrices: Whether q is square.
+        name: A name for the operation.
+
+    Returns:
+        q and r.
+    """
     return Qr(*apply(QR, (input,), {"full_matrices": bool(full_matrices)}, name).outputs)
 
 
@@ -404,13 +474,28 @@ def self_adjoint_eig(tensor: TensorLike, name: str | None = None) -> tuple[Tenso
     """Eigenvalues, ascending, and eigenvectors of symmetric matrices (tf.self_adjoint_eig).
 
     Only the lower triangle is read.
+
+    Args:
+        tensor: Symmetric matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The eigenvalues [..., n], and the eigenvectors as columns.
     """
     e, v = apply(EIG, (tensor,), {"compute_v": True}, name).outputs
     return e, v
 
 
 def self_adjoint_eigvals(tensor: TensorLike, name: str | None = None) -> Tensor:
-    """The eigenvalues of symmetric matrices, ascending (tf.self_adjoint_eigvals)."""
+    """The eigenvalues of symmetric matrices, ascending (tf.self_adjoint_eigvals).
+
+    Args:
+        tensor: Symmetric matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The eigenvalues, ascending.
+    """
     return apply(EIG, (tensor,), {"compute_v": False}, name).outputs[0]
 
 

@@ -275,7 +275,15 @@ def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = 
 
 
 def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
-    """A tensor of twice the rank, with the elements on its diagonal (tf.diag)."""
+    """A tensor of twice the rank, with the elements on its diagonal (tf.diag).
+
+    Args:
+        diagonal: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of shape [*shape, *shape].
+    """
     return unary(DIAG, diagonal, name)
 
 
@@ -290,6 +298,15 @@ def matrix_band_part(
     """The matrices with zeros outside a band around the diagonal (tf.matrix_band_part).
 
     num_lower and num_upper count the diagonals that are kept below and above; negative keeps all.
+
+    Args:
+        input: Matrices in the last two axes.
+        num_lower: Diagonals below, an int64 scalar.
+        num_upper: Diagonals above.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape.
     """
     if not isinstance(num_lower, Tensor) and not isinstance(num_upper, Tensor):
         with op_scope(name, "MatrixBandPart", (input,)) as scope:

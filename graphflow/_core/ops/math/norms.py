@@ -25,7 +25,19 @@ def norm(
 ) -> Tensor:
     """The norm of vectors (one axis, or all elements) or matrices (two axes) (tf.norm).
 
-    ord: "euclidean", a positive number or inf; of matrices "fro", "euclidean", 1, 2 or inf. ValueError for others.
+    Args:
+        tensor: A tensor of floats or complex numbers.
+        ord: "euclidean", a positive number or inf; of matrices "fro", "euclidean", 1, 2 or inf.
+        axis: An int for vectors, a pair for matrices, None for one vector of all elements.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        The norms, without those axes.
+
+    Raises:
+        ValueError: For another `ord`.
     """
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     is_matrix = False

@@ -107,7 +107,15 @@ def negative(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def negative(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def negative(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """-x elementwise (tf.negative)."""
+    """-x elementwise (tf.negative).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(NEG, x, name)
 
 
@@ -116,7 +124,15 @@ def sign(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def sign(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def sign(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """-1, 0 or 1 elementwise; x / abs(x) of complex numbers (tf.sign)."""
+    """-1, 0 or 1 elementwise; x / abs(x) of complex numbers (tf.sign).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(SIGN, x, name)
 
 
@@ -153,17 +169,41 @@ def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Ten
 
 
 def real(input: TensorLike, name: str | None = None) -> Tensor:
-    """The real part; a real tensor is returned as it is (tf.real)."""
+    """The real part; a real tensor is returned as it is (tf.real).
+
+    Args:
+        input: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of floats of the same shape.
+    """
     return _part(REAL, input, name)
 
 
 def imag(input: TensorLike, name: str | None = None) -> Tensor:
-    """The imaginary part; zeros of a real tensor (tf.imag)."""
+    """The imaginary part; zeros of a real tensor (tf.imag).
+
+    Args:
+        input: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of floats of the same shape.
+    """
     return _part(IMAG, input, name)
 
 
 def angle(input: TensorLike, name: str | None = None) -> Tensor:
-    """The argument in radians; zeros of a real tensor, as in TensorFlow 1 (tf.angle)."""
+    """The argument in radians; zeros of a real tensor, as in TensorFlow 1 (tf.angle).
+
+    Args:
+        input: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of floats of the same shape.
+    """
     return _part(ANGLE, input, name)
 
 
@@ -178,7 +218,15 @@ def _part(definition: OpDef, value: Any, name: str | None) -> Tensor:
 
 
 def conj(x: TensorLike, name: str | None = None) -> Tensor:
-    """The complex conjugate; a real tensor is returned as it is (tf.conj). TypeError of what is no number."""
+    """The complex conjugate; a real tensor is returned as it is (tf.conj). TypeError of what is no number.
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     if isinstance(x, Tensor) and (x.dtype.is_floating or x.dtype.is_integer):
         return x
     with op_scope(name, "Conj", (x,)) as scope:
@@ -246,7 +294,15 @@ ACCUMULATE_N = op_def(
 
 
 def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) -> Tensor:
-    """The sum of tensors of one shape and dtype (tf.add_n); one alone is returned as it is."""
+    """The sum of tensors of one shape and dtype (tf.add_n); one alone is returned as it is.
+
+    Args:
+        inputs: A list of tensors, or IndexedSlices.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+    """
     if not isinstance(inputs, list | tuple):
         raise TypeError(f"inputs must be a list of tensors, got {inputs!r}.")
     if not inputs:
@@ -333,30 +389,83 @@ POPULATION_COUNT = op_def(
 
 
 def bitwise_and(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in both integers (tf.bitwise.bitwise_and)."""
+    """The bits that are set in both integers (tf.bitwise.bitwise_and).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(BITWISE_AND, x, y, name)
 
 
 def bitwise_or(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits that are set in either integer (tf.bitwise.bitwise_or)."""
+    """The bits that are set in either integer (tf.bitwise.bitwise_or).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(BITWISE_OR, x, y, name)
 
 
 def bitwise_xor(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """The bits in which two integers differ (tf.bitwise.bitwise_xor)."""
+    """The bits in which two integers differ (tf.bitwise.bitwise_xor).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(BITWISE_XOR, x, y, name)
 
 
 def invert(x: TensorLike, name: str | None = None) -> Tensor:
-    """All bits inverted (tf.bitwise.invert)."""
+    """All bits inverted (tf.bitwise.invert).
+
+    Args:
+        x: A tensor of integers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(INVERT, x, name)
 
 
 def left_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x shifted left by y bits, y brought into [0, bits - 1] (tf.bitwise.left_shift)."""
+    """x shifted left by y bits, y brought into [0, bits - 1] (tf.bitwise.left_shift).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(LEFT_SHIFT, x, y, name)
 
 
 def right_shift(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
-    """x shifted right by y bits, keeping the sign, y brought into [0, bits - 1] (tf.bitwise.right_shift)."""
+    """x shifted right by y bits, keeping the sign, y brought into [0, bits - 1] (tf.bitwise.right_shift).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(RIGHT_SHIFT, x, y, name)

@@ -217,7 +217,19 @@ def reduce_min(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The smallest element along axes, NaN if there is one; of nothing the highest value (tf.reduce_min)."""
+    """The smallest element along axes, NaN if there is one; of nothing the highest value (tf.reduce_min).
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -229,7 +241,19 @@ def reduce_prod(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """The product along axes; of nothing it is 1 (tf.reduce_prod). See reduce_sum."""
+    """The product along axes; of nothing it is 1 (tf.reduce_prod). See reduce_sum.
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     return _reduce(PROD, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -241,7 +265,19 @@ def reduce_all(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Whether all booleans along axes are true (tf.reduce_all). See reduce_sum."""
+    """Whether all booleans along axes are true (tf.reduce_all). See reduce_sum.
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     return _reduce(ALL, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -253,7 +289,19 @@ def reduce_any(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """Whether any boolean along axes is true (tf.reduce_any). See reduce_sum."""
+    """Whether any boolean along axes is true (tf.reduce_any). See reduce_sum.
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     return _reduce(ANY, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
 
@@ -263,7 +311,14 @@ def reduce_euclidean_norm(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The square root of the sum of squares along axes (tf.math.reduce_euclidean_norm). See reduce_sum."""
+    """The square root of the sum of squares along axes (tf.math.reduce_euclidean_norm). See reduce_sum.
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+    """
     return _reduce(EUCLIDEAN_NORM, input_tensor, axis, keepdims, name, None, None)
 
 
@@ -273,7 +328,14 @@ def reduce_variance(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The mean squared distance from the mean along axes (tf.math.reduce_variance)."""
+    """The mean squared distance from the mean along axes (tf.math.reduce_variance).
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+    """
     with op_scope(name, "reduce_variance", (input_tensor,)):
         x = convert_to_tensor(input_tensor)
         distance = arithmetic.subtract(x, reduce_mean(x, axis, True), "sub")
@@ -286,7 +348,14 @@ def reduce_std(
     keepdims: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The square root of the variance along axes (tf.math.reduce_std)."""
+    """The square root of the variance along axes (tf.math.reduce_std).
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+    """
     with op_scope(name, "reduce_std", (input_tensor,)):
         result: Tensor = transcendental.sqrt(reduce_variance(input_tensor, axis, keepdims))
         return result
@@ -300,7 +369,19 @@ def reduce_logsumexp(
     reduction_indices: IntTensorLike | None = None,
     keep_dims: bool | None = None,
 ) -> Tensor:
-    """log(sum(exp(x))) along axes, without overflow (tf.reduce_logsumexp). See reduce_sum."""
+    """log(sum(exp(x))) along axes, without overflow (tf.reduce_logsumexp). See reduce_sum.
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")
     x = convert_to_tensor(input_tensor)
@@ -324,7 +405,21 @@ def count_nonzero(
     keep_dims: bool | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """How many elements along axes are not zero (or not empty, of strings), as `dtype` (tf.count_nonzero)."""
+    """How many elements along axes are not zero (or not empty, of strings), as `dtype` (tf.count_nonzero).
+
+    Args:
+        input_tensor: A tensor.
+        axis: The axes to reduce, an int or a list of ints; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        dtype: The dtype of the counts.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+        input: A newer name of `input_tensor`.
+
+    Returns:
+        A tensor without the reduced axes.
+    """
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
     values = deprecated(input_tensor, input, "input_tensor", "input")
     axis = deprecated(axis, reduction_indices, "axis", "reduction_indices")

@@ -80,7 +80,18 @@ def argmin(
     dimension: IntTensorLike | None = None,
     output_type: DTypeLike = dtypes.int64,
 ) -> Tensor:
-    """The index of the smallest element along an axis, the first of equals; a NaN counts as smallest (tf.argmin)."""
+    """The index of the smallest element along an axis, the first of equals; a NaN counts as smallest (tf.argmin).
+
+    Args:
+        input: A tensor of numbers.
+        axis: The axis; by default the first.
+        name: A name for the operation.
+        dimension: The old name of `axis`.
+        output_type: gf.int32 or gf.int64.
+
+    Returns:
+        The indices, without that axis.
+    """
     return _place(ARG_MIN, input, axis, dimension, output_type, name)
 
 
@@ -90,7 +101,17 @@ def arg_max(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """argmax with its older arguments (tf.arg_max)."""
+    """argmax with its older arguments (tf.arg_max).
+
+    Args:
+        input: A tensor of numbers.
+        dimension: The axis.
+        output_type: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        The indices, without that axis.
+    """
     return _place(ARG_MAX, input, dimension, None, output_type, name)
 
 
@@ -100,7 +121,17 @@ def arg_min(
     output_type: DTypeLike = dtypes.int64,
     name: str | None = None,
 ) -> Tensor:
-    """argmin with its older arguments (tf.arg_min)."""
+    """argmin with its older arguments (tf.arg_min).
+
+    Args:
+        input: A tensor of numbers.
+        dimension: The axis.
+        output_type: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        The indices, without that axis.
+    """
     return _place(ARG_MIN, input, dimension, None, output_type, name)
 
 
@@ -163,8 +194,20 @@ def cumsum(
 ) -> Tensor:
     """The running sum along an axis (tf.cumsum).
 
-    exclusive leaves each element out of its own sum, reverse runs from the end. InvalidArgumentError if the axis
-    does not exist.
+    exclusive leaves each element out of its own sum, reverse runs from the end.
+
+    Args:
+        x: A tensor of numbers.
+        axis: The axis, an int32 scalar.
+        exclusive: Whether each element is left out of its own sum.
+        reverse: Whether it runs from the end.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
+
+    Raises:
+        InvalidArgumentError: If the axis does not exist.
     """
     return _running(CUMSUM, x, axis, exclusive, reverse, name)
 
@@ -176,7 +219,18 @@ def cumprod(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The running product along an axis (tf.cumprod). See cumsum; the gradient is NaN at zeros, as in TensorFlow."""
+    """The running product along an axis (tf.cumprod). See cumsum; the gradient is NaN at zeros, as in TensorFlow.
+
+    Args:
+        x: A tensor of numbers.
+        axis: The axis, an int32 scalar.
+        exclusive: Whether each element is left out of its own product.
+        reverse: Whether it runs from the end.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
+    """
     return _running(CUMPROD, x, axis, exclusive, reverse, name)
 
 

@@ -89,27 +89,72 @@ SEGMENT_MIN = op_def(
 
 
 def segment_sum(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
-    """Sums of runs of rows: row i belongs to segment_ids[i], which must not decrease (tf.segment_sum)."""
+    """Sums of runs of rows: row i belongs to segment_ids[i], which must not decrease (tf.segment_sum).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return apply(SEGMENT_SUM, (data, segment_ids), name=name).outputs[0]
 
 
 def segment_mean(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
-    """Means of runs of rows; 0 for a segment without rows (tf.segment_mean)."""
+    """Means of runs of rows; 0 for a segment without rows (tf.segment_mean).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return apply(SEGMENT_MEAN, (data, segment_ids), name=name).outputs[0]
 
 
 def segment_prod(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
-    """Products of runs of rows; 1 for a segment without rows (tf.segment_prod)."""
+    """Products of runs of rows; 1 for a segment without rows (tf.segment_prod).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return apply(SEGMENT_PROD, (data, segment_ids), name=name).outputs[0]
 
 
 def segment_max(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
-    """The largest of runs of rows; 0 for a segment without rows (tf.segment_max)."""
+    """The largest of runs of rows; 0 for a segment without rows (tf.segment_max).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return apply(SEGMENT_MAX, (data, segment_ids), name=name).outputs[0]
 
 
 def segment_min(data: TensorLike, segment_ids: IntTensorLike, name: str | None = None) -> Tensor:
-    """The smallest of runs of rows; 0 for a segment without rows (tf.segment_min)."""
+    """The smallest of runs of rows; 0 for a segment without rows (tf.segment_min).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return apply(SEGMENT_MIN, (data, segment_ids), name=name).outputs[0]
 
 
@@ -200,28 +245,68 @@ UNSORTED_SEGMENT_MIN = op_def(
 def unsorted_segment_sum(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the rows of each segment; rows with a negative id are dropped (tf.unsorted_segment_sum)."""
+    """Sums of the rows of each segment; rows with a negative id are dropped (tf.unsorted_segment_sum).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     return apply(UNSORTED_SEGMENT_SUM, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
 def unsorted_segment_prod(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """Products of the rows of each segment; 1 for an empty one (tf.unsorted_segment_prod)."""
+    """Products of the rows of each segment; 1 for an empty one (tf.unsorted_segment_prod).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     return apply(UNSORTED_SEGMENT_PROD, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
 def unsorted_segment_max(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """The largest rows of each segment; the dtype's least value for an empty one (tf.unsorted_segment_max)."""
+    """The largest rows of each segment; the dtype's least value for an empty one (tf.unsorted_segment_max).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     return apply(UNSORTED_SEGMENT_MAX, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
 def unsorted_segment_min(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """The smallest rows of each segment; the dtype's largest value for an empty one (tf.unsorted_segment_min)."""
+    """The smallest rows of each segment; the dtype's largest value for an empty one (tf.unsorted_segment_min).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     return apply(UNSORTED_SEGMENT_MIN, (data, segment_ids, num_segments), name=name).outputs[0]
 
 
@@ -237,7 +322,17 @@ def _unsorted_counts(data: Tensor, ids: Tensor, num_segments: Any) -> Tensor:
 def unsorted_segment_mean(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """Means of the rows of each segment; 0 for an empty one (tf.unsorted_segment_mean)."""
+    """Means of the rows of each segment; 0 for an empty one (tf.unsorted_segment_mean).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     with op_scope(name, "UnsortedSegmentMean", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         counts = _unsorted_counts(data, ids, num_segments)
@@ -247,7 +342,17 @@ def unsorted_segment_mean(
 def unsorted_segment_sqrt_n(
     data: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """Sums of the rows of each segment over the root of their number (tf.unsorted_segment_sqrt_n)."""
+    """Sums of the rows of each segment over the root of their number (tf.unsorted_segment_sqrt_n).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        segment_ids: The segment of each row, integers of a shape that the shape of `data` begins with.
+        num_segments: How many segments the result has, an int32 scalar.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of the same dtype.
+    """
     with op_scope(name, "UnsortedSegmentSqrtN", [data, segment_ids, num_segments]):
         data, ids = convert_to_tensor(data), convert_to_tensor(segment_ids)
         roots: Tensor = transcendental.sqrt(_unsorted_counts(data, ids, num_segments))
@@ -315,7 +420,18 @@ def sparse_segment_sum(
     name: str | None = None,
     num_segments: IntTensorLike | None = None,
 ) -> Tensor:
-    """As segment_sum of gather(data, indices) (tf.sparse_segment_sum)."""
+    """As segment_sum of gather(data, indices) (tf.sparse_segment_sum).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        indices: The rows of `data` to take, a vector of integers.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+        num_segments: How many segments the result has, an int32 scalar.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return _sparse_segment(_SPARSE_SUM, data, indices, segment_ids, name, num_segments)
 
 
@@ -326,7 +442,18 @@ def sparse_segment_mean(
     name: str | None = None,
     num_segments: IntTensorLike | None = None,
 ) -> Tensor:
-    """As segment_mean of gather(data, indices) (tf.sparse_segment_mean)."""
+    """As segment_mean of gather(data, indices) (tf.sparse_segment_mean).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        indices: The rows of `data` to take, a vector of integers.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+        num_segments: How many segments the result has, an int32 scalar.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return _sparse_segment(_SPARSE_MEAN, data, indices, segment_ids, name, num_segments)
 
 
@@ -337,7 +464,18 @@ def sparse_segment_sqrt_n(
     name: str | None = None,
     num_segments: IntTensorLike | None = None,
 ) -> Tensor:
-    """As segment_sum of gather(data, indices), over the root of the rows' number (tf.sparse_segment_sqrt_n)."""
+    """As segment_sum of gather(data, indices), over the root of the rows' number (tf.sparse_segment_sqrt_n).
+
+    Args:
+        data: A tensor whose rows, along the first axis, are put together.
+        indices: The rows of `data` to take, a vector of integers.
+        segment_ids: The segment of each row: a vector of integers in ascending order.
+        name: A name for the operation.
+        num_segments: How many segments the result has, an int32 scalar.
+
+    Returns:
+        A tensor with a row for each segment.
+    """
     return _sparse_segment(_SPARSE_SQRT_N, data, indices, segment_ids, name, num_segments)
 
 

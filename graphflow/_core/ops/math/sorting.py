@@ -104,6 +104,15 @@ def top_k(input: TensorLike, k: IntTensorLike = 1, sorted: bool = True, name: st
 
     Of equal elements the one with the lower index comes first. ValueError or InvalidArgumentError if the axis has
     fewer than k.
+
+    Args:
+        input: A tensor of numbers, of at least one axis.
+        k: How many, an int32 scalar.
+        sorted: Accepted: they are always in order.
+        name: A name for the operation.
+
+    Returns:
+        The values, and their int32 places along the last axis.
     """
     return TopKV2(*apply(TOP_K, (input, k), {"sorted": sorted}, name).outputs)
 
@@ -113,8 +122,14 @@ def in_top_k(
 ) -> Tensor:
     """Whether the prediction for each row's target is among the row's k largest (tf.nn.in_top_k).
 
-    predictions: [batch, classes] float32; targets: [batch]. Ties count as within; a row with a value that is not finite
-    is False.
+    Args:
+        predictions: [batch, classes] float32.
+        targets: [batch]. Ties count as within; a row with a value that is not finite is False.
+        k: How many of the largest count.
+        name: A name for the operation.
+
+    Returns:
+        A vector [batch] of bools.
     """
     with op_scope(name, "in_top_k", [predictions, targets]):
         return apply(IN_TOP_K, (predictions, targets, k)).outputs[0]

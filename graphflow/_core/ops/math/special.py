@@ -129,27 +129,68 @@ def erf(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def erf(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def erf(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """The Gauss error function elementwise (tf.erf)."""
+    """The Gauss error function elementwise (tf.erf).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(ERF, x, name)
 
 
 def erfc(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 - erf(x) without loss of digits (tf.erfc)."""
+    """1 - erf(x) without loss of digits (tf.erfc).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ERFC, x, name)
 
 
 def lgamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithm of the absolute value of the gamma function (tf.lgamma); infinite at 0, -1, -2, ..."""
+    """The logarithm of the absolute value of the gamma function (tf.lgamma); infinite at 0, -1, -2, ...
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(LGAMMA, x, name)
 
 
 def digamma(x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of lgamma (tf.digamma)."""
+    """The derivative of lgamma (tf.digamma).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(DIGAMMA, x, name)
 
 
 def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The derivative of digamma of order a, a whole number (tf.polygamma)."""
+    """The derivative of digamma of order a, a whole number (tf.polygamma).
+
+    Args:
+        a: A tensor of numbers.
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(POLYGAMMA, a, x, name)
 
 
@@ -159,12 +200,30 @@ def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
 
 
 def igamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The lower regularised incomplete gamma function (tf.igamma)."""
+    """The lower regularised incomplete gamma function (tf.igamma).
+
+    Args:
+        a: A tensor of numbers.
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(IGAMMA, a, x, name)
 
 
 def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The upper regularised incomplete gamma function (tf.igammac)."""
+    """The upper regularised incomplete gamma function (tf.igammac).
+
+    Args:
+        a: A tensor of numbers.
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(IGAMMAC, a, x, name)
 
 
@@ -174,23 +233,55 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None
 
 
 def bessel_i0e(x: TensorLike, name: str | None = None) -> Any:
-    """exp(-abs(x)) times the modified Bessel function of order 0 (tf.math.bessel_i0e)."""
+    """exp(-abs(x)) times the modified Bessel function of order 0 (tf.math.bessel_i0e).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(BESSEL_I0E, x, name)
 
 
 def bessel_i1e(x: TensorLike, name: str | None = None) -> Any:
-    """exp(-abs(x)) times the modified Bessel function of order 1 (tf.math.bessel_i1e)."""
+    """exp(-abs(x)) times the modified Bessel function of order 1 (tf.math.bessel_i1e).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(BESSEL_I1E, x, name)
 
 
 def bessel_i0(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of order 0 (tf.math.bessel_i0)."""
+    """The modified Bessel function of order 0 (tf.math.bessel_i0).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     with op_scope(name, "bessel_i0", (x,)):
         return arithmetic.multiply(transcendental.exp(numeric.abs_(x)), bessel_i0e(x), "mul")
 
 
 def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
-    """The modified Bessel function of order 1 (tf.math.bessel_i1)."""
+    """The modified Bessel function of order 1 (tf.math.bessel_i1).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     with op_scope(name, "bessel_i1", (x,)):
         return arithmetic.multiply(transcendental.exp(numeric.abs_(x)), bessel_i1e(x), "mul")
 

@@ -180,12 +180,28 @@ def sqrt(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Spar
 
 
 def rsqrt(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / sqrt(x) elementwise (tf.rsqrt)."""
+    """1 / sqrt(x) elementwise (tf.rsqrt).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(RSQRT, x, name)
 
 
 def reciprocal(x: TensorLike, name: str | None = None) -> Tensor:
-    """1 / x elementwise (tf.math.reciprocal); of integers, truncated."""
+    """1 / x elementwise (tf.math.reciprocal); of integers, truncated.
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(RECIPROCAL, x, name)
 
 
@@ -203,7 +219,15 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def expm1(x: TensorLike, name: str | None = None) -> Tensor:
-    """exp(x) - 1 without loss of digits near 0 (tf.math.expm1)."""
+    """exp(x) - 1 without loss of digits near 0 (tf.math.expm1).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(EXPM1, x, name)
 
 
@@ -221,52 +245,133 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def log1p(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(1 + x) without loss of digits near 0 (tf.log1p)."""
+    """log(1 + x) without loss of digits near 0 (tf.log1p).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(LOG1P, x, name)
 
 
 def sin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sine of x radians (tf.sin)."""
+    """The sine of x radians (tf.sin).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(SIN, x, name)
 
 
 def cos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The cosine of x radians (tf.cos)."""
+    """The cosine of x radians (tf.cos).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(COS, x, name)
 
 
 def tan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The tangent of x radians (tf.tan)."""
+    """The tangent of x radians (tf.tan).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(TAN, x, name)
 
 
 def asin(x: TensorLike, name: str | None = None) -> Tensor:
-    """The arc sine, in radians; NaN outside [-1, 1] (tf.asin)."""
+    """The arc sine, in radians; NaN outside [-1, 1] (tf.asin).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ASIN, x, name)
 
 
 def acos(x: TensorLike, name: str | None = None) -> Tensor:
-    """The arc cosine, in radians; NaN outside [-1, 1] (tf.acos)."""
+    """The arc cosine, in radians; NaN outside [-1, 1] (tf.acos).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ACOS, x, name)
 
 
 def atan(x: TensorLike, name: str | None = None) -> Tensor:
-    """The arc tangent, in radians (tf.atan)."""
+    """The arc tangent, in radians (tf.atan).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ATAN, x, name)
 
 
 def atan2(y: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The angle of the point (x, y) in radians, in [-pi, pi] (tf.atan2)."""
+    """The angle of the point (x, y) in radians, in [-pi, pi] (tf.atan2).
+
+    Args:
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(ATAN2, y, x, name)
 
 
 def sinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic sine (tf.sinh)."""
+    """The hyperbolic sine (tf.sinh).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(SINH, x, name)
 
 
 def cosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The hyperbolic cosine (tf.cosh)."""
+    """The hyperbolic cosine (tf.cosh).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(COSH, x, name)
 
 
@@ -275,22 +380,54 @@ def tanh(x: TensorLike, name: str | None = None) -> Tensor: ...
 @overload
 def tanh(x: SparseTensor, name: str | None = None) -> SparseTensor: ...
 def tanh(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | SparseTensor:
-    """The hyperbolic tangent (tf.tanh)."""
+    """The hyperbolic tangent (tf.tanh).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return sparse_unary(TANH, x, name)
 
 
 def asinh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic sine (tf.asinh)."""
+    """The inverse hyperbolic sine (tf.asinh).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ASINH, x, name)
 
 
 def acosh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic cosine; NaN below 1 (tf.acosh)."""
+    """The inverse hyperbolic cosine; NaN below 1 (tf.acosh).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ACOSH, x, name)
 
 
 def atanh(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse hyperbolic tangent; NaN outside [-1, 1] (tf.atanh)."""
+    """The inverse hyperbolic tangent; NaN outside [-1, 1] (tf.atanh).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(ATANH, x, name)
 
 
@@ -308,12 +445,28 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def softplus(features: TensorLike, name: str | None = None) -> Tensor:
-    """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus)."""
+    """log(exp(features) + 1) elementwise, without overflow (tf.nn.softplus).
+
+    Args:
+        features: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(SOFTPLUS, features, name)
 
 
 def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
-    """log(sigmoid(x)), computed as -softplus(-x) (tf.log_sigmoid)."""
+    """log(sigmoid(x)), computed as -softplus(-x) (tf.log_sigmoid).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     with op_scope(name, "LogSigmoid", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
         result: Tensor = numeric.negative(softplus(numeric.negative(x)), name=scope)
@@ -321,22 +474,54 @@ def log_sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def floor(x: TensorLike, name: str | None = None) -> Tensor:
-    """The largest integer not above x, as a float (tf.floor)."""
+    """The largest integer not above x, as a float (tf.floor).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(FLOOR, x, name)
 
 
 def ceil(x: TensorLike, name: str | None = None) -> Tensor:
-    """The smallest integer not below x, as a float (tf.ceil)."""
+    """The smallest integer not below x, as a float (tf.ceil).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(CEIL, x, name)
 
 
 def rint(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer as a float; halves go to the even one (tf.rint)."""
+    """The nearest integer as a float; halves go to the even one (tf.rint).
+
+    Args:
+        x: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return unary(RINT, x, name)
 
 
 def round_(x: TensorLike, name: str | None = None) -> Tensor:
-    """The nearest integer as a float; halves go to the even one, integers are left as they are (tf.round)."""
+    """The nearest integer as a float; halves go to the even one, integers are left as they are (tf.round).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     x = convert_to_tensor(x, name="x")
     return x if x.dtype.is_integer else unary(ROUND, x, name)
 

@@ -343,6 +343,18 @@ def depthwise_conv2d_native(
     """Each channel convolved with its own filters [rows, columns, channels, multiplier].
 
     TensorFlow: tf.nn.depthwise_conv2d_native.
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
     """
     return apply(DEPTHWISE, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[
         0

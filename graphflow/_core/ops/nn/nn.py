@@ -193,23 +193,55 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def relu6(features: TensorLike, name: str | None = None) -> Tensor:
-    """min(max(features, 0), 6) elementwise (tf.nn.relu6)."""
+    """min(max(features, 0), 6) elementwise (tf.nn.relu6).
+
+    Args:
+        features: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     with op_scope(name, "Relu6", (features,)) as scope:
         return apply(RELU6, (convert_to_tensor(features, name="features"),), name=scope).outputs[0]
 
 
 def elu(features: TensorLike, name: str | None = None) -> Tensor:
-    """exp(features) - 1 if negative, features elsewhere (tf.nn.elu)."""
+    """exp(features) - 1 if negative, features elsewhere (tf.nn.elu).
+
+    Args:
+        features: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return apply(ELU, (features,), name=name).outputs[0]
 
 
 def selu(features: TensorLike, name: str | None = None) -> Tensor:
-    """The scaled elu that keeps unit variance (tf.nn.selu; Klambauer et al. 2017)."""
+    """The scaled elu that keeps unit variance (tf.nn.selu; Klambauer et al. 2017).
+
+    Args:
+        features: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return apply(SELU, (features,), name=name).outputs[0]
 
 
 def softsign(features: TensorLike, name: str | None = None) -> Tensor:
-    """features / (abs(features) + 1) elementwise (tf.nn.softsign)."""
+    """features / (abs(features) + 1) elementwise (tf.nn.softsign).
+
+    Args:
+        features: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return apply(SOFTSIGN, (features,), name=name).outputs[0]
 
 
@@ -217,6 +249,14 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
     """max(features, alpha * features) elementwise (tf.nn.leaky_relu).
 
     Integer features become float32. `alpha` is a Python number: TypeError for a tensor.
+
+    Args:
+        features: A tensor of numbers.
+        alpha: The slope below 0, a Python number.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
     """
     with op_scope(name, "LeakyRelu", (features,)) as scope:
         x = convert_to_tensor(features, name="features")
@@ -238,13 +278,28 @@ def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tens
 
 
 def swish(features: TensorLike) -> Tensor:
-    """features * sigmoid(features) elementwise (tf.nn.swish; Ramachandran et al. 2017)."""
+    """features * sigmoid(features) elementwise (tf.nn.swish; Ramachandran et al. 2017).
+
+    Args:
+        features: A tensor of numbers.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     x = convert_to_tensor(features, name="features")
     return array.identity_n([x * math.sigmoid(x)])[0]
 
 
 def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
-    """sum(t ** 2) / 2 as a scalar (tf.nn.l2_loss)."""
+    """sum(t ** 2) / 2 as a scalar (tf.nn.l2_loss).
+
+    Args:
+        t: A tensor of floats.
+        name: A name for the operation.
+
+    Returns:
+        A scalar of the same dtype.
+    """
     return apply(L2_LOSS, (t,), name=name).outputs[0]
 
 

@@ -190,6 +190,17 @@ def local_response_normalization(
     """x / (bias + alpha * sum of squares over the channels within depth_radius) ** beta.
 
     TensorFlow: tf.nn.local_response_normalization. Takes images [N, rows, columns, channels]; Krizhevsky et al. 2012.
+
+    Args:
+        input: Images [N, rows, columns, channels].
+        depth_radius: How many channels to either side count.
+        bias: An offset, above 0.
+        alpha: A factor.
+        beta: An exponent.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same shape and dtype.
     """
     attrs = {
         "depth_radius": int(depth_radius),

@@ -149,7 +149,19 @@ def max_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of images (tf.nn.max_pool2d)."""
+    """The largest element of each window of images (tf.nn.max_pool2d).
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     with op_scope(name, "MaxPool2d", (input,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
         return apply(MAX_POOL, (input,), attrs, scope).outputs[0]
@@ -164,7 +176,20 @@ def avg_pool(
     name: str | None = None,
     input: TensorLike | None = None,
 ) -> Tensor:
-    """The mean of each window of images, padding not counted (tf.nn.avg_pool)."""
+    """The mean of each window of images, padding not counted (tf.nn.avg_pool).
+
+    Args:
+        value: Images, [batch, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "AvgPool", (value,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
@@ -179,7 +204,19 @@ def avg_pool2d(
     data_format: str | None = "NHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of images, padding not counted (tf.nn.avg_pool2d)."""
+    """The mean of each window of images, padding not counted (tf.nn.avg_pool2d).
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     return avg_pool(input, ksize, strides, padding, data_format, name)
 
 

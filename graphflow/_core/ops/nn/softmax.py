@@ -146,7 +146,17 @@ def softmax(
 def log_softmax(
     logits: TensorLike, axis: int | None = None, name: str | None = None, dim: int | None = None
 ) -> Tensor:
-    """logits - log(sum(exp(logits))) along `axis`, by default the last (tf.nn.log_softmax)."""
+    """logits - log(sum(exp(logits))) along `axis`, by default the last (tf.nn.log_softmax).
+
+    Args:
+        logits: A tensor of floats.
+        axis: The axis; by default the last.
+        name: A name for the operation.
+        dim: The old name of `axis`.
+
+    Returns:
+        A tensor of the same shape and dtype.
+    """
     return _along_axis(LOG_SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
 
 
@@ -210,6 +220,16 @@ def softmax_cross_entropy_with_logits_v2(
 
     TensorFlow: tf.nn.softmax_cross_entropy_with_logits_v2. The gradient reaches logits and labels. The result has
     the shape of the logits without the axis.
+
+    Args:
+        labels: Rows of probabilities, of the logits' shape and dtype.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        axis: The axis of the classes; by default the last.
+        name: A name for the operation.
+        dim: The old name of `axis`.
+
+    Returns:
+        The loss of each row.
     """
     axis = deprecated(axis, dim, "axis", "dim")
     axis = -1 if axis is None else axis
@@ -271,6 +291,17 @@ def softmax_cross_entropy_with_logits(
     """-sum(labels * log_softmax(logits)), no gradient reaching the labels (tf.nn.softmax_cross_entropy_with_logits).
 
     Labels and logits are given by name.
+
+    Args:
+        _sentinel: Not to be given: it keeps the others from being given by place.
+        labels: Rows of probabilities, of the logits' shape and dtype.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        dim: The old name of `axis`.
+        name: A name for the operation.
+        axis: The axis of the classes; by default the last.
+
+    Returns:
+        The loss of each row: the logits' shape without that axis.
     """
     require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (logits, labels)

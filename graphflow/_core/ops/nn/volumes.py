@@ -145,7 +145,21 @@ def conv3d(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """The convolution of volumes with a filter [depth, rows, columns, channels, outputs] (tf.nn.conv3d)."""
+    """The convolution of volumes with a filter [depth, rows, columns, channels, outputs] (tf.nn.conv3d).
+
+    Args:
+        input: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+        name: A name for the operation.
+        filters: The filter, whose shape is given above.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     filter = deprecated(filters, filter, "filters", "filter")
     return apply(CONV, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
 
@@ -162,7 +176,23 @@ def conv3d_transpose(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The gradient of conv3d, used as a layer that enlarges volumes to `output_shape` (tf.nn.conv3d_transpose)."""
+    """The gradient of conv3d, used as a layer that enlarges volumes to `output_shape` (tf.nn.conv3d_transpose).
+
+    Args:
+        value: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        output_shape: The shape of the result, a vector of int32.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+        input: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
+        filters: The filter, whose shape is given above.
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     value = deprecated(input, value, "input", "value")
     filter = deprecated(filters, filter, "filters", "filter")
     with op_scope(name, "conv3d_transpose", (value, filter, output_shape)) as scope:
@@ -190,7 +220,19 @@ def max_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The largest element of each window of volumes (tf.nn.max_pool3d)."""
+    """The largest element of each window of volumes (tf.nn.max_pool3d).
+
+    Args:
+        input: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     return _pool(MAX_POOL, input, ksize, strides, padding, data_format, name or "MaxPool3D")
 
 
@@ -202,5 +244,17 @@ def avg_pool3d(
     data_format: str | None = "NDHWC",
     name: str | None = None,
 ) -> Tensor:
-    """The mean of each window of volumes, padding not counted (tf.nn.avg_pool3d)."""
+    """The mean of each window of volumes, padding not counted (tf.nn.avg_pool3d).
+
+    Args:
+        input: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     return _pool(AVG_POOL, input, ksize, strides, padding, data_format, name or "AvgPool3D")

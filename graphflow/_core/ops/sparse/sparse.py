@@ -57,8 +57,14 @@ def sparse_placeholder(
 ) -> SparseTensor:
     """A SparseTensor whose parts are fed (tf.sparse_placeholder): feed a SparseTensorValue for it.
 
-    shape: its dense shape; None, or with sizes that are None, it is fed too. A 1-D integer tensor is the dense
-    shape that it has when it runs.
+    Args:
+        dtype: Of the values.
+        shape: Its dense shape; None, or with sizes that are None, it is fed too. A 1-D integer tensor is the
+            dense shape that it has when it runs.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor.
     """
     inner = None if name is None else f"{name}/"
     labels = [None if inner is None else inner + part for part in ("shape", "values", "indices")]
@@ -103,7 +109,20 @@ def sparse_to_dense(
 ) -> Tensor:  # fmt: skip
     """A tensor with values at some places and a default elsewhere (tf.sparse_to_dense).
 
-    InvalidArgumentError if an index is out of range, or, with `validate_indices`, repeated or out of order.
+    Args:
+        sparse_indices: Places, [n, rank], a vector or a scalar.
+        output_shape: The shape, a vector of integers.
+        sparse_values: The values, [n] or a scalar.
+        default_value: What is put elsewhere.
+        validate_indices: Whether the places are checked for order and repeats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape.
+
+    Raises:
+        InvalidArgumentError: If an index is out of range, or, with `validate_indices`, repeated or out of
+            order.
     """
     inputs = (sparse_indices, output_shape, sparse_values, default_value)
     return apply(SPARSE_TO_DENSE, inputs, {"validate_indices": bool(validate_indices)}, name).outputs[0]
@@ -113,7 +132,17 @@ def sparse_tensor_to_dense(
     sp_input: SparseTensorLike, default_value: TensorLike | None = None, validate_indices: bool = True,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The whole tensor, with a default (0) where the SparseTensor has no value (tf.sparse_tensor_to_dense)."""
+    """The whole tensor, with a default (0) where the SparseTensor has no value (tf.sparse_tensor_to_dense).
+
+    Args:
+        sp_input: A SparseTensor.
+        default_value: What is put elsewhere, a scalar.
+        validate_indices: Whether indices are checked for order and repeats.
+        name: A name for the operation.
+
+    Returns:
+        A tensor.
+    """
     sparse = as_sparse(sp_input)
     if default_value is None:
         default_value = b"" if sparse.dtype is dtypes.string else False if sparse.dtype.is_bool else 0
@@ -170,7 +199,18 @@ def sparse_tensor_dense_matmul(
     sp_a: SparseTensorLike, b: TensorLike, adjoint_a: bool = False, adjoint_b: bool = False,
     name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """The product of a sparse and a dense matrix (tf.sparse_tensor_dense_matmul)."""
+    """The product of a sparse and a dense matrix (tf.sparse_tensor_dense_matmul).
+
+    Args:
+        sp_a: A SparseTensor of two axes.
+        b: A matrix of the same dtype.
+        adjoint_a: Whether `sp_a` is transposed and conjugated first.
+        adjoint_b: Whether `b` is.
+        name: A name for the operation.
+
+    Returns:
+        A matrix.
+    """
     a = as_sparse(sp_a)
     with op_scope(name, "SparseTensorDenseMatMul", [a.values, b]):
         attrs = {"adjoint_a": adjoint_a, "adjoint_b": adjoint_b}
@@ -279,7 +319,12 @@ REORDER = op_def(
 
 
 def sparse_reorder(sp_input: SparseTensorLike, name: str | None = None) -> SparseTensor:
-    """The SparseTensor with its indices in row-major order (tf.sparse_reorder)."""
+    """The SparseTensor with its indices in row-major order (tf.sparse_reorder).
+
+    Args:
+        sp_input: A SparseTensor.
+        name: A name for the operation.
+    """
     sparse = as_sparse(sp_input)
     found = apply(REORDER, (sparse.indices, sparse.values, sparse.dense_shape), name=name).outputs
     return SparseTensor(found[0], found[1], sparse.dense_shape)

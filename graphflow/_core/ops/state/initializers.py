@@ -92,7 +92,16 @@ class Zeros(_Typed):
     """Zeros (tf.zeros_initializer); False or empty strings for these types."""
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Zeros of the shape."""
+        """Zeros of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         return array.zeros(shape, dtype)
 
 
@@ -100,7 +109,16 @@ class Ones(_Typed):
     """Ones (tf.ones_initializer); True for bool."""
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Ones of the shape."""
+        """Ones of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         return array.ones(shape, dtype)
 
 
@@ -136,7 +154,14 @@ class Constant(Initializer):
         partition_info: Any = None,
         verify_shape: bool | None = None,
     ) -> Tensor:
-        """The value in that shape."""
+        """The value in that shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+            verify_shape: Whether the value must have that shape.
+        """
         verify = self.verify_shape if verify_shape is None else verify_shape
         element_type = self.dtype if dtype is None else as_dtype(dtype)
         known: Any = shape  # A computed shape is refused there.
@@ -148,7 +173,14 @@ class Constant(Initializer):
 
 
 class RandomUniform(Initializer):
-    """Uniform draws from [minval, maxval) (tf.random_uniform_initializer); maxval is 1 for floats if not given."""
+    """Uniform draws from [minval, maxval) (tf.random_uniform_initializer); maxval is 1 for floats if not given.
+
+    Args:
+        minval: The lower bound, which may be drawn.
+        maxval: The upper bound, which is not drawn.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
+    """
 
     def __init__(
         self,
@@ -163,7 +195,16 @@ class RandomUniform(Initializer):
         self.dtype: DType = as_dtype(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         return random.random_uniform(shape, self.minval, self.maxval, dtype, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -172,7 +213,17 @@ class RandomUniform(Initializer):
 
 
 class RandomNormal(Initializer):
-    """Normal draws (tf.random_normal_initializer). ValueError for a dtype that is no float."""
+    """Normal draws (tf.random_normal_initializer).
+
+    Args:
+        mean: The mean, a float.
+        stddev: The standard deviation, a float.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
+
+    Raises:
+        ValueError: For a dtype that is no float.
+    """
 
     def __init__(
         self,
@@ -187,7 +238,16 @@ class RandomNormal(Initializer):
         self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         return random.random_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -199,7 +259,16 @@ class TruncatedNormal(RandomNormal):
     """Normal draws within two standard deviations (tf.truncated_normal_initializer)."""
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         return random.truncated_normal(shape, self.mean, self.stddev, dtype, seed=self.seed)
 
 
@@ -218,7 +287,16 @@ class UniformUnitScaling(Initializer):
         self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         inputs = max(1.0, float(math.prod(_whole(shape, partition_info)[:-1])))
         limit = math.sqrt(3 / inputs) * self.factor
         return random.random_uniform(shape, -limit, limit, dtype, seed=self.seed)
@@ -239,8 +317,15 @@ def _fans(shape: Sequence[int]) -> tuple[float, float]:
 class VarianceScaling(Initializer):
     """Draws whose variance is scale / n (tf.variance_scaling_initializer).
 
-    mode: n is the number of inputs ("fan_in"), of outputs ("fan_out") or their mean ("fan_avg"). distribution:
-    "truncated_normal" (also called "normal"), "untruncated_normal" or "uniform". ValueError for others.
+    Args:
+        scale: A positive float.
+        mode: n is the number of inputs ("fan_in"), of outputs ("fan_out") or their mean ("fan_avg").
+        distribution: "truncated_normal" (also called "normal"), "untruncated_normal" or "uniform".
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
+
+    Raises:
+        ValueError: For another mode or distribution.
     """
 
     def __init__(
@@ -265,7 +350,16 @@ class VarianceScaling(Initializer):
         self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         fan_in, fan_out = _fans(_whole(shape, partition_info))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode]
         variance = self.scale / max(1.0, count)
@@ -293,6 +387,10 @@ class GlorotUniform(VarianceScaling):
     """Uniform draws of variance 2 / (inputs + outputs) (tf.glorot_uniform_initializer; Glorot and Bengio, 2010).
 
     As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
     """
 
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
@@ -308,6 +406,10 @@ class GlorotNormal(VarianceScaling):
     """Truncated normal draws of variance 2 / (inputs + outputs) (tf.glorot_normal_initializer).
 
     As in TensorFlow, `dtype` is only checked: without a dtype the call makes float32.
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
     """
 
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
@@ -331,7 +433,16 @@ class Orthogonal(Initializer):
         self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """A matrix of the shape."""
+        """A matrix of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         extents = _extents(shape)
         if len(extents) < 2:
             raise ValueError(
@@ -358,7 +469,16 @@ class Identity(Initializer):
         self.dtype: DType = _float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """The matrix of the shape."""
+        """The matrix of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         extents = _whole(shape, partition_info)
         if len(extents) != 2:
             raise ValueError(
@@ -375,30 +495,51 @@ class Identity(Initializer):
 
 
 def lecun_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal draws of variance 1 / inputs (tf.initializers.lecun_normal)."""
+    """Truncated normal draws of variance 1 / inputs (tf.initializers.lecun_normal).
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+    """
     return VarianceScaling(1.0, "fan_in", "truncated_normal", seed)
 
 
 def lecun_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform draws of variance 1 / inputs (tf.initializers.lecun_uniform)."""
+    """Uniform draws of variance 1 / inputs (tf.initializers.lecun_uniform).
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+    """
     return VarianceScaling(1.0, "fan_in", "uniform", seed)
 
 
 def he_normal(seed: int | None = None) -> VarianceScaling:
-    """Truncated normal draws of variance 2 / inputs (tf.initializers.he_normal; He et al., 2015)."""
+    """Truncated normal draws of variance 2 / inputs (tf.initializers.he_normal; He et al., 2015).
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+    """
     return VarianceScaling(2.0, "fan_in", "truncated_normal", seed)
 
 
 def he_uniform(seed: int | None = None) -> VarianceScaling:
-    """Uniform draws of variance 2 / inputs (tf.initializers.he_uniform)."""
+    """Uniform draws of variance 2 / inputs (tf.initializers.he_uniform).
+
+    Args:
+        seed: The op's own seed; with the graph's it decides what is drawn.
+    """
     return VarianceScaling(2.0, "fan_in", "uniform", seed)
 
 
 class ContribVarianceScaling(Initializer):
     """Draws of variance factor / n (tf.contrib.layers.variance_scaling_initializer).
 
-    mode: "FAN_IN", "FAN_OUT" or "FAN_AVG". The normal draws are truncated, with a factor 1.3 for what that takes away
-    of the variance, which is not what VarianceScaling does.
+    Args:
+        factor: A positive float.
+        mode: "FAN_IN", "FAN_OUT" or "FAN_AVG". The normal draws are truncated, with a factor 1.3 for what
+            that takes away of the variance, which is not what VarianceScaling does.
+        uniform: Whether draws are uniform, else normal.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
     """
 
     def __init__(
@@ -421,7 +562,16 @@ class ContribVarianceScaling(Initializer):
         self.dtype = found
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
-        """Draws of the shape."""
+        """Draws of the shape.
+
+        Args:
+            shape: The variable's shape.
+            dtype: The variable's dtype.
+            partition_info: Which part of a larger variable it is, or None.
+
+        Returns:
+            The initial value, a tensor.
+        """
         fan_in, fan_out = _fans(_extents(shape))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode.lower()]
         if self.uniform:
@@ -445,10 +595,23 @@ class ContribVarianceScaling(Initializer):
 def xavier_initializer(
     uniform: bool = True, seed: int | None = None, dtype: DTypeLike = dtypes.float32
 ) -> ContribVarianceScaling:
-    """Draws of variance 2 / (inputs + outputs) (tf.contrib.layers.xavier_initializer)."""
+    """Draws of variance 2 / (inputs + outputs) (tf.contrib.layers.xavier_initializer).
+
+    Args:
+        uniform: Whether draws are uniform, else normal.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
+
+    Returns:
+        An initializer.
+    """
     return ContribVarianceScaling(1.0, "FAN_AVG", uniform, seed, dtype)
 
 
 def tables_initializer(name: str = "init_all_tables") -> Operation:
-    """An operation that initialises all tables of the default graph (tf.tables_initializer)."""
+    """An operation that initialises all tables of the default graph (tf.tables_initializer).
+
+    Args:
+        name: A name for the operation.
+    """
     return group(*get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS), name=name)

@@ -91,7 +91,12 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 def colocate_with(
     op: Operation | Tensor | SupportsTensor | None, ignore_existing: bool = False
 ) -> AbstractContextManager[None]:
-    """Places operations built inside where `op` is (tf.colocate_with)."""
+    """Places operations built inside where `op` is (tf.colocate_with).
+
+    Args:
+        op: An operation, tensor or variable.
+        ignore_existing: Whether outer blocks of this kind do not count.
+    """
     return get_default_graph().colocate_with(op, ignore_existing)
 
 
@@ -101,12 +106,22 @@ def container(container_name: str) -> AbstractContextManager[str]:
 
 
 def add_to_collection(name: str, value: Any) -> None:
-    """Appends a value to a collection of the default graph."""
+    """Appends a value to a collection of the default graph.
+
+    Args:
+        name: A name for the operation.
+        value: Anything.
+    """
     get_default_graph().add_to_collection(name, value)
 
 
 def add_to_collections(names: CollectionNames, value: Any) -> None:
-    """Appends a value to several collections of the default graph."""
+    """Appends a value to several collections of the default graph.
+
+    Args:
+        names: The collections' names.
+        value: Anything.
+    """
     get_default_graph().add_to_collections(names, value)
 
 
@@ -125,5 +140,9 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
 
 def get_collection_ref(key: str) -> list[Any]:
-    """A collection of the default graph itself."""
+    """A collection of the default graph itself.
+
+    Args:
+        key: The collection's name, such as one of gf.GraphKeys.
+    """
     return get_default_graph().get_collection_ref(key)

@@ -154,19 +154,47 @@ def assign(
 def assign_add(
     ref: VariableLike | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Adds to a variable and gives its new value (tf.assign_add)."""
+    """Adds to a variable and gives its new value (tf.assign_add).
+
+    Args:
+        ref: A variable.
+        value: A tensor of its dtype and shape.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return _write(ASSIGN_ADD, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
 def assign_sub(
     ref: VariableLike | Tensor, value: TensorLike, use_locking: bool | None = None, name: str | None = None
 ) -> Tensor:
-    """Subtracts from a variable and gives its new value (tf.assign_sub)."""
+    """Subtracts from a variable and gives its new value (tf.assign_sub).
+
+    Args:
+        ref: A variable.
+        value: A tensor of its dtype and shape.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return _write(ASSIGN_SUB, ref, (value,), {"use_locking": bool(use_locking)}, name)
 
 
 def is_variable_initialized(ref: VariableLike | Tensor, name: str | None = None) -> Tensor:
-    """Whether a variable has a value (tf.is_variable_initialized)."""
+    """Whether a variable has a value (tf.is_variable_initialized).
+
+    Args:
+        ref: A variable.
+        name: A name for the operation.
+
+    Returns:
+        A scalar of bools.
+    """
     return apply(IS_INITIALIZED, (ref,), {}, name).outputs[0]
 
 
@@ -184,7 +212,18 @@ def scatter_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Replaces rows of a variable (tf.scatter_update); of rows named twice the last one stays."""
+    """Replaces rows of a variable (tf.scatter_update); of rows named twice the last one stays.
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("update", ref, indices, updates, use_locking, name)
 
 
@@ -195,7 +234,18 @@ def scatter_add(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Adds to rows of a variable (tf.scatter_add)."""
+    """Adds to rows of a variable (tf.scatter_add).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("add", ref, indices, updates, use_locking, name)
 
 
@@ -206,7 +256,18 @@ def scatter_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Subtracts from rows of a variable (tf.scatter_sub)."""
+    """Subtracts from rows of a variable (tf.scatter_sub).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("sub", ref, indices, updates, use_locking, name)
 
 
@@ -217,7 +278,18 @@ def scatter_mul(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Multiplies rows of a variable (tf.scatter_mul)."""
+    """Multiplies rows of a variable (tf.scatter_mul).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("mul", ref, indices, updates, use_locking, name)
 
 
@@ -228,7 +300,18 @@ def scatter_div(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Divides rows of a variable (tf.scatter_div)."""
+    """Divides rows of a variable (tf.scatter_div).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("div", ref, indices, updates, use_locking, name)
 
 
@@ -239,7 +322,18 @@ def scatter_min(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The smaller of rows of a variable and updates (tf.scatter_min)."""
+    """The smaller of rows of a variable and updates (tf.scatter_min).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("min", ref, indices, updates, use_locking, name)
 
 
@@ -250,7 +344,18 @@ def scatter_max(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The greater of rows of a variable and updates (tf.scatter_max)."""
+    """The greater of rows of a variable and updates (tf.scatter_max).
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return scatter("max", ref, indices, updates, use_locking, name)
 
 
@@ -267,7 +372,18 @@ def scatter_nd_update(
     use_locking: bool = True,
     name: str | None = None,
 ) -> Tensor:
-    """Replaces slices of a variable at n-dimensional indices (tf.scatter_nd_update)."""
+    """Replaces slices of a variable at n-dimensional indices (tf.scatter_nd_update).
+
+    Args:
+        ref: A variable.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return _scatter_nd("update", ref, indices, updates, use_locking, name)
 
 
@@ -278,7 +394,18 @@ def scatter_nd_add(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Adds to slices of a variable at n-dimensional indices (tf.scatter_nd_add)."""
+    """Adds to slices of a variable at n-dimensional indices (tf.scatter_nd_add).
+
+    Args:
+        ref: A variable.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return _scatter_nd("add", ref, indices, updates, use_locking, name)
 
 
@@ -289,7 +416,18 @@ def scatter_nd_sub(
     use_locking: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Subtracts from slices of a variable at n-dimensional indices (tf.scatter_nd_sub)."""
+    """Subtracts from slices of a variable at n-dimensional indices (tf.scatter_nd_sub).
+
+    Args:
+        ref: A variable.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+    """
     return _scatter_nd("sub", ref, indices, updates, use_locking, name)
 
 

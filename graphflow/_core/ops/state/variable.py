@@ -192,7 +192,15 @@ class Variable(Operators, metaclass=Creatable):
         return self._variable
 
     def as_graph_tensor(self, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-        """The variable as an input of an operation, read when that runs; ValueError if the dtype is another."""
+        """The variable as an input of an operation, read when that runs.
+
+        Args:
+            dtype: The dtype wanted, or None.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If the dtype is another.
+        """
         if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
             raise ValueError(
                 f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for "
@@ -243,7 +251,11 @@ class Variable(Operators, metaclass=Creatable):
         return self._variable.shape
 
     def set_shape(self, shape: ShapeLike) -> None:
-        """Adds what the caller knows of the shape."""
+        """Adds what the caller knows of the shape.
+
+        Args:
+            shape: What is known, a gf.TensorShape or what one is made of.
+        """
         self._variable.set_shape(shape)
         self.value().set_shape(shape)
 
@@ -278,7 +290,12 @@ class Variable(Operators, metaclass=Creatable):
         return self._initial_value
 
     def set_initializer(self, value: Tensor, initializer: Operation) -> None:
-        """Lets it begin with another value, which `initializer` assigns to it."""
+        """Lets it begin with another value, which `initializer` assigns to it.
+
+        Args:
+            value: The value, a tensor.
+            initializer: What it begins with.
+        """
         if len(initializer.inputs) == 2:
             self._setter = initializer
         self._initial_value = value
@@ -303,11 +320,20 @@ class Variable(Operators, metaclass=Creatable):
         return value
 
     def eval(self, session: SessionLike | None = None) -> Any:
-        """Its value in a session, by default the default one."""
+        """Its value in a session, by default the default one.
+
+        Args:
+            session: The session; by default the default session.
+        """
         return self._variable.eval(session=session)
 
     def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
-        """Sets its value in a session, by default the default one, without adding to the graph."""
+        """Sets its value in a session, by default the default one, without adding to the graph.
+
+        Args:
+            value: An array, or what becomes one.
+            session: The session; by default the default session.
+        """
         session = session or get_default_session()
         if session is None:
             raise ValueError(
@@ -329,7 +355,14 @@ class Variable(Operators, metaclass=Creatable):
     def assign(
         self, value: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor | Operation:
-        """Sets it; gives the new value, or with read_value=False the operation."""
+        """Sets it; gives the new value, or with read_value=False the operation.
+
+        Args:
+            value: A tensor of the variable's dtype and shape.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+            read_value: Whether to give the new value and not the operation.
+        """
         return _result(state.assign(self, value, use_locking=use_locking, name=name), read_value)
 
     @overload
@@ -344,7 +377,14 @@ class Variable(Operators, metaclass=Creatable):
     def assign_add(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor | Operation:
-        """Adds to it; gives the new value, or with read_value=False the operation."""
+        """Adds to it; gives the new value, or with read_value=False the operation.
+
+        Args:
+            delta: A tensor of the variable's dtype and shape.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+            read_value: Whether to give the new value and not the operation.
+        """
         return _result(state.assign_add(self, delta, use_locking, name), read_value)
 
     @overload
@@ -359,7 +399,14 @@ class Variable(Operators, metaclass=Creatable):
     def assign_sub(
         self, delta: TensorLike, use_locking: bool = False, name: str | None = None, read_value: bool = True
     ) -> Tensor | Operation:
-        """Subtracts from it; gives the new value, or with read_value=False the operation."""
+        """Subtracts from it; gives the new value, or with read_value=False the operation.
+
+        Args:
+            delta: A tensor of the variable's dtype and shape.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+            read_value: Whether to give the new value and not the operation.
+        """
         return _result(state.assign_sub(self, delta, use_locking, name), read_value)
 
     def _scatter(self, kind: str, slices: Any, use_locking: bool, name: str | None) -> Tensor:
@@ -370,43 +417,90 @@ class Variable(Operators, metaclass=Creatable):
     def scatter_add(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
-        """Adds IndexedSlices to it."""
+        """Adds IndexedSlices to it.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
         return self._scatter("add", sparse_delta, use_locking, name)
 
     def scatter_sub(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
-        """Subtracts IndexedSlices from it."""
+        """Subtracts IndexedSlices from it.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
         return self._scatter("sub", sparse_delta, use_locking, name)
 
     def scatter_update(
         self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
     ) -> Tensor:
-        """Replaces its rows by IndexedSlices."""
+        """Replaces its rows by IndexedSlices.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
         return self._scatter("update", sparse_delta, use_locking, name)
 
     def scatter_nd_add(self, indices: IntTensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-        """Adds to its slices at n-dimensional indices."""
+        """Adds to its slices at n-dimensional indices.
+
+        Args:
+            indices: The places, as of gf.scatter_nd.
+            updates: The values for these places.
+            name: A name for the operation.
+        """
         return state.scatter_nd_add(self, indices, updates, name=name)
 
     def scatter_nd_sub(self, indices: IntTensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
-        """Subtracts from its slices at n-dimensional indices."""
+        """Subtracts from its slices at n-dimensional indices.
+
+        Args:
+            indices: The places, as of gf.scatter_nd.
+            updates: The values for these places.
+            name: A name for the operation.
+        """
         return state.scatter_nd_sub(self, indices, updates, name=name)
 
     def scatter_nd_update(
         self, indices: IntTensorLike, updates: TensorLike, name: str | None = None
     ) -> Tensor:
-        """Replaces its slices at n-dimensional indices."""
+        """Replaces its slices at n-dimensional indices.
+
+        Args:
+            indices: The places, as of gf.scatter_nd.
+            updates: The values for these places.
+            name: A name for the operation.
+        """
         return state.scatter_nd_update(self, indices, updates, name=name)
 
     def count_up_to(self, limit: int) -> Tensor:
-        """Counts it up by one; OutOfRangeError at the limit."""
+        """Counts it up by one.
+
+        Args:
+            limit: The number at which it stops.
+
+        Raises:
+            OutOfRangeError: At the limit.
+        """
         return state.count_up_to(self, limit)
 
     # ---- partitions -----------------------------------------------------------------------------------------------
 
     def set_save_slice_info(self, info: SliceInfo | None) -> None:
-        """Says which part of a larger variable it is."""
+        """Says which part of a larger variable it is.
+
+        Args:
+            info: What gf.Variable.SaveSliceInfo holds, or None.
+        """
         self._save_slice_info = info
 
     def get_save_slice_info(self) -> SliceInfo | None:
@@ -416,12 +510,21 @@ class Variable(Operators, metaclass=Creatable):
     # ---- as data --------------------------------------------------------------------------------------------------
 
     def to_proto(self, export_scope: str | None = None) -> Any:
-        """TensorFlow's VariableDef message, names taken relative to a scope; None if it is not in that scope."""
+        """TensorFlow's VariableDef message, names taken relative to a scope; None if it is not in that scope.
+
+        Args:
+            export_scope: A name scope; names are taken relative to it.
+        """
         return to_proto(self, export_scope)
 
     @staticmethod
     def from_proto(variable_def: Any, import_scope: str | None = None) -> Variable:
-        """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given."""
+        """The variable of a VariableDef, whose operations are in the default graph, under import_scope if given.
+
+        Args:
+            variable_def: A VariableDef message.
+            import_scope: A name scope that names are put under.
+        """
         return Variable(variable_def=variable_def, import_scope=import_scope)
 
     def __iter__(self) -> Iterator[Any]:

@@ -38,12 +38,20 @@ def global_variables(scope: str | None = None) -> list[Variable]:
 
 
 def local_variables(scope: str | None = None) -> list[Variable]:
-    """The local variables of the default graph (tf.local_variables)."""
+    """The local variables of the default graph (tf.local_variables).
+
+    Args:
+        scope: A regular expression that names begin with; None takes all.
+    """
     return _in_collection(GraphKeys.LOCAL_VARIABLES, scope)
 
 
 def model_variables(scope: str | None = None) -> list[Variable]:
-    """The model variables of the default graph (tf.model_variables)."""
+    """The model variables of the default graph (tf.model_variables).
+
+    Args:
+        scope: A regular expression that names begin with; None takes all.
+    """
     return _in_collection(GraphKeys.MODEL_VARIABLES, scope)
 
 
@@ -60,12 +68,24 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 
 
 def moving_average_variables(scope: str | None = None) -> list[Variable]:
-    """The variables with moving averages (tf.moving_average_variables)."""
+    """The variables with moving averages (tf.moving_average_variables).
+
+    Args:
+        scope: A regular expression that names begin with; None takes all.
+    """
     return _in_collection(GraphKeys.MOVING_AVERAGE_VARIABLES, scope)
 
 
 def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> Operation:
-    """An operation that initialises the variables, in the order of their dependencies (tf.variables_initializer)."""
+    """An operation that initialises the variables, in the order of their dependencies (tf.variables_initializer).
+
+    Args:
+        var_list: The variables.
+        name: A name for the operation.
+
+    Returns:
+        The operation.
+    """
     return group(*[v.initializer for v in var_list], name=name)
 
 
@@ -82,7 +102,15 @@ def local_variables_initializer() -> Operation:
 def report_uninitialized_variables(
     var_list: Sequence[Variable] | None = None, name: str = "report_uninitialized_variables"
 ) -> Tensor:
-    """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables)."""
+    """The names, as a vector of strings, of the variables without a value (tf.report_uninitialized_variables).
+
+    Args:
+        var_list: The variables; by default global and local ones.
+        name: A name for the operation.
+
+    Returns:
+        A vector of strings.
+    """
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
     graph = get_default_graph()
     with graph.name_scope(name), graph.device(None), graph.control_dependencies(None):

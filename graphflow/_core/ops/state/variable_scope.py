@@ -136,7 +136,11 @@ class VariableScope:
         self._reuse = True
 
     def set_initializer(self, initializer: InitializerLike | None) -> None:
-        """Sets the initializer of variables that are given none."""
+        """Sets the initializer of variables that are given none.
+
+        Args:
+            initializer: What it begins with.
+        """
         self._initializer = initializer
 
     def set_regularizer(self, regularizer: Regularizer | None) -> None:
@@ -164,7 +168,11 @@ class VariableScope:
         self._use_resource = use_resource
 
     def get_collection(self, name: str) -> list[Any]:
-        """The items of a collection whose names begin with the scope's."""
+        """The items of a collection whose names begin with the scope's.
+
+        Args:
+            name: A name for the operation.
+        """
         return get_default_graph().get_collection(name, f"{self._name}/" if self._name else "")
 
     def global_variables(self) -> list[Variable]:
@@ -180,7 +188,11 @@ class VariableScope:
         return self.get_collection(GraphKeys.LOCAL_VARIABLES)
 
     def full_name(self, name: str) -> str:
-        """A variable's name inside the scope."""
+        """A variable's name inside the scope.
+
+        Args:
+            name: A name for the operation.
+        """
         return f"{self._name}/{name}" if self._name else name
 
     def complete(self, request: Request, dtype: DTypeLike | None) -> None:
