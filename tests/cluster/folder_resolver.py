@@ -1,19 +1,26 @@
-"""A resolver for tests, whose engine is a folder: each task writes its place into a file, and others read it there."""
+"""A resolver for tests, whose engine is a folder: a file there has the lives of all tasks, and where they are."""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Mapping
-from dataclasses import asdict
+import fcntl
+import pickle
+import secrets
+import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from graphflow._core.cluster.resolvers.lives import Lives
 from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
+
+_Found = TypeVar("_Found")
 
 
 class FolderClusterResolver(MovingClusterResolver):
-    """The places of tasks in the files of a folder."""
+    """The places of tasks in a file. Where there is a file cut-JOB-INDEX-LIFE, that life cannot ask the engine.
+
+    published_at: makes the address that the others are told of the one at which the task listens.
+    """
 
     def __init__(
         self,
@@ -21,25 +28,61 @@ class FolderClusterResolver(MovingClusterResolver):
         jobs: Mapping[str, int],
         task_type: str | None = None,
         task_id: int | None = None,
+        published_at: Callable[[str], str] = str,
         **options: Any,
     ) -> None:
         super().__init__(folder.name, jobs, task_type, task_id, **options)
         self._folder = folder
+        self._published_at = published_at
         self.asked = 0
         """How often somebody has asked where a task is."""
+        self.ended = False
+        """Whether it was told that another life has taken its place."""
 
-    def _file(self, job: str, index: int) -> Path:
-        return self._folder / f"{job}-{index}"
+    def _with_lives(self, do: Callable[[Lives], _Found]) -> _Found:
+        """Does something to the lives, of which there is one at a time, as clocks of one machine are one."""
+        with (self._folder / "lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            path = self._folder / "lives"
+            lives = pickle.loads(path.read_bytes()) if path.exists() else Lives(self.lease_seconds)
+            found = do(lives)
+            path.write_bytes(pickle.dumps(lives))
+            return found
+
+    @property
+    def _own_name(self) -> str:
+        return f"{self.task_type}-{self.task_id}"
+
+    def _check(self) -> None:
+        if (self._folder / f"cut-{self._own_name}-{self.life}").exists():
+            raise ConnectionError("the engine cannot be reached")
+
+    def begin(self) -> FolderClusterResolver:
+        """Waits until the next life of the task may begin, and is that from now on."""
+        who = secrets.token_hex(4)
+        while True:
+            self.life, wait = self._with_lives(
+                lambda lives: lives.begin(self._own_name, who, time.monotonic())
+            )
+            if self.life:
+                return self
+            time.sleep(wait)
 
     def place(self, task_type: str, task_id: int) -> Place | None:
         self.asked += 1
-        path = self._file(task_type, task_id)
-        return Place(**json.loads(path.read_text())) if path.exists() else None
+        return self._with_lives(lambda lives: lives.place(f"{task_type}-{task_id}"))
 
     def publish(self, place: Place) -> None:
-        job, index = self.task_type, self.task_id
-        assert job is not None and index is not None
-        path = self._file(job, index)
-        part = path.with_suffix(f".{os.getpid()}")
-        part.write_text(json.dumps(asdict(place)))
-        part.rename(path)
+        place = Place(self._published_at(place.address), place.life, place.incarnation)
+        assert self._with_lives(lambda lives: lives.publish(self._own_name, place))
+
+    def renew(self) -> bool:
+        self._check()
+        return self._with_lives(lambda lives: lives.renew(self._own_name, self.life, time.monotonic()))
+
+    def taken(self) -> None:
+        self.ended = True
+
+    def release(self) -> None:
+        self._check()
+        self._with_lives(lambda lives: lives.release(self._own_name, self.life))

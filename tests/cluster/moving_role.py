@@ -19,7 +19,7 @@ def run(folder: str, name: str, role: str, spec: Any, index: int, life: int, sav
     places = Path(folder) / "places"
     places.mkdir(exist_ok=True)
     job = "ps" if role == "ps" else "worker"
-    server = gf.train.Server(FolderClusterResolver(places, JOBS, job, index, life=life + 1))
+    server = gf.train.Server(FolderClusterResolver(places, JOBS, job, index).begin())
     if role == "ps":
         server.join()
     else:

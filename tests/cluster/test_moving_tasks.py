@@ -28,14 +28,14 @@ def test_the_names_of_tasks_stay_and_say_who_they_are(tmp_path: Path) -> None:
     hosts = [address.rpartition(":")[0] for address in spec.as_dict()["ps"]]
     assert hosts == [f"ps-{i}.{tmp_path.name}" for i in range(2)]
     assert len({*spec.as_dict()["ps"], *spec.as_dict()["worker"]}) == 3
-    resolver.publish(Place("localhost:7", 3, "ab"))
-    assert resolver.place("ps", 1) == Place("localhost:7", 3, "ab") and resolver.place("ps", 0) is None
+    resolver.begin().publish(Place("localhost:7", 1, "ab"))
+    assert resolver.place("ps", 1) == Place("localhost:7", 1, "ab") and resolver.place("ps", 0) is None
     assert FolderClusterResolver(tmp_path, JOBS).incarnation() is None
 
 
 def test_a_session_reaches_a_task_by_its_name_and_again_where_it_comes_back(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        first = serve(stack, FolderClusterResolver(tmp_path, JOBS, "ps", 0, life=1), None, None)
+        first = serve(stack, FolderClusterResolver(tmp_path, JOBS, "ps", 0).begin(), None, None)
         outside = FolderClusterResolver(tmp_path, JOBS)
         target = outside.master("ps", 0)
         assert target == first.target
@@ -47,7 +47,7 @@ def test_a_session_reaches_a_task_by_its_name_and_again_where_it_comes_back(tmp_
         asked = outside.asked
         before = outside.place("ps", 0)
         first.stop()
-        serve(stack, FolderClusterResolver(tmp_path, JOBS, "ps", 0, life=2), None, None)
+        serve(stack, FolderClusterResolver(tmp_path, JOBS, "ps", 0).begin(), None, None)
         outside.master("ps", 0)
         with gf.Session(target, config=config) as session:
             assert session.run(constant) == 4.0
@@ -69,7 +69,7 @@ def test_a_name_is_left_by_who_followed_it_last(tmp_path: Path) -> None:
 
 def test_a_task_that_is_nowhere_is_named_with_the_reason(tmp_path: Path) -> None:
     with ExitStack() as stack:
-        worker = serve(stack, FolderClusterResolver(tmp_path, JOBS, "worker", 0), None, None)
+        worker = serve(stack, FolderClusterResolver(tmp_path, JOBS, "worker", 0).begin(), None, None)
         with gf.device("/job:ps/task:0"):
             constant = gf.constant(1.0) + 1.0
         config = gf.ConfigProto(connect_timeout_in_ms=500)

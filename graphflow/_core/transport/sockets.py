@@ -14,6 +14,7 @@ come, and whom the handler does not know yet, one short frame is taken. Everythi
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import time
@@ -108,6 +109,8 @@ class Sockets:
             local_channels, handler, self._files, self.dropped, self.peers,
             self.send_to_peer, self._take, self._calls.append, self._make_room,
         )  # fmt: skip
+        self.tick_by = math.inf
+        """By when, of time.monotonic(), the handler's tick has to come before any message is taken."""
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
         """Counts since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
@@ -223,9 +226,13 @@ class Sockets:
         try:
             while not self._ended:
                 at_once = self._router_used or self._gate_used or self._calls
-                for number, events in files.wait(
+                ready = files.wait(
                     0 if at_once else LOCAL_CHANNEL_FILE_SECONDS if self.channels.due else TICK_SECONDS
-                ):
+                )
+                now = time.monotonic()
+                if now >= self.tick_by:
+                    guarded(self._handler.tick)
+                for number, events in ready:
                     called = files.called.get(number)
                     if called is not None:  # Else it was closed by what came before.
                         try:
@@ -242,8 +249,8 @@ class Sockets:
                     self._look_at_gate()
                 if self.channels.due:
                     self.channels.accept_due()
-                if time.monotonic() >= next_tick:
-                    next_tick = time.monotonic() + TICK_SECONDS
+                if now >= next_tick:
+                    next_tick = now + TICK_SECONDS
                     self._router_used = self._gate_used = True
                     self.gate.tick()
                     guarded(self.peers.look)

@@ -14,6 +14,7 @@ from operator import itemgetter
 from typing import Any, Final
 
 from graphflow._core.cluster.protocol import (
+    lease,
     membership,
     queries,
     registrations,
@@ -28,7 +29,7 @@ from graphflow._core.common.records import dataclass
 MOST_ENTRIES: Final = 256
 """Entries of each kind that are kept."""
 MOST_REQUESTS: Final = 64
-"""Entries of what comes all the time: requests, and hellos that only say that a client is alive."""
+"""Entries of what comes all the time: requests, renewed leases, hellos that only say that a client is alive."""
 _MOST_TEXT: Final = 300
 """Characters of an event or instruction as a line has it."""
 
@@ -60,14 +61,17 @@ class Journal:
         self._most = most
         few = None if most is None else min(most, MOST_REQUESTS)
         self._alive: _Ring = deque(maxlen=few)
-        self._rings: dict[type[Event], _Ring] = {sessions.RequestCame: deque(maxlen=few)}
+        self._rings: dict[type[Event], _Ring] = {
+            sessions.RequestCame: deque(maxlen=few), lease.LeaseRenewed: deque(maxlen=few),
+        }  # fmt: skip
         """By the classes of events; those of one module have one."""
         self._modules: dict[str, _Ring] = {}
 
     @property
     def entries(self) -> list[Entry]:
         """The entries that are kept, in the order of the events."""
-        rings = [self._alive, self._rings[sessions.RequestCame], *self._modules.values()]
+        rings = [self._alive, self._rings[sessions.RequestCame], self._rings[lease.LeaseRenewed],
+                 *self._modules.values()]  # fmt: skip
         return [Entry(*found) for found in heapq.merge(*rings, key=itemgetter(0))]
 
     @property
@@ -139,7 +143,9 @@ def classes_of(modules: Iterable[Any]) -> dict[str, type[Any]]:
     }
 
 
-_CLASSES: Final = classes_of((membership, queries, registrations, sessions, strangers, subgraphs, welcomes))
+_CLASSES: Final = classes_of(
+    (lease, membership, queries, registrations, sessions, strangers, subgraphs, welcomes)
+)
 
 
 def to_data(value: Any) -> Any:

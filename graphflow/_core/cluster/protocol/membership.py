@@ -67,6 +67,7 @@ class TaskGreeted(Event):
     """Another task says hello, with the secret of the cluster.
 
     to: whom it means. at: where it says that it is; "" if it does not say so. incarnation: of its life, in hexadecimal.
+    life: which of its lives that is, as its engine counts them; 0 if none does.
     """
 
     socket: bytes
@@ -76,6 +77,7 @@ class TaskGreeted(Event):
     incarnation: str
     devices: tuple[str, ...]
     hello: Hello
+    life: int = 0
 
 
 @task_event
@@ -125,6 +127,16 @@ class AnswerOverdue(Event):
 @task_event
 class UseAnnounced(Event):
     """The other tasks are to hear that this one has a client."""
+
+
+@task_event
+class TaskSilent(Event):
+    """This task may not serve now: it is connected to nobody, and says hello to nobody."""
+
+
+@task_event
+class TaskServes(Event):
+    """This task may serve again: those that it was connected to are said hello to."""
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------
@@ -217,6 +229,8 @@ class Member:
     """Of its life, while it is connected."""
     last: str = ""
     """The incarnation that it had when it was connected last."""
+    life: int = 0
+    """The latest of its lives that was heard of, as its engine counts them; what earlier ones say does not count."""
     greeted: bool = False
     """Whether the connection to it began with a hello, without which it takes nothing."""
     asked: int = 0
@@ -254,6 +268,8 @@ class Membership(Machine):
         """The sockets of connected tasks."""
         self.tasks_by_incarnation: dict[int, str] = {}
         """The connected tasks."""
+        self.silent = False
+        """Whether this task may not serve now."""
         self.hellos = 0
         """How many hellos wanted an answer: the number of the last one."""
         self._sessions = sessions
@@ -261,7 +277,7 @@ class Membership(Machine):
             Listening: self._listening, TaskGreeted: self._greeted, TaskWanted: self._wanted,
             ConnectionLost: self._connection_lost, TaskLeft: self._left, TaskUnreadable: self._unreadable,
             HelloFailed: self._hello_failed, AnswerOverdue: self._answer_overdue,
-            UseAnnounced: self._use_announced,
+            UseAnnounced: self._use_announced, TaskSilent: self._fall_silent, TaskServes: self._serve_again,
         }  # fmt: skip
 
     # ---- questions, which change nothing ----
@@ -295,6 +311,10 @@ class Membership(Machine):
             found.append(WarnTask(event.socket, errors.FAILED_PRECONDITION, text))
         if member.asked and not hello.asks and hello.answers != member.asked:
             return found  # It does not know yet that it was forgotten; what it says until then it will take back.
+        if connected and member.incarnation != event.incarnation and event.life > member.life > 0:
+            # There is no doubt which of the two is there: the engine has begun it after the other.
+            found.append(self._end(member, "was started again"))
+            connected = False
         if connected and member.incarnation != event.incarnation:
             # What a process has said last may come after what the next one says first: who is there will answer.
             return [*found, self._end(member, "was started again"), self._hello(member, now, True)]
@@ -303,6 +323,7 @@ class Membership(Machine):
         found.append(AcceptTask(event.task, member.last != event.incarnation, hello.in_use))
         member.state, member.asked = MemberState.CONNECTED, 0
         member.incarnation = member.last = event.incarnation
+        member.life = max(member.life, event.life)
         member.devices, member.in_use = event.devices, hello.in_use
         member.absent, member.users = frozenset(hello.absent), frozenset(hello.users) - {self.task}
         self.sockets[event.socket] = member
@@ -323,6 +344,11 @@ class Membership(Machine):
         elif name not in self.members:
             text = (
                 f"{name} is not in the cluster of {self.task}, which has {', '.join(self.members)}. {DIFFER}"
+            )
+        elif 0 < event.life < self.members[name].life:
+            text = (
+                f"This is life {event.life} of {name}, and life {self.members[name].life} of it was begun since: "
+                "what an earlier one says does not count any more."
             )
         else:
             code = errors.INTERNAL
@@ -355,7 +381,7 @@ class Membership(Machine):
     def want(self, task: str, now: float) -> list[Instruction]:
         """Says hello to a task unless the connection to it has begun with one; if it is not connected, it is asked."""
         member = self.members[task]
-        if member.greeted:
+        if member.greeted or self.silent:
             return []
         return [self._hello(member, now, member.state is not MemberState.CONNECTED)]
 
@@ -365,6 +391,20 @@ class Membership(Machine):
     def _use_announced(self, event: UseAnnounced) -> list[Instruction]:
         return [self._hello(member, event.now, False) for member in self.connected()]
 
+    def _fall_silent(self, event: TaskSilent) -> list[Instruction]:
+        self.silent = True
+        found: list[Instruction] = []
+        for member in self.members.values():
+            if member.state is MemberState.CONNECTED:
+                found.append(self._end(member, "is not heard any more, since this task may not serve"))
+            elif member.greeted:
+                found.append(self._disconnect(member))
+        return found
+
+    def _serve_again(self, event: TaskServes) -> list[Instruction]:
+        self.silent = False
+        return [self._hello(m, event.now, True) for m in self.members.values() if m.was_there]
+
     # ---- ends ----
 
     def _connection_lost(self, event: ConnectionLost) -> list[Instruction]:
@@ -372,7 +412,8 @@ class Membership(Machine):
         found: list[Instruction] = [self._disconnect(member)]
         if member.state is MemberState.CONNECTED:
             found.append(self._end(member, "is gone"))
-        if member.was_there:  # If this direction alone was cut, it has to know that its plans are dropped.
+        if member.was_there and not self.silent:
+            # If this direction alone was cut, it has to know that its plans are dropped.
             found.append(self._hello(member, event.now, True))
         return found
 
@@ -427,6 +468,8 @@ class Membership(Machine):
     def check(self) -> None:
         """A task is connected exactly if it has an incarnation and a socket; who is asked is said hello to."""
         there = {m.task: m for m in self.connected()}
+        greeted = [m.task for m in self.members.values() if m.greeted]
+        hold(not (self.silent and greeted), f"This task is silent, and has said hello to {greeted}.")
         hold(
             {int(m.incarnation, 16): task for task, m in there.items()} == self.tasks_by_incarnation,
             f"{self.tasks_by_incarnation} are the tasks, and connected are {list(there)}.",

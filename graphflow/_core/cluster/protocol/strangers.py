@@ -50,6 +50,15 @@ class HelloRefused(Event):
     message: str
 
 
+@task_event
+class StrangerTurnedAway(Event):
+    """A socket that is not known asks a task that may not serve. why: a sentence."""
+
+    socket: bytes
+    request: int
+    why: str
+
+
 # ---- instructions ---------------------------------------------------------------------------------------------------
 
 
@@ -78,7 +87,7 @@ class Strangers(Machine):
         """In order, the oldest first."""
         self.handlers = {
             StrangerAsked: self._asked, VersionDiffers: self._differs, HelloRefused: self._refused,
-            Tick: self._tick,
+            StrangerTurnedAway: self._turned_away, Tick: self._tick,
         }  # fmt: skip
 
     def _asked(self, event: StrangerAsked) -> list[Instruction]:
@@ -92,6 +101,11 @@ class Strangers(Machine):
 
     def _refused(self, event: HelloRefused) -> list[Instruction]:
         return self._answer(event.now, AnswerStranger(event.socket, 0, event.code, event.message))
+
+    def _turned_away(self, event: StrangerTurnedAway) -> list[Instruction]:
+        return self._answer(
+            event.now, AnswerStranger(event.socket, event.request, errors.UNAVAILABLE, event.why)
+        )
 
     def _answer(self, now: float, answer: AnswerStranger) -> list[Instruction]:
         self.unanswered.append(answer)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from graphflow._core.cluster.protocol.journal import Journal
+from graphflow._core.cluster.protocol.lease import Lease
 from graphflow._core.cluster.protocol.master_steps import MasterSteps
 from graphflow._core.cluster.protocol.membership import Membership
 from graphflow._core.cluster.protocol.queries import Queries
@@ -43,6 +44,7 @@ class TaskProtocol:
         self._begun: dict[str, Any] = {
             "task": task, "incarnation": incarnation, "others": dict(others), "begun": now,
         }  # fmt: skip
+        self.lease = Lease(task)
         self.sessions = Sessions(task, incarnation, now)
         self.strangers = Strangers(task, now)
         self.membership = Membership(task, incarnation, others, self.sessions)
@@ -59,7 +61,7 @@ class TaskProtocol:
         """Where a test has the events of steps kept."""
         self._handlers: dict[type[Event], list[Callable[[Any], list[Instruction]]]] = {}
         self._machines = (
-            self.strangers, self.membership, self.welcomes, self.sessions, self.queries, self.registrations,
+            self.lease, self.strangers, self.membership, self.welcomes, self.sessions, self.queries, self.registrations,
             self.subgraphs,
         )  # fmt: skip
         for machine in self._machines:

@@ -100,6 +100,9 @@ class MovingClusterResolver(ClusterResolver):
         """
         return True
 
+    def taken(self) -> None:
+        """Another life of this process's task has its place, and this one serves no more; called once, in a thread."""
+
     def release(self) -> None:
         """This process's task has ended in order: another life of it may begin at once."""
 

@@ -41,6 +41,7 @@ from graphflow._core.cluster.protocol.strangers import (
     AnswerStranger,
     HelloRefused,
     StrangerAsked,
+    StrangerTurnedAway,
     VersionDiffers,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
@@ -163,6 +164,20 @@ class Handshake:
             text = f"{self._task} cannot read what the client sent: {error}."
             self._links.fail(sender, 0, details_of(errors.UNAVAILABLE, text))
 
+    def refuse(self, sender: bytes, frames: Sequence[Buffer], why: str) -> None:
+        """A message came while this task may not serve: who waits for an answer gets one, all else is dropped."""
+        self._dropped.add("This task may not serve.")
+        found = peek(frames)
+        if found is None:
+            return
+        version, kind, _, request = found
+        if kind not in REQUESTS and kind != Kind.HELLO:
+            return
+        if sender in self._clients and version == VERSION:
+            self._links.fail(sender, request, details_of(errors.UNAVAILABLE, why))
+        else:
+            self._tell(StrangerTurnedAway(self._clock(), sender, request, why))
+
     # ---- strangers ------------------------------------------------------------------------------------------------
 
     def _may_greet(self, sender: bytes, frames: Sequence[Buffer]) -> bool:
@@ -241,6 +256,7 @@ class Handshake:
                 tuple(text_of(other) for other in details.get("left", ())),
                 tuple(text_of(other) for other in details.get("users", ())),
             ),
+            max(0, int(details.get("life") or 0)),
         )
 
     # ---- clients --------------------------------------------------------------------------------------------------

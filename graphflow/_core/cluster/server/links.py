@@ -17,6 +17,7 @@ from graphflow._core.cluster.protocol.membership import (
     Member,
     OpenChannel,
     SayHello,
+    TaskSilent,
     TaskWanted,
 )
 from graphflow._core.cluster.protocol.task import TaskProtocol
@@ -69,6 +70,8 @@ class Links:
         self._tell = tell
         self._clock = clock
         self.journals = journals
+        self.life = 0
+        """Which life of the task this is, as its engine counts them; 0 if none does."""
         self.carry_out: CarryOut = {
             SayHello: self._say_hello, OpenChannel: self._open_channel, Disconnect: self._disconnect,
         }  # fmt: skip
@@ -84,7 +87,7 @@ class Links:
                    "to": i.task, "at": self.address, "answer": hello.asks, "answers": hello.answers,
                    "incarnation": f"{self.incarnation:x}", "in_use": hello.in_use, "left": list(hello.absent),
                    "users": list(hello.users), "memory": self._sharing.memory.address,
-                   "lane": self.sockets.channels.name}  # fmt: skip
+                   "lane": self.sockets.channels.name, "life": self.life}  # fmt: skip
         self._unsent.pop(i.task, None)
         try:
             self.sockets.send_to_peer(address, Message(Kind.HELLO, details=details).frames())
@@ -113,6 +116,8 @@ class Links:
         member = self.members[task]
         if not member.greeted:
             self.want(task)
+            if not member.greeted:
+                return  # This task may not serve now, and says nothing.
         share = self._sharing.share(task) if message.tensors else None
         self.sockets.send_to_peer(member.address, message.frames(share))
 
@@ -150,6 +155,11 @@ class Links:
         journal = self._protocol.journal
         own = _last([(e.event.now - now, journal.lines_of(e, now)) for e in journal.entries], room)
         return [line for _, lines in sorted([*own, *machines], key=lambda b: b[0]) for line in lines]
+
+    def silence(self) -> None:
+        """Tells the tasks that are connected that this one does not serve any more; then says nothing."""
+        self.say_goodbye()
+        self._tell(TaskSilent(self._clock()))
 
     def where(self, task: str) -> str:
         """A task and its address, and why it does not answer, as far as that is known."""

@@ -7,6 +7,7 @@ import os
 import secrets
 import threading
 import time
+from contextlib import suppress
 from dataclasses import replace
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 
@@ -15,8 +16,10 @@ from graphflow._core.cluster import in_process, log
 from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, ClusterSpec
 from graphflow._core.cluster.environment import BIND_VARIABLE, EVALUATOR
 from graphflow._core.cluster.in_process import InProcessTask
+from graphflow._core.cluster.protocol.lease import LeaseState
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
 from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
+from graphflow._core.cluster.server.tenure import Tenure
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
 from graphflow._core.resources.store import ResourceStore
@@ -131,6 +134,7 @@ class Server:
         }
         for each, address in addresses.items():
             _check_address(each, address)
+        self._tenure: Tenure | None = None
         self._unfollow = self._resolver.follow() if self._resolver is not None else lambda: None
         incarnation = int.from_bytes(secrets.token_bytes(8), "little")
         self._service = Service(
@@ -144,6 +148,14 @@ class Server:
             self._told_to_stop,
             self._config.tcp_only,
         )
+        service = self._service
+        if self._resolver is not None:
+            service.links.life = self._resolver.life
+            self._tenure = Tenure(
+                task,
+                self._resolver,
+                lambda make: service.sockets.call(lambda: service.heard(make)),
+            )
         self._in_process = InProcessTask(task, planner, store, self._service.protocol.sessions.was_reset)
         in_process.add(f"{incarnation:x}", self._in_process)
         self._started = False
@@ -205,6 +217,8 @@ class Server:
             atexit.register(
                 self.stop
             )  # So that the other tasks know that this one has ended, and is not lost.
+            if self._tenure is not None:
+                self._tenure.begin()
             self._service.sockets.start()
             if self._resolver is not None:
                 self._resolver.publish(self._place)
@@ -222,6 +236,7 @@ class Server:
         Raises:
             DeadlineExceededError: If for ConfigProto.server_idle_minutes, and since `join` was called,
                 neither a client nor another task with a client was heard of: nobody is left to stop it.
+            AbortedError: If its engine has started the task again elsewhere.
         """
         limit = 60 * self._config.server_idle_minutes
         begun = time.monotonic()
@@ -235,6 +250,11 @@ class Server:
                     f"client for {self._config.server_idle_minutes:g} minutes "
                     "(ConfigProto.server_idle_minutes, 0 for no limit).",
                 )  # fmt: skip
+        if self._service.protocol.lease.state is LeaseState.TAKEN:
+            task = task_name(self._job, self._index)
+            raise errors.AbortedError(
+                None, None, f"{task} was started again elsewhere: this life of it has ended."
+            )
 
     def stop(self) -> None:
         """Ends serving; `join` returns. What runs here ends with an error."""
@@ -242,9 +262,14 @@ class Server:
             return
         with self._stopping:
             if not self._stopped.is_set():
+                if self._tenure is not None:
+                    self._tenure.end()
                 self._service.close()
                 self._stopped.set()
                 self._unfollow()
+                if self._resolver is not None and self._started:
+                    with suppress(Exception):  # Whatever its engine raises: the lease lapses by itself.
+                        self._resolver.release()
                 atexit.unregister(self.stop)
 
     def _told_to_stop(self) -> None:

@@ -8,6 +8,7 @@ the subgraphs that this task has of plans, the plans of its clients (registrar),
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -18,6 +19,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.failures import as_details, details_of
 from graphflow._core.cluster.log import LOG
 from graphflow._core.cluster.machine_journals import MachineJournals
+from graphflow._core.cluster.protocol.lease import FallSilent, ServeAgain, ServeUntil
 from graphflow._core.cluster.protocol.master_steps import PartFailed, RunAsked, RunCancelled, RunSettled
 from graphflow._core.cluster.protocol.membership import (
     ConnectionLost,
@@ -25,6 +27,7 @@ from graphflow._core.cluster.protocol.membership import (
     Listening,
     Member,
     TaskLeft,
+    TaskServes,
 )
 from graphflow._core.cluster.protocol.registrations import (
     PartnerLost,
@@ -168,6 +171,9 @@ class Service:
             EndSession: self._end_session,
             EndSocket: self._end_socket,
             EndTask: self._end_task,
+            ServeUntil: self._serve_until,
+            FallSilent: self._fall_silent,
+            ServeAgain: self._serve_again,
         }
         """How the instructions of the protocol are carried out."""
 
@@ -322,6 +328,35 @@ class Service:
             case _:
                 pass
 
+    # ---- the lease -------------------------------------------------------------------------------------------------
+
+    def heard(self, make: Callable[[float], Event]) -> None:
+        """Something has happened to the lease: `make` makes the event of the time at which it is handled."""
+        self.tell(make(self._clock()))
+
+    def _serve_until(self, i: ServeUntil, message: Message | None) -> None:
+        self.sockets.tick_by = i.moment
+
+    def _fall_silent(self, i: FallSilent, message: Message | None) -> None:
+        """Ends all that goes on, answers who waits, and takes no message from now on."""
+        _LOG.warning("%s: %s", self._task, i.why)
+        self.sockets.tick_by = math.inf
+        error = errors.UnavailableError(None, None, i.why)
+        for task in (self._task, *self.links.members):
+            self.registrar.task_ended(task, as_details(error))
+        masters = [self.links.incarnation, *self.links.tasks_by_incarnation]
+        self.steps.end_all(error, masters)
+        self.steps.takings.settle_all(masters)  # What was taken from queues goes back.
+        self.links.silence()
+        self.received = lambda sender, frames: self.handshake.refuse(sender, frames, i.why)
+        if i.for_good:
+            self._stop()
+
+    def _serve_again(self, i: ServeAgain, message: Message | None) -> None:
+        _LOG.warning("%s: The lease is renewed: the task serves again.", self._task)
+        self.received = self.handshake.received
+        self.tell(TaskServes(self._clock()))
+
     def _tell_of_group(self, task: str, message: Message) -> None:
         """Sends a message to a task, from any thread; if it is not there yet, it hears of it when it is."""
 
@@ -341,6 +376,9 @@ class Service:
     def _end_task(self, i: EndTask, message: Message | None) -> None:
         address, incarnation = self.links.members[i.task].address, int(i.incarnation, 16)
         self.sockets.disconnect(address)
+        self.links.listeners.pop(
+            i.task, None
+        )  # It may be that of a process which stands still: another hello says.
         self.sharing.gone(i.task)
         if not i.departed:  # Else it was its last word, and it need not take its end for a loss.
             for socket in i.sockets:

@@ -342,12 +342,16 @@ class Steps:
 
     def reset(self, error: errors.OpError, masters: Collection[int]) -> None:
         """All steps here end, with an error, and all plans of these masters; what was taken is forgotten."""
+        self.end_all(error, masters)
+        self.takings.settle_all()
+
+    def end_all(self, error: errors.OpError, masters: Collection[int]) -> None:
+        """All steps here end, with an error, and all plans of these masters."""
         for key in self._worker.active:  # Of masters that may have been reset before, and have begun anew.
             self._fail(key, error)
         for incarnation in masters:
             self._end_subgraphs(incarnation)
         self.drop_contexts()
-        self.takings.settle_all()
 
     def drop_contexts(self) -> None:
         """Ends what steps are at that are over."""
