@@ -162,7 +162,7 @@ def test_of_two_that_want_to_be_the_next_life_the_later_one_is() -> None:
     assert lives.begin("ps", "c", 20.0) == (2, 0.0)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", range(8))
 def test_two_lives_never_serve_at_once(seed: int) -> None:
     """Answers of the engine take their time, and the clocks of tasks go by up to 5 percent faster or slower."""
     random_ = random.Random(seed)
@@ -170,7 +170,7 @@ def test_two_lives_never_serve_at_once(seed: int) -> None:
     protocols: dict[int, tuple[TaskProtocol, float]] = {}
     waiting: list[tuple[int, float, bool]] = []
     who = 0
-    for _ in range(3000):
+    for _ in range(1000):
         now += random_.choice([0.05, 0.3, 1.0])
         if random_.random() < 0.02:
             who += 1
@@ -181,6 +181,7 @@ def test_two_lives_never_serve_at_once(seed: int) -> None:
                 protocol = TaskProtocol(TASK, "a1", {}, 0.0)
                 protocol.handle(LeaseRenewed(now * rate, now * rate + lease))
                 protocols[number] = protocol, rate
+                protocols.pop(number - 4, None)
                 who += 1
         for number, (_protocol, rate) in protocols.items():
             if random_.random() < 0.3:
@@ -189,6 +190,8 @@ def test_two_lives_never_serve_at_once(seed: int) -> None:
         random_.shuffle(waiting)
         while waiting and random_.random() < 0.7:
             number, asked, granted = waiting.pop()
+            if number not in protocols:
+                continue
             protocol, rate = protocols[number]
             event = LeaseRenewed(now * rate, asked + lease) if granted else LeaseTaken(now * rate)
             protocol.handle(event)
@@ -199,4 +202,4 @@ def test_two_lives_never_serve_at_once(seed: int) -> None:
             if not protocol.lease.silent:
                 serving.append(number)
         assert len(serving) <= 1, f"lives {serving} serve at {now}"
-    assert len(protocols) > 5
+    assert max(protocols) > 5
