@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo check test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
-	cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
+	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -33,6 +33,7 @@ help:
 	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
 	@echo "make models    run models drawn by chance for an hour, then look for faults that are planted into the compiler"
+	@echo "make installed  build the sdist and the wheel, and install it as a user does, beside .venv"
 	@echo "make lint      lint, format check, types and layers alone"
 
 demo: $(VENV)/.demo
@@ -136,6 +137,15 @@ bench-devices: $(VENV)/.dev
 bench-collectives: $(VENV)/.dev
 	$(BIN)/python benchmarks/collectives.py $(BENCH_ARGS)
 
+# What a user has: an environment with the wheel alone, built of the sdist, and what its extras bring.
+INSTALLED := $(VENV)-installed
+installed: $(VENV)/.dev
+	rm -rf $(INSTALLED)
+	$(BIN)/python -m build --no-isolation --outdir $(INSTALLED)/dist . >/dev/null
+	$(BIN)/python -m venv $(INSTALLED)
+	$(INSTALLED)/bin/python -m pip install -q --disable-pip-version-check \
+		"$$(echo $(INSTALLED)/dist/*.whl)[demo,image,remote,tensorboard]"
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -147,7 +157,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CUDA_VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CUDA_VENV) $(INSTALLED) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@set -e; \

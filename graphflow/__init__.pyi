@@ -170,6 +170,7 @@ from graphflow._core.ops.math.special import erf as erf
 from graphflow._core.ops.math.special import erfc as erfc
 from . import errors as errors
 from . import estimator as estimator
+from . import examples as examples
 from graphflow._core.ops.math.transcendental import exp as exp
 from graphflow._core.ops.array.shaping import expand_dims as expand_dims
 from graphflow._core.ops.math.transcendental import expm1 as expm1

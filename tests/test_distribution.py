@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tomllib
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -62,6 +64,31 @@ def test_another_package_of_this_name_in_the_same_folder_is_an_error(tmp_path: P
         done = run(*command, path=tmp_path)
         assert done.returncode == 1
         assert info in done.stderr and "pip uninstall -y graphflow graphflow-engine" in done.stderr
+
+
+def test_what_is_installed_has_what_programs_need_and_no_tests(tmp_path: Path) -> None:
+    """The wheel is built of the sdist, as on the package index."""
+    done = run("-m", "build", "--no-isolation", "--outdir", str(tmp_path), str(PROJECT))
+    assert done.returncode == 0, done.stderr
+    (sdist,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {
+        "pyproject.toml",
+        "README.md",
+        "CHANGELOG.md",
+        "docs/training.md",
+        "examples/digits/digits.py",
+    } <= names
+    assert not {name.partition("/")[0] for name in names} & {"tests", "benchmarks", ".ci", "Makefile"}
+    with zipfile.ZipFile(wheel) as archive_of_wheel:
+        installed = set(archive_of_wheel.namelist())
+    needed = {"py.typed", "__init__.pyi", "examples/digits.npz", "_core/interop/tensorflow_ops.txt"}
+    assert {f"graphflow/{name}" for name in needed} <= installed
+    assert {name.partition("/")[0] for name in installed} == {
+        "graphflow",
+        f"graphflow_engine-{gf.__version__}.dist-info",
+    }
 
 
 def test_what_is_no_folder_is_not_looked_into(tmp_path: Path) -> None:

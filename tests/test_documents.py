@@ -22,6 +22,9 @@ PAGES = [PROJECT / "README.md", *sorted(PROJECT.glob("docs/**/*.md"))]
 SNIPPET = re.compile(r"^```(python|sh)\n(.*?)^```$(?:\n+^```text\n(.*?)^```$)?", re.MULTILINE | re.DOTALL)
 SAVED = re.compile(r"^```python (\w+\.py)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?://)([^)#]+)(?:#[^)]*)?\)")
+INSTALLED = os.environ.get("INSTALLED_PYTHON", "")
+"""The Python of an environment in which the wheel alone is installed, as .ci/run makes it: then the pages run there."""
+PYTHON = INSTALLED or sys.executable
 END = "---- end of snippet ----"
 SHELL = "import subprocess; print(subprocess.run({!r}, stdout=-1, text=True, check={!r}).stdout, end='')\n"
 BACKGROUND = (
@@ -44,7 +47,7 @@ def command(line: str) -> str:
     assert words[0] == "graphflow", f"only graphflow commands are run, not {line!r}"
     may_fail = words[-2:] == ["||", "true"]
     behind = words[-1] == "&"
-    words = [sys.executable, "-m", "graphflow.cli", *words[1 : len(words) - 2 * may_fail - behind]]
+    words = [PYTHON, "-m", "graphflow.cli", *words[1 : len(words) - 2 * may_fail - behind]]
     return BACKGROUND.format(words) if behind else SHELL.format(words, not may_fail)
 
 
@@ -70,11 +73,11 @@ def test_snippets_run_and_print(page: Path, tmp_path: Path) -> None:
     source = tmp_path / "model.py"
     source.write_text(program, encoding="utf-8")
     process = subprocess.run(
-        [sys.executable, "-W", "error", str(source)],
+        [PYTHON, "-W", "error", str(source)],
         capture_output=True,
         text=True,
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(PROJECT)},
+        env={**os.environ, "PYTHONPATH": "" if INSTALLED else str(PROJECT)},
         timeout=280,
     )
     assert process.returncode == 0, f"{name(page)}: {process.stderr}"

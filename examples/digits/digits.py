@@ -29,9 +29,9 @@ Labels = NDArray[np.int64]
 
 def load() -> tuple[Array, Labels, Array, Labels]:
     """Training images and labels, then the held-out ones; images are rows of 64 values in [0, 1]."""
-    with np.load(Path(__file__).with_name("digits.npz")) as data:
-        images = data["images"].reshape(-1, 64).astype(np.float32) / 16.0
-        labels = data["labels"].astype(np.int64)
+    pictures, classes = gf.examples.digits()
+    images = pictures.reshape(-1, 64).astype(np.float32) / 16.0
+    labels = classes.astype(np.int64)
     order = np.random.default_rng(SEED).permutation(len(images))
     held_out, training = order[:HELD_OUT], order[HELD_OUT:]
     return images[training], labels[training], images[held_out], labels[held_out]

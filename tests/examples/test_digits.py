@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+import graphflow as gf
+
 PROJECT = Path(__file__).resolve().parents[2]
 DEMO = PROJECT / "examples" / "digits" / "digits.py"
 
@@ -54,8 +56,7 @@ def test_demo_trains_on_a_cluster_and_says_which_task_did_what(tmp_path: Path) -
 
 
 def test_data_are_the_real_images() -> None:
-    with np.load(DEMO.with_name("digits.npz")) as data:
-        images, labels = data["images"], data["labels"]
+    images, labels = gf.examples.digits()
     assert images.shape == (1797, 8, 8)
     assert images.max() == 16
     assert np.bincount(labels).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]
