@@ -23,6 +23,7 @@ from numba.extending import intrinsic
 from graphflow._core.codegen.cpu.llvm import memory_intrinsics, reduction_intrinsics
 from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS
 from graphflow._core.codegen.cpu.llvm.pieces import fma, intrinsic_call
+from graphflow._core.codegen.cpu.llvm.pipeline import KernelPipeline
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
 SIGNATURE = "void(CPointer(int64), int64, int64)"
@@ -32,7 +33,7 @@ _WORD = ir.IntType(64)
 def kernel_function(function: Callable[..., Any]) -> Any:
     """Compile `function(args, begin, end)` with the C signature that every kernel has."""
     # inlined, the callback sees that there are no errors to report, which would need Numba's runtime
-    return cfunc(SIGNATURE, error_model="numpy", forceinline=True)(function)
+    return cfunc(SIGNATURE, error_model="numpy", forceinline=True, pipeline_class=KernelPipeline)(function)
 
 
 # ---- arithmetic -----------------------------------------------------------------------------------------------------
