@@ -21,11 +21,12 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
 
     TensorFlow: tf.app.run.
 
+    Flags that nobody defined are left in what main gets. A value that does not fit its flag ends the program
+    with status 1 and a message; --help shows the flags.
+
     Args:
         main: By default the function of that name in the program's main module.
-        argv: By default sys.argv; its first item is the program. Flags that nobody defined are left in what
-            main gets. A value that does not fit its flag ends the program with status 1 and a message; --help
-            shows the flags.
+        argv: By default sys.argv; its first item is the program.
     """
     module = sys.modules["__main__"]
     found = main or getattr(module, "main", None)

@@ -12,7 +12,13 @@ TIERS: Final = ("auto", "never", "always")
 
 @dataclass
 class GPUOptions:
-    """Options of the GPU devices."""
+    """Options of the GPU devices.
+
+    Args:
+        per_process_gpu_memory_fraction: The share of a GPU's memory to take.
+        allow_growth: Whether it is taken as it is needed.
+        visible_device_list: The GPUs to use, such as "0,2".
+    """
 
     per_process_gpu_memory_fraction: float = 0.0
     allow_growth: bool = False
@@ -21,7 +27,15 @@ class GPUOptions:
 
 @dataclass
 class OptimizerOptions:
-    """How much the plan's passes do; `opt_level` L0 (-1) switches constant folding off."""
+    """How much the plan's passes do; `opt_level` L0 (-1) switches constant folding off.
+
+    Args:
+        opt_level: L0 or L1.
+        do_constant_folding: Whether constants are folded.
+        do_common_subexpression_elimination: Whether equal operations become one.
+        do_function_inlining: Accepted: functions are always inlined.
+        global_jit_level: Accepted, and not needed.
+    """
 
     L1 = 0
     L0 = -1
@@ -34,7 +48,13 @@ class OptimizerOptions:
 
 @dataclass
 class GraphOptions:
-    """Options of the plan."""
+    """Options of the plan.
+
+    Args:
+        optimizer_options: A gf.OptimizerOptions.
+        enable_bfloat16_sendrecv: Accepted, and not needed.
+        infer_shapes: Accepted: shapes are always inferred.
+    """
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
     enable_bfloat16_sendrecv: bool = False
@@ -45,31 +65,45 @@ class GraphOptions:
 class ConfigProto:
     """Options of a Session.
 
-    device_count: how many devices of a type there are, as {"CPU": 2}.
-    intra_op_parallelism_threads: threads that share one big operation; 0 means one per core. Results do not depend
-        on it.
-    inter_op_parallelism_threads: accepted; the devices of a process run concurrently in any case.
-    allow_soft_placement: place an op on another device of its task if its own does not exist.
-    log_device_placement: write each op's device to sys.stderr when it is placed.
-    connect_timeout_in_ms: how long a Session on a cluster waits for absent tasks; then UnavailableError names them. So
-        long a Server waits for its own name to be known.
-    wait_for_left_tasks: whether it waits, too, for tasks that were there before and that its graph does not name.
-    replica_wait_in_ms: how long a round of synchronous training waits for workers that are gone; then an error names
-        them. 0 means three seconds for a bare Session, and ten minutes for one of MonitoredSession or Supervisor.
-    operation_timeout_in_ms: deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
-    check_numerics: raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
-    server_idle_minutes: how long Server.join() goes on when no client is heard of any more; 0 means for ever.
-    cluster_keys: the folder of the cluster's key (`graphflow keygen FOLDER`), for a Server and for a Session on one; by
-        default what the environment variable GRAPHFLOW_KEYS names, and without any a cluster stays on one machine.
-    server_bind: where a Server listens, HOST or HOST:PORT, if that is not its address in the cluster, which the others
-        connect to; by default what the environment variable GRAPHFLOW_BIND says. 0.0.0.0 is all that the machine has.
-    tcp_only: whether a Server, or a Session on one, talks by TCP even to processes of its own machine, as if they were
-        on others: without shared memory and Unix sockets, which are faster.
-    compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one tier.
-    verify_compiled: whether compiled code has to agree with NumPy on one run before it is used (docs/errors.md). None:
-        if what has to be copied of variables and inputs for that stays under 256 MiB. True: always. False: never.
-    verify_plans: check each plan after every pass: InternalError names the pass that made a wrong one
-        (docs/write-a-pass.md).
+    Args:
+        device_count: How many devices of a type there are, as {"CPU": 2}.
+        intra_op_parallelism_threads: Threads that share one big operation; 0 means one per core. Results do not
+            depend on it.
+        inter_op_parallelism_threads: Accepted; the devices of a process run concurrently in any case.
+        use_per_session_threads: Accepted, and not needed.
+        placement_period: Accepted, and not needed.
+        device_filters: The devices, such as "/job:ps", that the session sees; it asks no other task. Empty: all.
+        gpu_options: A GPUOptions.
+        allow_soft_placement: Place an op on another device of its task if its own does not exist.
+        log_device_placement: Write each op's device to sys.stderr when it is placed.
+        graph_options: A GraphOptions.
+        operation_timeout_in_ms: Deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
+        connect_timeout_in_ms: How long a Session on a cluster waits for absent tasks; then UnavailableError names
+            them. So long a Server waits for its own name to be known.
+        wait_for_left_tasks: Whether it waits, too, for tasks that were there before and that its graph does not
+            name.
+        replica_wait_in_ms: How long a round of synchronous training waits for workers that are gone; then an error
+            names them. 0 means three seconds for a bare Session, and ten minutes for one of MonitoredSession or
+            Supervisor.
+        cluster_def: Accepted: the session's target says which cluster it is.
+        isolate_session_state: Accepted, and without effect.
+        check_numerics: Raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
+        server_idle_minutes: How long Server.join() goes on when no client is heard of any more; 0 means for ever.
+        cluster_keys: The folder of the cluster's key (`graphflow keygen FOLDER`), for a Server and for a Session on
+            one; by default what the environment variable GRAPHFLOW_KEYS names, and without any a cluster stays on
+            one machine.
+        server_bind: Where a Server listens, HOST or HOST:PORT, if that is not its address in the cluster, which the
+            others connect to; by default what the environment variable GRAPHFLOW_BIND says. 0.0.0.0 is all that the
+            machine has.
+        tcp_only: Whether a Server, or a Session on one, talks by TCP even to processes of its own machine, as if
+            they were on others: without shared memory and Unix sockets, which are faster.
+        compiled: "auto" starts on NumPy and goes over to compiled code when hot, "never" and "always" ask for one
+            tier.
+        verify_compiled: Whether compiled code has to agree with NumPy on one run before it is used
+            (docs/errors.md). None: if what has to be copied of variables and inputs for that stays under 256 MiB.
+            True: always. False: never.
+        verify_plans: Check each plan after every pass: InternalError names the pass that made a wrong one
+            (docs/write-a-pass.md).
     """
 
     device_count: dict[str, int] = field(default_factory=dict)
@@ -116,7 +150,15 @@ class ConfigProto:
 
 @dataclass
 class RunOptions:
-    """Options of one run: `trace_level` FULL_TRACE fills RunMetadata, `timeout_in_ms` is its deadline."""
+    """Options of one run: `trace_level` FULL_TRACE fills RunMetadata, `timeout_in_ms` is its deadline.
+
+    Args:
+        trace_level: RunOptions.NO_TRACE or FULL_TRACE.
+        timeout_in_ms: The longest the run may take, in milliseconds; 0 for no end.
+        inter_op_thread_pool: Accepted, and not needed.
+        output_partition_graphs: Accepted, and not needed.
+        report_tensor_allocations_upon_oom: Accepted, and not needed.
+    """
 
     NO_TRACE = 0
     SOFTWARE_TRACE = 1
@@ -131,7 +173,13 @@ class RunOptions:
 
 @dataclass(frozen=True)
 class OutputStats:
-    """One result of an operation: the name of its dtype, its shape, and the bytes that its elements take."""
+    """One result of an operation: the name of its dtype, its shape, and the bytes that its elements take.
+
+    Args:
+        dtype: The dtype.
+        shape: The shape.
+        bytes: The size in bytes.
+    """
 
     dtype: str
     shape: tuple[int, ...]
@@ -143,10 +191,22 @@ class NodeStats:
     """When one operation, or a piece of compiled code, ran: microseconds since the start of the run, on which device
     and thread; its results.
 
-    kind: "numpy" if NumPy computed it; of compiled code "fused", "kernel", "scalars" or "loop". Then `operations` are
-    the names of those that it computes, of which node_name is the first, and `op` is their types, joined by +.
-    read_bytes, written_bytes: the memory that it took and gave; of operations on NumPy what they gave. reason: why
-    NumPy computed it in a plan that is compiled.
+    Args:
+        node_name: The operation.
+        op: Its type.
+        device: Where it ran.
+        start_us: When it began, in microseconds since 1970.
+        duration_us: How long it took, in microseconds.
+        thread: The thread that ran it.
+        outputs: What it gave.
+        kind: "numpy" if NumPy computed it; of compiled code "fused", "kernel", "scalars" or "loop". Then
+            `operations` are the names of those that it computes, of which node_name is the first, and `op` is
+            their types, joined by +.
+        operations: The operations that the piece computes.
+        read_bytes: With `written_bytes`: the memory that it took and gave; of operations on NumPy what they
+            gave.
+        written_bytes: See `read_bytes`.
+        reason: Why NumPy computed it in a plan that is compiled.
     """
 
     node_name: str
@@ -175,7 +235,12 @@ class NodeStats:
 
 @dataclass(frozen=True)
 class DeviceStats:
-    """The operations that ran on one device, in the order in which they ran."""
+    """The operations that ran on one device, in the order in which they ran.
+
+    Args:
+        device: The device.
+        node_stats: The records of its operations.
+    """
 
     device: str
     node_stats: list[NodeStats]
@@ -185,7 +250,10 @@ class DeviceStats:
 class StepStats:
     """The operations of one run, by device.
 
-    clock_errors_us: for each task of a cluster, how far its times may be off: its clock is another machine's.
+    Args:
+        dev_stats: The records by device.
+        clock_errors_us: For each task of a cluster, how far its times may be off: its clock is another
+            machine's.
     """
 
     dev_stats: list[DeviceStats] = field(default_factory=list)
@@ -198,7 +266,11 @@ class StepStats:
 
 @dataclass
 class RunMetadata:
-    """The record of a traced run: `step_stats`, with one NodeStats an operation."""
+    """The record of a traced run: `step_stats`, with one NodeStats an operation.
+
+    Args:
+        step_stats: The records.
+    """
 
     step_stats: StepStats = field(default_factory=StepStats)
 

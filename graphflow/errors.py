@@ -35,6 +35,12 @@ class OpError(Exception):
     `op` is the graphflow Operation that failed, or None if the session itself is at fault; `node_def` is its
     NodeDef; `message` is the text. As a string the error can go to a terminal, whatever names are quoted in it.
     Pickled or copied, the error keeps all but `op`.
+
+    Args:
+        node_def: The operation's NodeDef, or None.
+        op: The operation, or None.
+        message: What went wrong.
+        error_code: The number of the error.
     """
 
     default_code: ClassVar[int] = UNKNOWN

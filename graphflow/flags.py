@@ -34,8 +34,14 @@ def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
 class ProgramFlags:
     """The flags' values as attributes: FLAGS.name. The first read parses sys.argv, unless a call has parsed.
 
-    FLAGS(argv) parses and returns what is no flag. AttributeError for a flag that is not defined, absl's errors for
-    values that do not fit and for flags on the command line that nobody defined.
+    FLAGS(argv) parses and returns what is no flag.
+
+    Args:
+        values: Absl's FlagValues.
+
+    Raises:
+        AttributeError: For a flag that is not defined, absl's errors for values that do not fit and for flags
+            on the command line that nobody defined.
     """
 
     def __init__(self, values: Any) -> None:
@@ -77,7 +83,12 @@ class ProgramFlags:
         return str(self.__dict__["_values"])
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Parses a command line, whose first item is the program; returns what is no flag."""
+        """Parses a command line, whose first item is the program; returns what is no flag.
+
+        Args:
+            *args: As of absl's FlagValues.
+            **kwargs: As of absl's FlagValues.
+        """
         return self.__dict__["_values"](*args, **kwargs)
 
 

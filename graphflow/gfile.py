@@ -53,11 +53,13 @@ def _translated(path: object) -> Iterator[None]:
 class GFile:
     """A file, opened at its first use (tf.gfile.GFile).
 
+    NotFoundError, PermissionDeniedError and the like if it cannot be opened or was opened otherwise. Not to
+    be shared between threads.
+
     Args:
         name: A name for the operation.
         mode: "r", "w", "a", "r+", "w+" or "a+", with "b" for bytes; without, what is read is text in UTF-8.
-            Both text and bytes can be written. NotFoundError, PermissionDeniedError and the like if it cannot
-            be opened or was opened otherwise. Not to be shared between threads.
+            Both text and bytes can be written.
     """
 
     def __init__(self, name: str | bytes | PathLike[str], mode: str = "r") -> None:
@@ -387,6 +389,13 @@ def Walk(
     """(folder, folders in it, files in it) of a folder and all below, outer ones first (tf.gfile.Walk).
 
     in_order=False: inner ones first. Nothing if there is no such folder.
+
+    Args:
+        top: The folder.
+        in_order: Whether a folder comes before those in it.
+
+    Returns:
+        An iterator of (folder, names of folders, names of files).
     """
     for folder, folders, files in storage.walk(user_path(top), topdown=in_order):
         folders.sort()

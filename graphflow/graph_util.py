@@ -59,7 +59,16 @@ def _needed(nodes: dict[str, Any], roots: Iterable[str]) -> set[str]:
 def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
     """The nodes of a GraphDef that `dest_nodes` need (tf.graph_util.extract_sub_graph).
 
-    TypeError if dest_nodes is a string, AssertionError if one of them is not there.
+    Args:
+        graph_def: A GraphDef message.
+        dest_nodes: The names of nodes.
+
+    Returns:
+        A GraphDef.
+
+    Raises:
+        TypeError: If dest_nodes is a string.
+        AssertionError: If one of them is not there.
     """
     if isinstance(dest_nodes, str):
         raise TypeError("dest_nodes must be a list.")
@@ -72,7 +81,12 @@ def extract_sub_graph(graph_def: Any, dest_nodes: Sequence[str]) -> Any:
 
 
 def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
-    """Whether TensorFlow has a node's op for the CPU only (tf.graph_util.must_run_on_cpu)."""
+    """Whether TensorFlow has a node's op for the CPU only (tf.graph_util.must_run_on_cpu).
+
+    Args:
+        node: A node or operation.
+        pin_variables_on_cpu: Whether variables count.
+    """
     node_def = node if isinstance(node, protos.node_def_pb2.NodeDef) else node.node_def
     if pin_variables_on_cpu and node_def.op in ("Variable", "VariableV2"):
         return True
@@ -81,7 +95,15 @@ def must_run_on_cpu(node: Any, pin_variables_on_cpu: bool = False) -> bool:
 
 
 def tensor_shape_from_node_def_name(graph: Graph, input_name: str) -> TensorShape:
-    """The shape of what a node's input names (tf.graph_util.tensor_shape_from_node_def_name)."""
+    """The shape of what a node's input names (tf.graph_util.tensor_shape_from_node_def_name).
+
+    Args:
+        graph: The graph.
+        input_name: The name of a node.
+
+    Returns:
+        A gf.TensorShape.
+    """
     name = input_name if ":" in input_name else f"{input_name}:0"
     return graph.get_tensor_by_name(name).shape
 
@@ -95,8 +117,20 @@ def convert_variables_to_constants(
 ) -> Any:
     """What `output_node_names` need, with the session's values in place of variables.
 
-    TensorFlow's tf.graph_util.convert_variables_to_constants. variable_names_whitelist: the names of the variables to
-    convert, all by default; variable_names_blacklist: those not to. ValueError if the result still writes one.
+    TensorFlow's tf.graph_util.convert_variables_to_constants.
+
+    Args:
+        sess: The session.
+        input_graph_def: A GraphDef.
+        output_node_names: The nodes to keep, with all they need.
+        variable_names_whitelist: The names of the variables to convert, all by default.
+        variable_names_blacklist: Those not to.
+
+    Returns:
+        A GraphDef.
+
+    Raises:
+        ValueError: If the result still writes one.
     """
     graph_def = extract_sub_graph(input_graph_def, list(output_node_names))
     wanted = None if variable_names_whitelist is None else set(variable_names_whitelist)
@@ -152,6 +186,13 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
 
     TensorFlow's tf.graph_util.remove_training_nodes. Kept are `protected_nodes`, and those with or behind control
     inputs, and those in branches and loops.
+
+    Args:
+        input_graph: A GraphDef.
+        protected_nodes: Names of nodes that stay.
+
+    Returns:
+        A GraphDef.
     """
     protected = set(protected_nodes or ())
     nodes = _nodes(input_graph)

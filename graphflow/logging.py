@@ -135,7 +135,14 @@ def vlog(level: int, msg: object, *args: object, **kwargs: Any) -> None:
 
 
 def log_if(level: int, msg: object, condition: bool, *args: object) -> None:
-    """Writes msg % args at a level if the condition holds (tf.logging.log_if)."""
+    """Writes msg % args at a level if the condition holds (tf.logging.log_if).
+
+    Args:
+        level: A number, as logging.INFO is.
+        msg: The text, with places as of the % operator.
+        condition: Whether to write.
+        *args: What is put into those places.
+    """
     if condition:
         _LOGGER.log(level, msg, *args, stacklevel=2)
 
@@ -161,7 +168,14 @@ def log_every_n(level: int, msg: object, n: int, *args: object) -> None:
 
 
 def log_first_n(level: int, msg: object, n: int, *args: object) -> None:
-    """Writes msg % args the first n times this line is passed (tf.logging.log_first_n)."""
+    """Writes msg % args the first n times this line is passed (tf.logging.log_first_n).
+
+    Args:
+        level: A number, as logging.INFO is.
+        msg: The text, with places as of the % operator.
+        n: How many times.
+        *args: What is put into those places.
+    """
     if _passed_before() < n:
         _LOGGER.log(level, msg, *args, stacklevel=2)
 

@@ -10,7 +10,11 @@ from typing import Any
 
 
 def is_nested(structure: object) -> bool:
-    """Whether it is a structure and not a leaf."""
+    """Whether it is a structure and not a leaf.
+
+    Args:
+        structure: Anything.
+    """
     return isinstance(structure, list | tuple | Mapping) and not isinstance(structure, str | bytes)
 
 
@@ -41,12 +45,30 @@ def _leaves(structure: Any) -> Iterator[Any]:
 
 
 def flatten(structure: Any) -> list[Any]:
-    """The leaves, in order; a leaf alone is a list of itself."""
+    """The leaves, in order; a leaf alone is a list of itself.
+
+    Args:
+        structure: Nested lists, tuples and dictionaries.
+
+    Returns:
+        A list.
+    """
     return list(_leaves(structure))
 
 
 def pack_sequence_as(structure: Any, flat_sequence: Sequence[Any]) -> Any:
-    """The leaves in the form of `structure`; ValueError if their number differs."""
+    """The leaves in the form of `structure`.
+
+    Args:
+        structure: The form.
+        flat_sequence: The leaves, in order.
+
+    Returns:
+        A structure of that form.
+
+    Raises:
+        ValueError: If their number differs.
+    """
     flat = list(flat_sequence)
     expected = len(flatten(structure))
     if len(flat) != expected:
@@ -71,7 +93,13 @@ def _packed(structure: Any, leaves: Iterator[Any]) -> Any:
 
 
 def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> None:
-    """Raises ValueError if the nesting differs, TypeError if with `check_types` a sequence's type does."""
+    """Raises ValueError if the nesting differs, TypeError if with `check_types` a sequence's type does.
+
+    Args:
+        first: A structure.
+        second: A structure.
+        check_types: Whether the kinds of sequences must agree.
+    """
     if is_nested(first) != is_nested(second):
         raise ValueError(
             "The two structures don't have the same nested structure.\n\nFirst structure: "
@@ -97,7 +125,16 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
 
 
 def map_structure(function: Callable[..., Any], *structures: Any, check_types: bool = True) -> Any:
-    """The structure of the results of a function of the leaves that correspond."""
+    """The structure of the results of a function of the leaves that correspond.
+
+    Args:
+        function: A function of a leaf of each.
+        *structures: Structures of one form.
+        check_types: Whether the kinds of sequences must agree.
+
+    Returns:
+        A structure of that form.
+    """
     for other in structures[1:]:
         assert_same_structure(structures[0], other, check_types)
     flat = zip(*[flatten(s) for s in structures], strict=True)

@@ -36,13 +36,15 @@ _NAMES: Final = {
 class TFRecordOptions:
     """Options of files of records (tf.python_io.TFRecordOptions).
 
+    The others are accepted and not needed.
+
     Args:
         compression_type: "GZIP", "ZLIB", "" or None, or a value of TFRecordCompressionType.
         flush_mode: Not needed.
         input_buffer_size: Not needed.
         output_buffer_size: Not needed.
         window_bits: Not needed.
-        compression_level: 0 to 9. The others are accepted and not needed.
+        compression_level: 0 to 9.
         compression_method: Not needed.
         mem_level: Not needed.
         compression_strategy: Not needed.
@@ -90,9 +92,11 @@ class TFRecordOptions:
 class TFRecordWriter:
     """Writes records to a new file (tf.python_io.TFRecordWriter); a context manager that closes it.
 
+    Not for use by several threads at once.
+
     Args:
         path: Of the file, which is replaced.
-        options: TFRecordOptions or a compression type. Not for use by several threads at once.
+        options: TFRecordOptions or a compression type.
     """
 
     def __init__(self, path: str | PathLike[str], options: TFRecordOptions | None = None) -> None:

@@ -15,12 +15,20 @@ def get_data_files_path() -> str:
 
 
 def get_path_to_datafile(path: str) -> str:
-    """A path relative to the folder of the file that calls this."""
+    """A path relative to the folder of the file that calls this.
+
+    Args:
+        path: Relative to the caller's file.
+    """
     return os.path.join(get_data_files_path(), path)
 
 
 def load_resource(path: str) -> bytes:
-    """The content of a file, its path relative to the folder of the file that calls this."""
+    """The content of a file, its path relative to the folder of the file that calls this.
+
+    Args:
+        path: Relative to the program's folder.
+    """
     with open(get_path_to_datafile(path), "rb") as file:
         return file.read()
 

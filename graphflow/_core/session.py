@@ -74,7 +74,13 @@ def executable_for(session: BaseSession, fetches: Any, feeds: Sequence[Any] | No
 
 
 class BaseSession(OfThisProcess):
-    """The methods that Session and InteractiveSession share."""
+    """The methods that Session and InteractiveSession share.
+
+    Args:
+        target: "" for this process, or zmq://host:port.
+        graph: The graph; by default the default graph.
+        config: A gf.ConfigProto.
+    """
 
     instead = "Open one in each process; values that `run` returned, and checkpoints, go from one to another."
 
@@ -164,6 +170,9 @@ class BaseSession(OfThisProcess):
         """From now on this thread's runs are attempts of one run, as common/request_ids.py has them; None ends that.
 
         On a cluster each of them then changes a variable only if no other has; elsewhere this does nothing.
+
+        Args:
+            attempt: The number of the attempt.
         """
         if self._target:
             self._request_ids.attempt = attempt
@@ -186,6 +195,15 @@ class BaseSession(OfThisProcess):
         Any tensor may be fed by feed_dict. What is returned belongs to the caller. Operations give None. Raises
         RuntimeError on a closed session, TypeError or ValueError on fetches and feeds that cannot be, and a subclass
         of gf.errors.OpError if an operation fails. Thread-safe.
+
+        Args:
+            fetches: Tensors, operations, names, or a structure of them.
+            feed_dict: {tensor: value}: values that take the place of tensors.
+            options: A gf.RunOptions.
+            run_metadata: A gf.RunMetadata that is filled in.
+
+        Returns:
+            The values in the structure of `fetches`, None for an operation.
         """
         if self._closed or self._pid != os.getpid():
             self._refuse()
@@ -282,7 +300,16 @@ class BaseSession(OfThisProcess):
     def plan(
         self, fetches: Any, feeds: Sequence[Tensor], watch: Callable[[str, Plan], None] | None = None
     ) -> tuple[Plan, Fetches]:
-        """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass."""
+        """The plan for fetches and fed tensors, and the structure of the fetches; `watch` sees it after each pass.
+
+        Args:
+            fetches: As of `run`.
+            feeds: The tensors that are fed.
+            watch: Further tensors to compute.
+
+        Returns:
+            The plan.
+        """
         structure = Fetches(self._graph, fetches)
         with operations_named(self._graph):
             return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
@@ -306,6 +333,14 @@ class BaseSession(OfThisProcess):
         feeds have become compiled, what was fused, whether its own kernel or the array machine runs it, what stays on
         NumPy and why, and the places of results in memory follow, unless `compiled` is False. On a cluster it is what
         each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
+
+        Args:
+            fetches: As of `run`.
+            feed_dict: {tensor: value}: values that take the place of tensors.
+            compiled: Whether to say what runs compiled.
+
+        Returns:
+            A text.
         """
         feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
@@ -320,7 +355,16 @@ class BaseSession(OfThisProcess):
     def make_callable(
         self, fetches: Any, feed_list: Sequence[Any] | None = None, accept_options: bool = False
     ) -> Callable[..., Any]:
-        """A function of the values of `feed_list` that runs `fetches`: a run without the look-up."""
+        """A function of the values of `feed_list` that runs `fetches`: a run without the look-up.
+
+        Args:
+            fetches: As of `run`.
+            feed_list: The tensors that are given by place.
+            accept_options: Whether it takes options and metadata.
+
+        Returns:
+            A function.
+        """
         feeds = list(expand_feeds(self._graph, dict.fromkeys(feed_list or ())))
 
         prepared = [self._prepare(fetches, feeds)]
@@ -396,9 +440,10 @@ class Session(BaseSession):
     ) -> None:
         """Clears the variables and other resources of a cluster, in these containers (see gf.container) or in all.
 
+        The sessions on that target end: their next run raises AbortedError.
+
         Args:
-            target: zmq://host:port, any task of it; with "" there is nothing to clear. The sessions on that
-                target end: their next run raises AbortedError.
+            target: zmq://host:port, any task of it; with "" there is nothing to clear.
             containers: Names of containers; None for all.
             config: A gf.ConfigProto, for the connection.
 

@@ -63,12 +63,26 @@ as_str = as_text
 
 
 def as_str_any(value: object) -> str:
-    """Bytes decoded, anything else as str() writes it (tf.compat.as_str_any)."""
+    """Bytes decoded, anything else as str() writes it (tf.compat.as_str_any).
+
+    Args:
+        value: Anything.
+
+    Returns:
+        Text.
+    """
     return as_text(value) if isinstance(value, bytes) else str(value)
 
 
 def path_to_str(path: object) -> Any:
-    """A path object as text, anything else as it is (tf.compat.path_to_str)."""
+    """A path object as text, anything else as it is (tf.compat.path_to_str).
+
+    Args:
+        path: A path in any form.
+
+    Returns:
+        Text, or what it is.
+    """
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 

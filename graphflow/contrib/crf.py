@@ -107,6 +107,9 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     """A step back along the pointers of CrfDecodeForwardRnnCell (tf.contrib.crf.CrfDecodeBackwardRnnCell).
 
     The state and the output are a tag of each example, [batch, 1] int32; the inputs the pointers, [batch, tags] int32.
+
+    Args:
+        num_tags: How many tags there are.
     """
 
     def __init__(self, num_tags: int) -> None:
@@ -137,9 +140,10 @@ def crf_unary_score(
 ) -> Tensor:
     """The sum of the unary potentials of given tags, [batch] (tf.contrib.crf.crf_unary_score).
 
+    A tag out of range is an InvalidArgumentError of the run, also behind the end of its sequence.
+
     Args:
-        tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], inputs: [batch, time, tags]. A
-            tag out of range is an InvalidArgumentError of the run, also behind the end of its sequence.
+        tag_indices: The tags, [batch, time] of int32 or int64.
         sequence_lengths: How long each sequence is, [batch] of integers.
         inputs: Scores of the tags, [batch, length, tags] of floats.
     """
@@ -158,7 +162,7 @@ def crf_binary_score(
     """The sum of the transitions between given tags, [batch] (tf.contrib.crf.crf_binary_score).
 
     Args:
-        tag_indices: [batch, time] int32 or int64, sequence_lengths: [batch], transition_params: [tags, tags].
+        tag_indices: The tags, [batch, time] of int32 or int64.
         sequence_lengths: How long each sequence is, [batch] of integers.
         transition_params: Scores of a tag after another, [tags, tags].
     """
@@ -179,9 +183,10 @@ def crf_sequence_score(
 ) -> Tensor:
     """The worth of given sequences of tags, [batch], not normalized (tf.contrib.crf.crf_sequence_score).
 
+    An empty sequence is worth 0.
+
     Args:
-        inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch], transition_params:
-            [tags, tags]. An empty sequence is worth 0.
+        inputs: Scores of the tags, [batch, time, tags] of floats.
         tag_indices: The tags, [batch, length] of integers.
         sequence_lengths: How long each sequence is, [batch] of integers.
         transition_params: Scores of a tag after another, [tags, tags].
@@ -228,9 +233,10 @@ def crf_log_norm(
 ) -> Tensor:
     """The log of the summed worth of all sequences of tags, [batch] (tf.contrib.crf.crf_log_norm).
 
+    It is 0 for an empty sequence.
+
     Args:
-        inputs: [batch, time, tags], sequence_lengths: [batch], transition_params: [tags, tags]. 0 for an
-            empty sequence.
+        inputs: Scores of the tags, [batch, time, tags] of floats.
         sequence_lengths: How long each sequence is, [batch] of integers.
         transition_params: Scores of a tag after another, [tags, tags].
     """
@@ -263,7 +269,7 @@ def crf_log_likelihood(
     """The log-likelihood of given sequences of tags, [batch], and the transitions (tf.contrib.crf.crf_log_likelihood).
 
     Args:
-        inputs: [batch, time, tags], tag_indices: [batch, time], sequence_lengths: [batch].
+        inputs: Scores of the tags, [batch, time, tags] of floats.
         tag_indices: The tags, [batch, length] of integers.
         sequence_lengths: How long each sequence is, [batch] of integers.
         transition_params: [tags, tags]; without them a variable "transitions" is made in the current scope.
@@ -301,8 +307,12 @@ def crf_decode(
 ) -> tuple[Tensor, Tensor]:
     """The best sequences of tags, [batch, time] int32, and their worth, [batch] (tf.contrib.crf.crf_decode).
 
-    potentials: [batch, time, tags], transition_params: [tags, tags], sequence_length: [batch]. Tags behind the end of a
-    sequence are 0.
+    Tags behind the end of a sequence are 0.
+
+    Args:
+        potentials: Scores of the tags, [batch, time, tags] of floats.
+        transition_params: Scores of a tag after another, [tags, tags].
+        sequence_length: How long each sequence is, [batch] of integers.
     """
     inputs, lengths = convert_to_tensor(potentials), convert_to_tensor(sequence_length)
 

@@ -55,7 +55,12 @@ def get_or_create_eval_step() -> Any:
 
 
 class StopAfterNEvalsHook(SessionRunHook):
-    """Ends the session after so many evaluations, None for never (tf.contrib.training.StopAfterNEvalsHook)."""
+    """Ends the session after so many evaluations, None for never (tf.contrib.training.StopAfterNEvalsHook).
+
+    Args:
+        num_evals: How many; None for no end.
+        log_progress: Whether each is told of.
+    """
 
     def __init__(self, num_evals: int | None, log_progress: bool = True) -> None:
         self._number = num_evals
@@ -90,7 +95,13 @@ class StopAfterNEvalsHook(SessionRunHook):
 class SummaryAtEndHook(SessionRunHook):
     """Writes a summary when the session ends, at the global step (tf.contrib.training.SummaryAtEndHook).
 
-    log_dir or summary_writer: where to; ValueError without either. summary_op: by default all summaries.
+    log_dir or summary_writer: where to; ValueError without either.
+
+    Args:
+        log_dir: Where it is written.
+        summary_writer: Another writer.
+        summary_op: By default all summaries.
+        feed_dict: {tensor: value}: values that take the place of tensors.
     """
 
     def __init__(
@@ -145,6 +156,15 @@ def wait_for_new_checkpoint(
     """The latest checkpoint of a folder, once it is not last_checkpoint; None after `timeout` seconds.
 
     TensorFlow: tf.contrib.training.wait_for_new_checkpoint.
+
+    Args:
+        checkpoint_dir: The folder.
+        last_checkpoint: The one that is known, or None.
+        seconds_to_sleep: How often to look.
+        timeout: The longest wait in seconds; None for no end.
+
+    Returns:
+        The prefix, or None.
     """
     _log.info("Waiting for a new checkpoint in %s", checkpoint_dir)
     limit = None if timeout is None else time.monotonic() + timeout
@@ -167,6 +187,15 @@ def checkpoints_iterator(
     """Each new latest checkpoint of a folder, min_interval_secs apart (tf.contrib.training.checkpoints_iterator).
 
     Ends if none comes for `timeout` seconds, unless timeout_fn() then says with False that more may come.
+
+    Args:
+        checkpoint_dir: The folder.
+        min_interval_secs: The least seconds from one to the next.
+        timeout: The longest wait in seconds; None for no end.
+        timeout_fn: Called after the longest wait; the wait goes on unless it gives True.
+
+    Returns:
+        An iterator of prefixes.
     """
     last: str | None = None
     while True:

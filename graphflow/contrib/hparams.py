@@ -38,8 +38,15 @@ def _truth(text: str) -> bool:
 def parse_values(values: str, type_map: Mapping[str, type], ignore_unknown: bool = False) -> dict[str, Any]:
     """{name: value} from text such as "a=1,b=[2,3]" (tf.contrib.training.parse_values).
 
-    "c[1]=4" gives {"c": {1: 4}}. type_map: the types of names. ignore_unknown: leaves other names out. ValueError if
-    the text is malformed, a name is unknown or given twice, or a value has another type.
+    "c[1]=4" gives {"c": {1: 4}}.
+
+    Args:
+        values: The text.
+        type_map: The types of names.
+        ignore_unknown: Leaves other names out.
+
+    Raises:
+        ValueError: If the text is malformed, a name is unknown or given twice, or a value has another type.
     """
     found: dict[str, Any] = {}
     position = 0

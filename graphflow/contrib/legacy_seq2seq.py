@@ -31,8 +31,7 @@ def sequence_loss_by_example(
     """The weighted cross entropy of each example's sequence (tf.contrib.legacy_seq2seq.sequence_loss_by_example).
 
     Args:
-        logits: [batch, classes], targets: [batch] integers, weights: [batch] floats, each a list over the
-            steps.
+        logits: A list of [batch, classes] of floats, one for each step.
         targets: A list of [batch] of integers.
         weights: A list of [batch] of floats.
         average_across_timesteps: Divides by the sum of the weights.

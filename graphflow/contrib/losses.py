@@ -24,14 +24,27 @@ from graphflow.losses.reduction import Weights, rows_axes, safe_mean
 
 @add_arg_scope
 def add_loss(loss: Tensor, loss_collection: str | None = GraphKeys.LOSSES) -> None:
-    """Adds a loss to a collection; None adds it nowhere (tf.contrib.losses.add_loss)."""
+    """Adds a loss to a collection; None adds it nowhere (tf.contrib.losses.add_loss).
+
+    Args:
+        loss: The loss, a tensor.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+    """
     by_label.add_loss(loss, loss_collection)
 
 
 def get_total_loss(add_regularization_losses: bool = True, name: str = "total_loss") -> Tensor:
     """The sum of the collected losses and regularisation losses (tf.contrib.losses.get_total_loss).
 
-    ValueError if there is none.
+    Args:
+        add_regularization_losses: Whether these are added.
+        name: A name for the operation.
+
+    Returns:
+        The loss, a scalar of floats.
+
+    Raises:
+        ValueError: If there is none.
     """
     return by_label.get_total_loss(add_regularization_losses, name)
 
@@ -70,6 +83,14 @@ def compute_weighted_loss(losses: TensorLike, weights: TensorLike = 1.0, scope: 
     """The sum of losses times weights, over the number of those whose weight is not zero; collected.
 
     TensorFlow: tf.contrib.losses.compute_weighted_loss.
+
+    Args:
+        losses: The losses of the elements.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     values = convert_to_tensor(losses)
     return _collected(by_label.compute_weighted_loss(values, _spread(weights, values), scope, None))
@@ -124,7 +145,18 @@ def log_loss(
     epsilon: float = 1e-7,
     scope: str | None = None,
 ) -> Tensor:
-    """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.contrib.losses.log_loss)."""
+    """The cross entropy of probabilities, `epsilon` added inside the logarithms (tf.contrib.losses.log_loss).
+
+    Args:
+        predictions: What the model gives, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        weights: A scalar, or a factor for each example or element.
+        epsilon: Added inside of the logarithms.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
+    """
     p, y = _pair(predictions, labels)
     return _collected(by_label.log_loss(y, p, _spread(weights, p), epsilon, scope, None))
 
@@ -152,7 +184,19 @@ def cosine_distance(
     scope: str | None = None,
     dim: int | None = None,
 ) -> Tensor:
-    """1 - sum(labels * predictions) along `axis`, for vectors of length 1 (tf.contrib.losses.cosine_distance)."""
+    """1 - sum(labels * predictions) along `axis`, for vectors of length 1 (tf.contrib.losses.cosine_distance).
+
+    Args:
+        predictions: What the model gives, a tensor of floats.
+        labels: The true values, a tensor of the shape of the predictions.
+        axis: The axis of a vector.
+        weights: A scalar, or a factor for each example or element.
+        scope: A name scope for the operations.
+        dim: The old name of `axis`.
+
+    Returns:
+        The loss, a scalar of floats.
+    """
     axis = deprecated(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("You must specify 'axis'.")
@@ -205,6 +249,16 @@ def sigmoid_cross_entropy(
     """The cross entropy of independent classes (tf.contrib.losses.sigmoid_cross_entropy).
 
     `label_smoothing` moves labels towards 1/2 by that share.
+
+    Args:
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        multi_class_labels: 0 or 1 for each class.
+        weights: A scalar, or a factor for each example or element.
+        label_smoothing: The share by which labels are smoothed.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     x, y = _pair(logits, multi_class_labels)
     return _collected(by_label.sigmoid_cross_entropy(y, x, _spread(weights, x), label_smoothing, scope, None))
@@ -221,6 +275,16 @@ def softmax_cross_entropy(
 
     `label_smoothing` moves labels towards 1 / classes by that share. No gradient reaches the labels. TensorFlow:
     tf.contrib.losses.softmax_cross_entropy.
+
+    Args:
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        onehot_labels: Rows of probabilities.
+        weights: A scalar, or a factor for each example or element.
+        label_smoothing: The share by which labels are smoothed.
+        scope: A name scope for the operations.
+
+    Returns:
+        The loss, a scalar of floats.
     """
     x, y = _pair(logits, onehot_labels)
     examples = _spread(weights, x[..., 0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.metrics as metrics
 from graphflow._core.common.namespaces import missing as _missing
+from graphflow._core.common.shown.docstrings import arguments_said, document
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import CollectionNames, TensorLike
@@ -32,9 +33,9 @@ def _streaming(name: str, measure: str) -> Callable[..., Measure]:
 
     streaming.__name__ = streaming.__qualname__ = f"streaming_{name}"
     streaming.__signature__ = signature  # type: ignore[attr-defined]
-    streaming.__doc__ = (
-        f"gf.metrics.{measure}, predictions first (tf.contrib.metrics.streaming_{name}): see there."
-    )
+    sentence = f"gf.metrics.{measure}, predictions first (tf.contrib.metrics.streaming_{name}): see there."
+    returns = "The value, and the operation that adds a batch to it and gives the new value."
+    streaming.__doc__ = document(sentence, signature.parameters, arguments_said(function), returns)
     return streaming
 
 
@@ -148,14 +149,28 @@ def accuracy(
 
 
 def aggregate_metrics(*value_update_tuples: Measure) -> tuple[list[Any], list[Any]]:
-    """(values, updates) of several measures (tf.contrib.metrics.aggregate_metrics); ValueError without any."""
+    """(values, updates) of several measures (tf.contrib.metrics.aggregate_metrics); ValueError without any.
+
+    Args:
+        *value_update_tuples: Pairs (value, update).
+
+    Returns:
+        The values and the updates.
+    """
     if not value_update_tuples:
         raise ValueError("Expected at least one value_tensor/update_op pair")
     return [value for value, _ in value_update_tuples], [update for _, update in value_update_tuples]
 
 
 def aggregate_metric_map(names_to_tuples: Mapping[str, Measure]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """({name: value}, {name: update}) of measures by name (tf.contrib.metrics.aggregate_metric_map)."""
+    """({name: value}, {name: update}) of measures by name (tf.contrib.metrics.aggregate_metric_map).
+
+    Args:
+        names_to_tuples: {name: (value, update)}.
+
+    Returns:
+        {name: value} and {name: update}.
+    """
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}
 

@@ -30,6 +30,15 @@ class LSTMBlockCell(LSTMCell):
 
     There it is one operation; here every cell that is run in a loop is compiled, so it is LSTMCell with its arguments.
     As there, gradients pass cell_clip as if it were not there.
+
+    Args:
+        num_units: The size of state and output.
+        forget_bias: What is added to the bias of the forget gate.
+        cell_clip: The bound of the memory; None or 0 for none.
+        use_peephole: Whether the gates see the memory.
+        dtype: The dtype of the state that is made of zeros.
+        reuse: Whether to take variables that are there.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -55,8 +64,20 @@ class LayerNormBasicLSTMCell(RNNCell):
     """An LSTM cell with layer normalisation, and with dropout of what enters the memory.
 
     TensorFlow: tf.contrib.rnn.LayerNormBasicLSTMCell. The methods are those of Ba, Kiros and Hinton (2016) and of
-    Semeniuta, Severyn and Barth (2016). layer_norm: whether to normalise gates and memory, with norm_gain and
-    norm_shift as first factors and offsets; otherwise there is a bias. input_size is accepted and not used.
+    Semeniuta, Severyn and Barth (2016).
+
+    Args:
+        num_units: The size of state and output.
+        forget_bias: What is added to the bias of the forget gate.
+        input_size: Accepted, and not needed.
+        activation: A function, or its name; tanh by default.
+        layer_norm: Whether to normalise gates and memory, with norm_gain and norm_shift as first factors and
+            offsets; otherwise there is a bias. input_size is accepted and not used.
+        norm_gain: What gamma begins with.
+        norm_shift: What beta begins with.
+        dropout_keep_prob: The share of the new values that is kept.
+        dropout_prob_seed: The seed of that.
+        reuse: Whether to take variables that are there.
     """
 
     def __init__(
@@ -173,7 +194,15 @@ class _Projection(RNNCell):
 
 
 class InputProjectionWrapper(_Projection):
-    """A cell whose inputs go through a linear layer first (tf.contrib.rnn.InputProjectionWrapper)."""
+    """A cell whose inputs go through a linear layer first (tf.contrib.rnn.InputProjectionWrapper).
+
+    Args:
+        cell: An RNNCell.
+        num_proj: The size of the projected inputs.
+        activation: A function, or its name; tanh by default.
+        input_size: Accepted, and not needed.
+        reuse: Whether to take variables that are there.
+    """
 
     def __init__(
         self,
@@ -202,7 +231,14 @@ class InputProjectionWrapper(_Projection):
 
 
 class OutputProjectionWrapper(_Projection):
-    """A cell whose outputs go through a linear layer (tf.contrib.rnn.OutputProjectionWrapper)."""
+    """A cell whose outputs go through a linear layer (tf.contrib.rnn.OutputProjectionWrapper).
+
+    Args:
+        cell: An RNNCell.
+        output_size: The size of the outputs.
+        activation: A function, or its name; tanh by default.
+        reuse: Whether to take variables that are there.
+    """
 
     def __init__(
         self, cell: RNNCell, output_size: int, activation: Activation | None = None, reuse: bool | None = None
@@ -243,6 +279,19 @@ def stack_bidirectional_dynamic_rnn(
     Returns (outputs of the last layer side by side, states forward, states backward), the states by layer. ValueError
     if the lists are empty, no lists, or of different lengths. TensorFlow:
     tf.contrib.rnn.stack_bidirectional_dynamic_rnn.
+
+    Args:
+        cells_fw: RNNCells, one for each layer.
+        cells_bw: As many.
+        inputs: A tensor, or structure of tensors, [batch, time, ...].
+        initial_states_fw: The forward state before the first step; None for zeros.
+        initial_states_bw: The backward state before the first step; None for zeros.
+        dtype: The dtype of the state that is made of zeros.
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
+        time_major: Whether the first axis is that of time, and the second the batch's.
+        scope: The variable scope.
+        swap_memory: Accepted, and not needed: values of loops stay where they are.
     """
     for argument, given in (
         ("cells_fw", cells_fw), ("cells_bw", cells_bw), ("initial_states_fw", initial_states_fw),

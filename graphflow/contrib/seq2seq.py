@@ -27,10 +27,11 @@ def sequence_loss(
 ) -> Tensor:
     """The weighted cross entropy of sequences (tf.contrib.seq2seq.sequence_loss).
 
+    An average divides by the sum of the weights, a sum by the number of those that are not zero; axes with
+    neither stay.
+
     Args:
-        logits: [batch, length, classes], targets: [batch, length] integers, weights: [batch, length] floats.
-            An average divides by the sum of the weights, a sum by the number of those that are not zero; axes
-            with neither stay.
+        logits: [batch, length, classes], unnormalised log-probabilities.
         targets: [batch, length] of integers.
         weights: [batch, length] of floats.
         average_across_timesteps: Whether the mean over the steps is taken.

@@ -51,7 +51,15 @@ def add_gradients_summaries(grads_and_vars: Pairs, separator: str = "_") -> list
 
 
 def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: TensorLike) -> Pairs:
-    """Each gradient scaled down to a norm of max_norm at most (tf.contrib.training.clip_gradient_norms)."""
+    """Each gradient scaled down to a norm of max_norm at most (tf.contrib.training.clip_gradient_norms).
+
+    Args:
+        gradients_to_variables: Pairs (gradient, variable).
+        max_norm: The largest norm.
+
+    Returns:
+        Such pairs.
+    """
 
     def clipped(gradient: Any) -> Any:
         if isinstance(gradient, IndexedSlices):
@@ -63,14 +71,26 @@ def clip_gradient_norms(gradients_to_variables: Pairs, max_norm: TensorLike) -> 
 
 
 def clip_gradient_norms_fn(max_norm: TensorLike) -> Callable[[Pairs], Pairs]:
-    """clip_gradient_norms as a function of the pairs alone (tf.contrib.training.clip_gradient_norms_fn)."""
+    """clip_gradient_norms as a function of the pairs alone (tf.contrib.training.clip_gradient_norms_fn).
+
+    Args:
+        max_norm: The largest norm.
+
+    Returns:
+        A function of pairs.
+    """
     return lambda pairs: clip_gradient_norms(pairs, max_norm)
 
 
 def multiply_gradients(grads_and_vars: Pairs, gradient_multipliers: Mapping[Any, Any]) -> Pairs:
     """The gradients of some variables times factors (tf.contrib.training.multiply_gradients).
 
-    gradient_multipliers: {variable or its name: factor}. ValueError if one of them has no gradient.
+    Args:
+        grads_and_vars: Pairs (gradient, variable).
+        gradient_multipliers: {variable or its name: factor}.
+
+    Raises:
+        ValueError: If one of them has no gradient.
     """
     if not isinstance(grads_and_vars, list):
         raise ValueError("`grads_and_vars` must be a list.")
@@ -175,7 +195,25 @@ def train(
 ) -> Any:
     """Runs train_op in a MonitoredTrainingSession until a hook ends it; the last loss (tf.contrib.training.train).
 
-    ValueError if the chief has no logdir, but is to save checkpoints or summaries.
+    Args:
+        train_op: What runs in each step.
+        logdir: Where checkpoints and events are written.
+        master: The target of the session.
+        is_chief: Whether this task initialises and saves.
+        scaffold: A gf.train.Scaffold.
+        hooks: Hooks of the session's runs.
+        chief_only_hooks: Hooks of the chief alone.
+        save_checkpoint_secs: The period of checkpoints in seconds.
+        save_summaries_steps: The period of summaries in steps.
+        config: A gf.ConfigProto.
+        max_wait_secs: The longest wait for the chief, in seconds.
+        run_metadata: A gf.RunMetadata that is filled in.
+
+    Returns:
+        What the last run of `train_op` gave.
+
+    Raises:
+        ValueError: If the chief has no logdir, but is to save checkpoints or summaries.
     """
     if logdir is None and is_chief and (save_summaries_steps or save_checkpoint_secs):
         raise ValueError(

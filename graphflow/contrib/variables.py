@@ -98,7 +98,12 @@ def get_variables_by_suffix(suffix: str, scope: str | VariableScope | None = Non
 
 
 def get_variables_by_name(given_name: str, scope: str | VariableScope | None = None) -> list[Variable]:
-    """The global variables whose names' last part is this (tf.contrib.framework.get_variables_by_name)."""
+    """The global variables whose names' last part is this (tf.contrib.framework.get_variables_by_name).
+
+    Args:
+        given_name: The last part of the name.
+        scope: The variable scope; by default the function's name, made unique.
+    """
     return get_variables(scope, f"/{given_name}:|^{given_name}:")
 
 
@@ -130,7 +135,11 @@ def get_variables_to_restore(
 def get_unique_variable(var_op_name: str) -> Variable:
     """The global variable of exactly this name (tf.contrib.framework.get_unique_variable).
 
-    ValueError if there is none.
+    Args:
+        var_op_name: The whole name.
+
+    Raises:
+        ValueError: If there is none.
     """
     found = get_variables(var_op_name)
     for variable in found:
@@ -150,7 +159,11 @@ def filter_variables(
 ) -> list[Variable]:
     """The variables whose names have one of some patterns, and none of others (tf.contrib.framework.filter_variables).
 
-    include_patterns: None includes all. reg_search: patterns are searched for, else matched from the beginning.
+    Args:
+        var_list: The variables.
+        include_patterns: None includes all.
+        exclude_patterns: Regular expressions of names to leave out.
+        reg_search: Patterns are searched for, else matched from the beginning.
     """
     find = re.search if reg_search else re.match
 
@@ -166,7 +179,11 @@ def filter_variables(
 
 
 def get_variable_full_name(var: Variable) -> str:
-    """The name of a variable, for a part the whole one's (tf.contrib.framework.get_variable_full_name)."""
+    """The name of a variable, for a part the whole one's (tf.contrib.framework.get_variable_full_name).
+
+    Args:
+        var: The variable.
+    """
     info = var.get_save_slice_info()
     name: str = info.full_name if info else var.op.name
     return name
@@ -185,7 +202,14 @@ def _assignment(pairs: Iterable[tuple[Any, Any]]) -> Assignment:
 def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
     """(operation, feeds) that give global variables values, by name (tf.contrib.framework.assign_from_values).
 
-    ValueError if there is no such variable, or a value has another number of elements.
+    Args:
+        var_names_to_values: {name: array}.
+
+    Returns:
+        The operation, and what it is fed.
+
+    Raises:
+        ValueError: If there is no such variable, or a value has another number of elements.
     """
     pairs = []
     for name, value in var_names_to_values.items():
@@ -196,7 +220,14 @@ def assign_from_values(var_names_to_values: Mapping[str, Any]) -> Assignment:
 
 
 def assign_from_values_fn(var_names_to_values: Mapping[str, Any]) -> Callable[[Any], Any]:
-    """A function of a session that gives variables values (tf.contrib.framework.assign_from_values_fn)."""
+    """A function of a session that gives variables values (tf.contrib.framework.assign_from_values_fn).
+
+    Args:
+        var_names_to_values: {name: array}.
+
+    Returns:
+        A function of a session.
+    """
     operation, feeds = assign_from_values(var_names_to_values)
     return lambda session: session.run(operation, feeds)
 
@@ -253,12 +284,13 @@ def assign_from_checkpoint_fn(
 
     None, with a warning, if ignore_missing_vars leaves nothing.
 
+    For the rest see assign_from_checkpoint.
+
     Args:
         model_path: The checkpoint.
         var_list: Variables, or {name in the checkpoint: variable}.
         ignore_missing_vars: Whether those that it lacks are left out.
-        reshape_variables: Restores values of another shape with as many elements. For the rest see
-            assign_from_checkpoint.
+        reshape_variables: Restores values of another shape with as many elements.
 
     Returns:
         A function of a session.

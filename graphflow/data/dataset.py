@@ -36,6 +36,11 @@ class Dataset:
     Made by the functions from_tensors, from_tensor_slices, from_generator, range, zip and list_files, and by the
     methods of other datasets. Errors in shapes and types raise at the line that builds them; errors in values when an
     element is taken, naming the op of the dataset and the user's line.
+
+    Args:
+        variant_tensor: The tensor that stands for it.
+        types: Of an element's components.
+        shapes: Of an element's components.
     """
 
     def __init__(self, variant_tensor: Tensor, types: Any, shapes: Any) -> None:
@@ -100,14 +105,31 @@ class Dataset:
 
     @staticmethod
     def from_tensors(tensors: Any) -> Dataset:
-        """One element."""
+        """One element.
+
+        Args:
+            tensors: A nested structure of tensors.
+
+        Returns:
+            A dataset of one element.
+        """
         element = _normalized(tensors)
         types, forms = _signature(element)
         return built(ops.TENSOR, (structure.flatten(element),), types, forms, Toutput_types=True)
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
-        """The slices of tensors along their first axis; ValueError if the sizes of that axis differ."""
+        """The slices of tensors along their first axis.
+
+        Args:
+            tensors: A nested structure of tensors of equal first axis.
+
+        Returns:
+            A dataset of the rows.
+
+        Raises:
+            ValueError: If the sizes of that axis differ.
+        """
         element = _normalized(tensors)
         types, forms = _signature(element)
         sizes: shapes.Dims = (None,)
@@ -132,9 +154,13 @@ class Dataset:
     ) -> Dataset:
         """The elements of the iterable that generator(*args) returns.
 
-        output_types, output_shapes: structures of what is yielded; unknown shapes by default. args: tensors, whose
-        values the function gets as arrays. An iterator that goes on from a checkpoint calls it again and drops as many
-        elements as it had taken.
+        An iterator that goes on from a checkpoint calls it again and drops as many elements as it had taken.
+
+        Args:
+            generator: A function without arguments, or with `args`, that gives an iterator.
+            output_types: With `output_shapes`: structures of what is yielded; unknown shapes by default.
+            output_shapes: See `output_types`.
+            args: Tensors, whose values the function gets as arrays.
         """
         if not callable(generator):
             raise TypeError("`generator` must be callable.")
@@ -149,7 +175,14 @@ class Dataset:
 
     @staticmethod
     def range(*args: Any) -> Dataset:
-        """int64 numbers, with the arguments of Python's range: stop; start, stop; start, stop, step."""
+        """int64 numbers, with the arguments of Python's range: stop; start, stop; start, stop, step.
+
+        Args:
+            *args: Of Python's range.
+
+        Returns:
+            A dataset of int64 scalars.
+        """
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range takes one to three arguments, got {len(args)}.")
         start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
@@ -158,7 +191,14 @@ class Dataset:
 
     @staticmethod
     def zip(datasets: Any) -> Dataset:
-        """Elements of several datasets side by side: `datasets` is a nested tuple or dictionary of them."""
+        """Elements of several datasets side by side: `datasets` is a nested tuple or dictionary of them.
+
+        Args:
+            datasets: A nested structure of datasets.
+
+        Returns:
+            A dataset of elements in that structure.
+        """
         sources = structure.flatten(datasets)
         for source in sources:
             if not isinstance(source, Dataset):
@@ -172,7 +212,16 @@ class Dataset:
 
     @staticmethod
     def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
-        """The names of the files that match patterns such as "data/*.txt"; in random order unless shuffle is False."""
+        """The names of the files that match patterns such as "data/*.txt"; in random order unless shuffle is False.
+
+        Args:
+            file_pattern: A pattern, or several.
+            shuffle: Whether the order is another in each epoch.
+            seed: The op's own seed; with the graph's it decides what is drawn.
+
+        Returns:
+            A dataset of strings.
+        """
         files = matching_files(file_pattern)
         dataset = Dataset.from_tensor_slices(files)
         return dataset if shuffle is False else dataset.shuffle(_MAX_INT32, seed)
@@ -180,7 +229,17 @@ class Dataset:
     # ---- order and number ------------------------------------------------------------------------------------------
 
     def concatenate(self, dataset: Dataset) -> Dataset:
-        """These elements, then those of another dataset; TypeError if its types differ."""
+        """These elements, then those of another dataset.
+
+        Args:
+            dataset: A dataset of the same types.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            TypeError: If its types differ.
+        """
         if not structure.same_structure(self._output_types, dataset.output_types) or structure.flatten(
             self._output_types
         ) != structure.flatten(dataset.output_types):
@@ -197,19 +256,48 @@ class Dataset:
         return built(ops.CONCATENATE, inputs, self._output_types, forms)
 
     def repeat(self, count: IntTensorLike | None = None) -> Dataset:
-        """The elements `count` times; for ever if it is None or -1."""
+        """The elements `count` times; for ever if it is None or -1.
+
+        Args:
+            count: How often; None or -1 for ever.
+
+        Returns:
+            A dataset.
+        """
         return self._same(ops.REPEAT, _int64(-1 if count is None else count, "count"))
 
     def take(self, count: IntTensorLike) -> Dataset:
-        """The first `count` elements; all if it is -1 or too large."""
+        """The first `count` elements; all if it is -1 or too large.
+
+        Args:
+            count: How many; -1 for all.
+
+        Returns:
+            A dataset.
+        """
         return self._same(ops.TAKE, _int64(count, "count"))
 
     def skip(self, count: IntTensorLike) -> Dataset:
-        """The elements after the first `count`; none if it is -1."""
+        """The elements after the first `count`; none if it is -1.
+
+        Args:
+            count: How many; -1 for all.
+
+        Returns:
+            A dataset.
+        """
         return self._same(ops.SKIP, _int64(count, "count"))
 
     def shard(self, num_shards: IntTensorLike, index: IntTensorLike) -> Dataset:
-        """Every num_shards-th element, from number `index` on: the part of one worker of several."""
+        """Every num_shards-th element, from number `index` on: the part of one worker of several.
+
+        Args:
+            num_shards: How many parts there are.
+            index: Which of them.
+
+        Returns:
+            A dataset.
+        """
         if isinstance(num_shards, int) and num_shards < 1:
             raise ValueError(f"num_shards must be >= 1; got: {num_shards}")
         if isinstance(num_shards, int) and isinstance(index, int) and not 0 <= index < num_shards:
@@ -224,24 +312,52 @@ class Dataset:
     ) -> Dataset:
         """The elements in random order, drawn from a buffer of the next `buffer_size` (in TensorFlow 1.15's order).
 
-        reshuffle_each_iteration: whether each repetition has another order, which it has unless this is False.
+        Args:
+            buffer_size: From how many elements is drawn.
+            seed: The op's own seed; with the graph's it decides what is drawn.
+            reshuffle_each_iteration: Whether each repetition has another order, which it has unless this is
+                False.
+
+        Returns:
+            A dataset.
         """
         size = _int64(buffer_size, "buffer_size")
         again = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
         return self._same(ops.SHUFFLE, size, *_seeds(seed), reshuffle_each_iteration=again)
 
     def prefetch(self, buffer_size: IntTensorLike | None) -> Dataset:
-        """The elements, made up to `buffer_size` ahead by a thread while the training step runs."""
+        """The elements, made up to `buffer_size` ahead by a thread while the training step runs.
+
+        Args:
+            buffer_size: How many elements are made ahead.
+
+        Returns:
+            A dataset.
+        """
         return self._same(
             ops.PREFETCH, _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
         )
 
     def cache(self, filename: TensorLike = "") -> Dataset:
-        """The elements, kept after the first time: in memory, or in the file `filename`.npz."""
+        """The elements, kept after the first time: in memory, or in the file `filename`.npz.
+
+        Args:
+            filename: The files to keep them in; "" for memory.
+
+        Returns:
+            A dataset.
+        """
         return self._same(ops.CACHE, convert_to_tensor(filename, dtype=dtypes.string, name="filename"))
 
     def enumerate(self, start: IntTensorLike = 0) -> Dataset:
-        """Pairs of a number, from `start` on, and an element."""
+        """Pairs of a number, from `start` on, and an element.
+
+        Args:
+            start: The first number.
+
+        Returns:
+            A dataset.
+        """
         return Dataset.zip((Dataset.range(start, dtypes.int64.max), self))
 
     # ---- functions -------------------------------------------------------------------------------------------------
@@ -249,8 +365,16 @@ class Dataset:
     def map(self, map_func: Callable[..., Any], num_parallel_calls: IntTensorLike | None = None) -> Dataset:
         """A function of each element, built once as a graph.
 
-        An element that is a tuple is passed as several arguments. num_parallel_calls: how many run at a time; the
-        order stays. InvalidArgumentError and the like, when an element is taken, name the failing operation's line.
+        An element that is a tuple is passed as several arguments.
+
+        InvalidArgumentError and the like, when an element is taken, name the failing operation's line.
+
+        Args:
+            map_func: A function of an element's components.
+            num_parallel_calls: How many run at a time; the order stays.
+
+        Returns:
+            A dataset.
         """
         function = self._function(map_func, "map")
         if function.dataset is not None:
@@ -265,7 +389,14 @@ class Dataset:
     map_with_legacy_function = map
 
     def flat_map(self, map_func: Callable[..., Any]) -> Dataset:
-        """The elements of the dataset that a function makes of each element, one dataset after the other."""
+        """The elements of the dataset that a function makes of each element, one dataset after the other.
+
+        Args:
+            map_func: From an element's components to a dataset.
+
+        Returns:
+            A dataset.
+        """
         function, inner = self._dataset_function(map_func, "flat_map")
         inputs = (self._variant_tensor, function.captures)
         types, forms = inner.output_types, inner.output_shapes
@@ -281,6 +412,15 @@ class Dataset:
         """The elements of the datasets that a function makes of each element, in turns.
 
         cycle_length datasets are open at a time; block_length elements in a row come from one.
+
+        Args:
+            map_func: From an element's components to a dataset.
+            cycle_length: From how many datasets elements are taken in turn.
+            block_length: How many are taken of each.
+            num_parallel_calls: How many are worked on at once.
+
+        Returns:
+            A dataset.
         """
         function, inner = self._dataset_function(map_func, "interleave")
         cycle = _DEFAULT_CYCLE if cycle_length in (None, AUTOTUNE) else cycle_length
@@ -298,7 +438,17 @@ class Dataset:
         return built(definition, inputs, types, forms, f=function.graph_function)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
-        """The elements for which a function gives a true scalar; ValueError if it gives anything else."""
+        """The elements for which a function gives a true scalar.
+
+        Args:
+            predicate: From an element's components to a scalar of bools.
+
+        Returns:
+            A dataset.
+
+        Raises:
+            ValueError: If it gives anything else.
+        """
         function = self._function(predicate, "filter")
         returned = [] if function.dataset is not None else structure.flatten(function.types)
         if returned != [dtypes.bool_] or structure.flatten(function.shapes)[0].raw not in ((), None):
@@ -310,7 +460,17 @@ class Dataset:
     filter_with_legacy_function = filter
 
     def apply(self, transformation_func: Callable[[Dataset], Dataset]) -> Dataset:
-        """transformation_func(self); TypeError if that is no dataset."""
+        """transformation_func(self).
+
+        Args:
+            transformation_func: From a dataset to a dataset.
+
+        Returns:
+            What it gives.
+
+        Raises:
+            TypeError: If that is no dataset.
+        """
         result = transformation_func(self)
         if not isinstance(result, Dataset):
             raise TypeError(f"`transformation_func` must return a Dataset, got {result!r}.")
@@ -323,6 +483,13 @@ class Dataset:
 
         The last batch may be smaller, or is left out with drop_remainder. InvalidArgumentError, when the batch is
         taken, if the shapes of its elements differ.
+
+        Args:
+            batch_size: How many elements a batch has.
+            drop_remainder: Whether a last batch of fewer is left out.
+
+        Returns:
+            A dataset.
         """
         size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
         first = _known_size(size, drop)
@@ -341,9 +508,16 @@ class Dataset:
     ) -> Dataset:
         """`batch_size` elements, each padded to the same shape, one below the other.
 
-        padded_shapes: a structure of shapes, in which None and -1 mean the largest size in the batch. padding_values: a
-        structure of scalars, by default 0 and "". InvalidArgumentError, when the batch is taken, if an element is
-        larger than its padded shape.
+        InvalidArgumentError, when the batch is taken, if an element is larger than its padded shape.
+
+        Args:
+            batch_size: How many elements a batch has.
+            padded_shapes: a structure of shapes, in which None and -1 mean the largest size in the batch.
+            padding_values: a structure of scalars, by default 0 and "".
+            drop_remainder: Whether a last batch of fewer is left out.
+
+        Returns:
+            A dataset.
         """
         size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
         wanted = [

@@ -15,10 +15,11 @@ from graphflow.data.dataset import Dataset, built
 class TextLineDataset(Dataset):
     """The lines of text files, without their ends (tf.data.TextLineDataset).
 
+    NotFoundError, when an element is taken, if there is no such file.
+
     Args:
         filenames: A string or list of strings, or a tensor of them.
-        compression_type: "", "GZIP" or "ZLIB". NotFoundError, when an element is taken, if there is no such
-            file.
+        compression_type: "", "GZIP" or "ZLIB".
         buffer_size: Accepted, and not needed.
     """
 

@@ -36,6 +36,12 @@ class Iterator:
 
     Made by Dataset.make_one_shot_iterator, Dataset.make_initializable_iterator, from_structure and
     from_string_handle.
+
+    Args:
+        resource: The tensor that stands for it.
+        initializer: What it begins with.
+        types: Of an element's components.
+        shapes: Of an element's components.
     """
 
     def __init__(self, resource: Tensor, initializer: Operation | None, types: Any, shapes: Any) -> None:
@@ -53,7 +59,17 @@ class Iterator:
         shared_name: str | None = None,
         output_classes: Any = None,
     ) -> Iterator:
-        """A reinitializable iterator: it has no dataset until an operation of make_initializer runs."""
+        """A reinitializable iterator: it has no dataset until an operation of make_initializer runs.
+
+        Args:
+            output_types: Of an element's components.
+            output_shapes: Of an element's components.
+            shared_name: Resources of one shared name are one; by default the operation's name.
+            output_classes: Accepted: what the components are.
+
+        Returns:
+            The iterator.
+        """
         types = structure.types_of(output_types)
         shapes = structure.shapes_for(types, output_shapes)
         return Iterator(_resource(types, shapes, shared_name), None, types, shapes)
@@ -64,8 +80,16 @@ class Iterator:
     ) -> Iterator:
         """A feedable iterator: it is the iterator whose string_handle() gave `string_handle`, in each run.
 
-        string_handle: a scalar string tensor, such as a placeholder. The types and shapes are those that the
-        iterators have in common.
+        The types and shapes are those that the iterators have in common.
+
+        Args:
+            string_handle: a scalar string tensor, such as a placeholder.
+            output_types: Of an element's components.
+            output_shapes: Of an element's components.
+            output_classes: Accepted: what the components are.
+
+        Returns:
+            The iterator.
         """
         types = structure.types_of(output_types)
         shapes = structure.shapes_for(types, output_shapes)
@@ -84,7 +108,18 @@ class Iterator:
         return self._initializer
 
     def make_initializer(self, dataset: Described, name: str | None = None) -> Operation:
-        """An operation that puts it at the first element of a dataset; TypeError if that has other types."""
+        """An operation that puts it at the first element of a dataset.
+
+        Args:
+            dataset: The dataset.
+            name: A name for the operation.
+
+        Returns:
+            The operation.
+
+        Raises:
+            TypeError: If that has other types.
+        """
         for what, own, other in (
             ("types", self._output_types, dataset.output_types),
             ("shapes", self._output_shapes, dataset.output_shapes),
@@ -163,7 +198,13 @@ def _resource(types: Any, shapes: Any, shared_name: str | None) -> Tensor:
 def make_initializable_iterator(dataset: Described, shared_name: str | None = None) -> Iterator:
     """An iterator over a dataset that its initializer begins (tf.data.make_initializable_iterator).
 
-    shared_name: the name of its state, by default that of its operation: iterators of one name share a position.
+    Args:
+        dataset: The dataset.
+        shared_name: The name of its state, by default that of its operation: iterators of one name share a
+            position.
+
+    Returns:
+        The iterator.
     """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
@@ -176,7 +217,14 @@ def make_initializable_iterator(dataset: Described, shared_name: str | None = No
 def make_one_shot_iterator(dataset: Described) -> Iterator:
     """An iterator over a dataset that begins by itself (tf.data.make_one_shot_iterator).
 
-    ValueError if the dataset depends on placeholders or variables.
+    Args:
+        dataset: The dataset.
+
+    Returns:
+        The iterator.
+
+    Raises:
+        ValueError: If the dataset depends on placeholders or variables.
     """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
@@ -204,15 +252,27 @@ def make_one_shot_iterator(dataset: Described) -> Iterator:
 
 
 def get_output_types(dataset_or_iterator: Described) -> Any:
-    """The structure of the dtypes of the elements of a dataset or an iterator (tf.data.get_output_types)."""
+    """The structure of the dtypes of the elements of a dataset or an iterator (tf.data.get_output_types).
+
+    Args:
+        dataset_or_iterator: A dataset or an iterator.
+    """
     return dataset_or_iterator.output_types
 
 
 def get_output_shapes(dataset_or_iterator: Described) -> Any:
-    """The structure of the shapes of the elements of a dataset or an iterator (tf.data.get_output_shapes)."""
+    """The structure of the shapes of the elements of a dataset or an iterator (tf.data.get_output_shapes).
+
+    Args:
+        dataset_or_iterator: A dataset or an iterator.
+    """
     return dataset_or_iterator.output_shapes
 
 
 def get_output_classes(dataset_or_iterator: Described) -> Any:
-    """The structure of the classes of the elements of a dataset or an iterator (tf.data.get_output_classes)."""
+    """The structure of the classes of the elements of a dataset or an iterator (tf.data.get_output_classes).
+
+    Args:
+        dataset_or_iterator: A dataset or an iterator.
+    """
     return structure.classes_for(dataset_or_iterator.output_types)

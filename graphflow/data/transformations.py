@@ -20,7 +20,15 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: IntTensorLike | None = None,
 ) -> Transformation:
-    """map and then batch."""
+    """map and then batch.
+
+    Args:
+        map_func: A function of an element.
+        batch_size: How many elements a batch has.
+        num_parallel_batches: Accepted, as num_parallel_calls.
+        drop_remainder: Whether a last batch of fewer is left out.
+        num_parallel_calls: How many elements are mapped at once.
+    """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("Only one of num_parallel_batches and num_parallel_calls may be set.")
     return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
@@ -29,19 +37,35 @@ def map_and_batch(
 def shuffle_and_repeat(
     buffer_size: IntTensorLike, count: IntTensorLike | None = None, seed: IntTensorLike | None = None
 ) -> Transformation:
-    """shuffle and then repeat."""
+    """shuffle and then repeat.
+
+    Args:
+        buffer_size: From how many elements is drawn.
+        count: How often; None or -1 for ever.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+    """
     return lambda dataset: dataset.shuffle(buffer_size, seed).repeat(count)
 
 
 def batch_and_drop_remainder(batch_size: IntTensorLike) -> Transformation:
-    """batch without a smaller last batch."""
+    """batch without a smaller last batch.
+
+    Args:
+        batch_size: How many elements a batch has.
+    """
     return lambda dataset: dataset.batch(batch_size, drop_remainder=True)
 
 
 def padded_batch_and_drop_remainder(
     batch_size: IntTensorLike, padded_shapes: Any, padding_values: Any = None
 ) -> Transformation:
-    """padded_batch without a smaller last batch."""
+    """padded_batch without a smaller last batch.
+
+    Args:
+        batch_size: How many elements a batch has.
+        padded_shapes: To what each component is padded.
+        padding_values: With what; by default zeros and empty strings.
+    """
     return lambda dataset: dataset.padded_batch(batch_size, padded_shapes, padding_values, True)
 
 
@@ -53,7 +77,16 @@ def parallel_interleave(
     buffer_output_elements: IntTensorLike | None = None,
     prefetch_input_elements: IntTensorLike | None = None,
 ) -> Transformation:
-    """interleave; the order is always that of interleave, whatever `sloppy` says."""
+    """interleave; the order is always that of interleave, whatever `sloppy` says.
+
+    Args:
+        map_func: From an element to a dataset.
+        cycle_length: From how many datasets elements are taken in turn.
+        block_length: How many are taken of each.
+        sloppy: Accepted: the order is always fixed.
+        buffer_output_elements: Accepted, and not needed.
+        prefetch_input_elements: Accepted, and not needed.
+    """
     return lambda dataset: dataset.interleave(map_func, cycle_length, block_length, AUTOTUNE)
 
 
@@ -65,17 +98,35 @@ def unbatch() -> Transformation:
 
 
 def enumerate_dataset(start: IntTensorLike = 0) -> Transformation:
-    """Pairs of a number and an element."""
+    """Pairs of a number and an element.
+
+    Args:
+        start: The first number.
+    """
     return lambda dataset: dataset.enumerate(start)
 
 
 def prefetch_to_device(device: DeviceLike, buffer_size: IntTensorLike | None = None) -> Transformation:
-    """prefetch; the elements go to `device` when an operation there takes them."""
+    """prefetch; the elements go to `device` when an operation there takes them.
+
+    Args:
+        device: Where the elements are used; operations there take them.
+        buffer_size: How many elements are made ahead.
+    """
     return lambda dataset: dataset.prefetch(buffer_size)
 
 
 def counter(start: int = 0, step: int = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
-    """The numbers from `start` on, for ever (tf.data.experimental.Counter)."""
+    """The numbers from `start` on, for ever (tf.data.experimental.Counter).
+
+    Args:
+        start: The first number.
+        step: The distance of two numbers.
+        dtype: The dtype of the numbers.
+
+    Returns:
+        A dataset.
+    """
     numbers = Dataset.range(start, dtypes.int64.max if step > 0 else dtypes.int64.min, step)
     wanted = dtypes.as_dtype(dtype)
     return numbers if wanted is dtypes.int64 else numbers.map(lambda number: cast(number, wanted))

@@ -33,6 +33,11 @@ class Profile:
     Attributes:
         values: What the last traced step gave for the fetches.
         runs: How often the step was run for the profile.
+
+    Args:
+        plan: The plan.
+        values: What was measured.
+        runs: Over how many runs.
     """
 
     def __init__(self, plan: PlanProfile, values: Any, runs: int) -> None:

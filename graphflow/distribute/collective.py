@@ -59,7 +59,13 @@ class AllReduce(Reducer):
         self._timeout = timeout
 
     def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
-        """The sum or mean over all towers, on the devices of `destinations`."""
+        """The sum or mean over all towers, on the devices of `destinations`.
+
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            per_device_value: A value by device.
+            destinations: Where it is wanted.
+        """
         mean = is_mean(aggregation)
         devices = per_device_value.devices
         key = _next_key()
@@ -129,7 +135,14 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> CollectiveAllReduceStrategy:
-        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
+        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells.
+
+        Args:
+            **arguments: Of the strategy.
+
+        Raises:
+            ValueError: If none does.
+        """
         arguments.setdefault("num_devices", local_devices_from_environment())
         return cls(*task_from_environment(), **arguments)
 
@@ -140,7 +153,14 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        """Tells it the cluster and this program's task."""
+        """Tells it the cluster and this program's task.
+
+        Args:
+            session_config: A gf.ConfigProto.
+            cluster_spec: The cluster.
+            task_type: The job of this task.
+            task_id: Its index.
+        """
         self._task = Task(cluster_spec, task_type, task_id)
         self.reducer: Reducer | PackingReducer = self._given_reducer or PackingReducer(
             AllReduce(self.num_towers, self._timeout)
@@ -158,11 +178,19 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         return [f"{self._task.device}/device:CPU:{index}" for index in range(self._local)]
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """This worker's devices: every one has a copy."""
+        """This worker's devices: every one has a copy.
+
+        Args:
+            arguments: Of gf.get_variable.
+        """
         return self.tower_devices()
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
-        """This worker's part, of which its towers take in turn."""
+        """This worker's part, of which its towers take in turn.
+
+        Args:
+            dataset: The dataset.
+        """
         return [shard_dataset(dataset, self._task.count, self._task.index)]
 
     def _create_variable(self, next_creator: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:

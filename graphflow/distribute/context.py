@@ -134,6 +134,11 @@ class TowerContext:
 
         Every tower has to make the same call; their arguments become one PerDevice each. Of what merge_fn returns,
         each tower gets its own. RuntimeError, naming the towers, if one does not come. This one has a single tower.
+
+        Args:
+            merge_fn: A function of the strategy and of values by device.
+            *args: Its arguments.
+            **kwargs: Its arguments by name.
         """
         with cross_tower(self._strategy):
             return merge_fn(self._strategy, *args, **kwargs)

@@ -40,7 +40,14 @@ class InGraphStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> InGraphStrategy:
-        """For the cluster that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
+        """For the cluster that TF_CONFIG, Slurm or Kubernetes tells.
+
+        Args:
+            **arguments: Of the strategy.
+
+        Raises:
+            ValueError: If none does.
+        """
         return cls(task_from_environment()[0], **arguments)
 
     def configure(
@@ -50,7 +57,14 @@ class InGraphStrategy(DistributionStrategy):
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        """Tells it the cluster."""
+        """Tells it the cluster.
+
+        Args:
+            session_config: A gf.ConfigProto.
+            cluster_spec: The cluster.
+            task_type: The job of this task.
+            task_id: Its index.
+        """
         self._task = Task(cluster_spec)
         self._place = replica_device_setter(
             worker_device=self.tower_devices()[0], cluster=self._task.cluster, ps_strategy=self._ps_strategy
@@ -61,11 +75,19 @@ class InGraphStrategy(DistributionStrategy):
         return self._task.workers or [""]
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Any]:
-        """A parameter server, the next in turn."""
+        """A parameter server, the next in turn.
+
+        Args:
+            arguments: Of gf.get_variable.
+        """
         return [self._place or self.tower_devices()[0]]
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
-        """Every worker reads its own part."""
+        """Every worker reads its own part.
+
+        Args:
+            dataset: The dataset.
+        """
         return [shard_dataset(dataset, self._task.count, index) for index in range(self._task.count)]
 
     @property

@@ -10,7 +10,12 @@ from graphflow.distribute.context import get_cross_tower_context, get_tower_cont
 
 
 def increment_var(v: Any, amount: TensorLike = 1) -> Any:
-    """An operation that adds to every copy of a variable, once for all towers (tf.contrib.distribute.increment_var)."""
+    """An operation that adds to every copy of a variable, once for all towers (tf.contrib.distribute.increment_var).
+
+    Args:
+        v: A variable.
+        amount: What is added.
+    """
 
     def merged(strategy: Any, variable: Any) -> Any:
         return strategy.group(strategy.update(variable, assign_add, amount))

@@ -15,9 +15,11 @@ class MirroredStrategy(DistributionStrategy):
 
     A step's gradients are reduced, and every copy is changed by the same update.
 
+    A session has several CPU devices with gf.ConfigProto(device_count={"CPU": 2}).
+
     Args:
         devices: Names, such as ["/cpu:0", "/cpu:1"]; or num_devices (or num_gpus): as many CPU (or GPU)
-            devices. A session has several CPU devices with gf.ConfigProto(device_count={"CPU": 2}).
+            devices.
         num_devices: How many; by default all GPUs, or CPU devices.
         num_gpus: How many GPUs.
         reducer: How values are reduced, by default on one device.
@@ -54,5 +56,9 @@ class MirroredStrategy(DistributionStrategy):
         return self._devices
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """The devices: every one has a copy."""
+        """The devices: every one has a copy.
+
+        Args:
+            arguments: Of gf.get_variable.
+        """
         return self._devices

@@ -51,7 +51,14 @@ class ParameterServerStrategy(DistributionStrategy):
 
     @classmethod
     def from_environment(cls, **arguments: Any) -> ParameterServerStrategy:
-        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells; ValueError if none does."""
+        """For the cluster and the task that TF_CONFIG, Slurm or Kubernetes tells.
+
+        Args:
+            **arguments: Of the strategy.
+
+        Raises:
+            ValueError: If none does.
+        """
         return cls(*task_from_environment(), **arguments)
 
     def configure(
@@ -61,7 +68,14 @@ class ParameterServerStrategy(DistributionStrategy):
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        """Tells it the cluster and this program's task."""
+        """Tells it the cluster and this program's task.
+
+        Args:
+            session_config: A gf.ConfigProto.
+            cluster_spec: The cluster.
+            task_type: The job of this task.
+            task_id: Its index.
+        """
         self._task = Task(cluster_spec, task_type, task_id)
         self._place = replica_device_setter(
             worker_device=self._task.device, cluster=self._task.cluster, ps_strategy=self._ps_strategy
@@ -72,15 +86,27 @@ class ParameterServerStrategy(DistributionStrategy):
         return [self._task.device]
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Any]:
-        """A parameter server, the next in turn."""
+        """A parameter server, the next in turn.
+
+        Args:
+            arguments: Of gf.get_variable.
+        """
         return [self._place or self._task.device]
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
-        """This worker's part."""
+        """This worker's part.
+
+        Args:
+            dataset: The dataset.
+        """
         return [shard_dataset(dataset, self._task.count, self._task.index)]
 
     def training_optimizer(self, optimizer: Any) -> Any:
-        """One that takes part in rounds, or knows how old gradients are."""
+        """One that takes part in rounds, or knows how old gradients are.
+
+        Args:
+            optimizer: The optimizer.
+        """
         if self._synchronous:
             return optimizer.in_rounds(self._task.count)
         return (

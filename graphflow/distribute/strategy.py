@@ -166,6 +166,9 @@ class DistributionStrategy:
 
         get_next() of the result, or of an iterator that its make_one_shot_iterator() or make_initializable_iterator()
         makes, gives each tower's element.
+
+        Args:
+            dataset: The dataset, or a function that makes it.
         """
         return DistributedDataset(self, dataset() if callable(dataset) else dataset)
 
@@ -174,41 +177,76 @@ class DistributionStrategy:
 
         Gives the results as one structure, whose leaves are PerDevice values if the towers' differ. RuntimeError
         outside of the strategy's scope, and if a tower misses a merge_call that another makes.
+
+        Args:
+            fn: The function.
+            *args: Its arguments.
+            **kwargs: Its arguments by name.
         """
         self._check_across("call_for_each_tower")
         kwargs.pop("run_concurrently", None)
         return self._call_for_each_tower(fn, *args, **kwargs)
 
     def unwrap(self, value: Any) -> list[Any]:
-        """The values of a distributed value or variable, one a tower or copy; a list of itself for anything else."""
+        """The values of a distributed value or variable, one a tower or copy; a list of itself for anything else.
+
+        Args:
+            value: A value by device.
+        """
         return list(self._unwrap(value))
 
     def group(self, value: Any, name: str | None = None) -> Operation:
-        """One operation for those of a distributed value."""
+        """One operation for those of a distributed value.
+
+        Args:
+            value: Operations by device.
+            name: A name for the operation.
+        """
         return self._group(value, name)
 
     def reduce(self, aggregation: int, value: Any, destinations: Any = None) -> Any:
         """The towers' values put together: VariableAggregation.SUM, MEAN or ONLY_FIRST_TOWER.
 
-        destinations: a device, devices or a variable, where the result shall be; by default on all towers' devices.
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            value: A value by device.
+            destinations: a device, devices or a variable, where the result shall be; by default on all
+                towers' devices.
         """
         self._check_across("reduce")
         _check_aggregation(aggregation)
         return self._reduce(aggregation, value, destinations)
 
     def batch_reduce(self, aggregation: int, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
-        """reduce() of several (value, destinations), which the strategy may do together."""
+        """reduce() of several (value, destinations), which the strategy may do together.
+
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            value_destination_pairs: Pairs of a value by device and where it is wanted.
+        """
         self._check_across("batch_reduce")
         _check_aggregation(aggregation)
         return list(self._batch_reduce(aggregation, list(value_destination_pairs)))
 
     def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
-        """The tensor on all devices of `destinations`, by default those of all towers."""
+        """The tensor on all devices of `destinations`, by default those of all towers.
+
+        Args:
+            tensor: The tensor.
+            destinations: Where it is wanted.
+        """
         self._check_across("broadcast")
         return self._broadcast(tensor, destinations)
 
     def update(self, var: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """fn(copy, *args, **kwargs) for each copy of a variable, on its device, with its part of mirrored arguments."""
+        """fn(copy, *args, **kwargs) for each copy of a variable, on its device, with its part of mirrored arguments.
+
+        Args:
+            var: The variable.
+            fn: A function of a copy.
+            *args: Its arguments.
+            **kwargs: Its arguments by name.
+        """
         self._check_across("update")
         if any(isinstance(value, PerDevice) for value in args) and not isinstance(var, TowerLocalVariable):
             raise TypeError(
@@ -218,21 +256,40 @@ class DistributionStrategy:
         return self._update(var, fn, *args, **kwargs)
 
     def update_non_slot(self, colocate_with: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-        """fn(*args, **kwargs) on each of the devices that non_slot_devices() gave."""
+        """fn(*args, **kwargs) on each of the devices that non_slot_devices() gave.
+
+        Args:
+            colocate_with: Where.
+            fn: The function.
+            *args: Its arguments.
+            **kwargs: Its arguments by name.
+        """
         self._check_across("update_non_slot")
         return self._update_non_slot(colocate_with, fn, *args, **kwargs)
 
     def read_var(self, v: Any) -> Any:
-        """A tensor of a variable's value; of a tower-local one across the towers what its copies come to."""
+        """A tensor of a variable's value; of a tower-local one across the towers what its copies come to.
+
+        Args:
+            v: The variable.
+        """
         return v.read_value() if isinstance(v, TowerLocalVariable) else identity(v)
 
     def value_container(self, value: Any) -> Any:
-        """The variable that a copy belongs to; the value itself if it is none."""
+        """The variable that a copy belongs to; the value itself if it is none.
+
+        Args:
+            value: A copy of a variable.
+        """
         return whole(value)
 
     @contextmanager
     def colocate_vars_with(self, colocate_with_variable: Any) -> Iterator[None]:
-        """Puts variables made inside on the device, or the devices, of another variable."""
+        """Puts variables made inside on the device, or the devices, of another variable.
+
+        Args:
+            colocate_with_variable: The variable.
+        """
         place = partial(_with_place, colocate_with_variable)
         with variable_creator_scope(place):
             yield
@@ -268,7 +325,11 @@ class DistributionStrategy:
         return True
 
     def non_slot_devices(self, var_list: Sequence[Any]) -> Any:
-        """Where variables are that belong to all of the given ones: devices, or one of these variables."""
+        """Where variables are that belong to all of the given ones: devices, or one of these variables.
+
+        Args:
+            var_list: The variables.
+        """
         first = min(var_list, key=lambda variable: str(variable.name))
         return first.devices if isinstance(first, DistributedVariable) else first
 
@@ -279,10 +340,21 @@ class DistributionStrategy:
         task_type: str | None = None,
         task_id: int | None = None,
     ) -> None:
-        """Tells it the session's configuration, the cluster and this program's task, before any scope is opened."""
+        """Tells it the session's configuration, the cluster and this program's task, before any scope is opened.
+
+        Args:
+            session_config: A gf.ConfigProto, which is changed.
+            cluster_spec: The cluster.
+            task_type: The job of this task.
+            task_id: Its index.
+        """
 
     def training_optimizer(self, optimizer: Any) -> Any:
-        """The optimizer to train with: the same, or one that knows of other programs if several train together."""
+        """The optimizer to train with: the same, or one that knows of other programs if several train together.
+
+        Args:
+            optimizer: The optimizer.
+        """
         return optimizer
 
     # ---- TensorFlow's names for what a strategy does; derived from the five methods --------------------------------

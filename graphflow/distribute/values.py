@@ -32,7 +32,11 @@ class DistributedValues:
     def get(self, device: str | None = None) -> Any:
         """The value on a device, by default that of the tower or copy that is being built.
 
-        ValueError if there is none, or across towers.
+        Args:
+            device: The device; by default the current one's.
+
+        Raises:
+            ValueError: If there is none, or across towers.
         """
         if device is not None:
             name = name_of(device)
@@ -48,7 +52,11 @@ class DistributedValues:
         return self.values[index]
 
     def on_device(self, device: str) -> bool:
-        """Whether it has a value on a device."""
+        """Whether it has a value on a device.
+
+        Args:
+            device: The device.
+        """
         return name_of(device) in self.devices
 
     def _as_graph_element(self) -> Any:

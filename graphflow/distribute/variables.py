@@ -47,7 +47,11 @@ class DistributedVariable(Variable):
         graph.add_to_collections(collections, self)
 
     def get(self, device: str | None = None) -> Variable:
-        """The copy on a device, by default the one that is meant here."""
+        """The copy on a device, by default the one that is meant here.
+
+        Args:
+            device: The device; by default the current one's.
+        """
         if device is not None:
             found: Variable = PerDevice(self.copies, self.devices).get(device)
             return found
@@ -86,12 +90,22 @@ class DistributedVariable(Variable):
         return self.copies[0].name
 
     def set_initializer(self, value: Tensor, initializer: Operation) -> None:
-        """Lets it begin with another value, which `initializer` assigns to it."""
+        """Lets it begin with another value, which `initializer` assigns to it.
+
+        Args:
+            value: The value, a tensor.
+            initializer: What it begins with.
+        """
         self.copies[0].set_initializer(value, initializer)
         self._initializer = initializer
 
     def load(self, value: TensorLike, session: SessionLike | None = None) -> None:
-        """Sets all copies in a session, by default the default one, without adding to the graph."""
+        """Sets all copies in a session, by default the default one, without adding to the graph.
+
+        Args:
+            value: An array.
+            session: The session; by default the default session.
+        """
         session = session or get_default_session()
         if session is None:
             raise ValueError(

@@ -21,9 +21,19 @@ from graphflow.distributions.special import salted
 class Beta(ScalarDistribution):
     """The beta distribution, with the mean `concentration1` / (both concentrations) (tf.distributions.Beta).
 
-    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN if a
-    concentration is not above 1.
+    Both are floats of one dtype and broadcast. Gradients flow through samples. The mode is NaN if a concentration
+    is not above 1.
+
+    Args:
+        concentration1: The first parameter, a tensor of positive floats.
+        concentration0: The second.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: If, with `validate_args`, one is not positive.
     """
 
     def __init__(

@@ -27,8 +27,18 @@ def log_beta(concentration: Tensor) -> Tensor:
 class Dirichlet(VectorDistribution):
     """Vectors of shares that add to 1, with the mean `concentration` / its sum (tf.distributions.Dirichlet).
 
-    The concentration is (..., shares) of floats. ValueError if it is not; with `validate_args`, InvalidArgumentError
-    if one is not positive. Gradients flow through samples. The mode is NaN if a concentration is not above 1.
+    The concentration is (..., shares) of floats. Gradients flow through samples. The mode is NaN if a concentration
+    is not above 1.
+
+    Args:
+        concentration: The parameters, [..., classes] of positive floats.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If it is not.
+        InvalidArgumentError: If, with `validate_args`, one is not positive.
     """
 
     def __init__(

@@ -32,7 +32,11 @@ from graphflow._core.ops.state.scopes import control_dependencies
 
 
 class ReparameterizationType:
-    """Says whether gradients flow through samples to the parameters (tf.distributions.ReparameterizationType)."""
+    """Says whether gradients flow through samples to the parameters (tf.distributions.ReparameterizationType).
+
+    Args:
+        rep_type: Its name.
+    """
 
     def __init__(self, rep_type: str) -> None:
         self._rep_type = rep_type
@@ -72,6 +76,15 @@ class Distribution:
     Samples have the shape sample_shape + batch_shape + event_shape; a value given to prob and the like broadcasts with
     batch_shape + event_shape, and the result has no event_shape. Whatever a family does not define raises
     NotImplementedError. Of a graph: not to be shared by threads that build.
+
+    Args:
+        dtype: Of the samples.
+        reparameterization_type: Whether gradients flow through samples.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        parameters: The arguments it was made with.
+        graph_parents: Tensors that it depends on.
+        name: A name for the operation.
     """
 
     def __init__(
@@ -127,7 +140,11 @@ class Distribution:
         return self._validate_args
 
     def copy(self, **override_parameters_kwargs: Any) -> Self:
-        """A distribution made with the same arguments, but those given (tf.distributions.Distribution.copy)."""
+        """A distribution made with the same arguments, but those given (tf.distributions.Distribution.copy).
+
+        Args:
+            **override_parameters_kwargs: Parameters that differ.
+        """
         return type(self)(**{**self.parameters, **override_parameters_kwargs})
 
     # -- shapes ------------------------------------------------------------------------------------------------
@@ -179,9 +196,10 @@ class Distribution:
     ) -> Tensor:
         """Draws of the shape sample_shape + batch_shape + event_shape (tf.distributions.Distribution.sample).
 
+        Another run draws other numbers; `seed` is that of the op that draws.
+
         Args:
-            sample_shape: Int32 () or (rank,). Another run draws other numbers; `seed` is that of the op that
-                draws.
+            sample_shape: Int32 () or (rank,).
             seed: The op's own seed; with the graph's it decides what is drawn.
             name: A name for the operation.
         """
@@ -198,31 +216,87 @@ class Distribution:
             return result
 
     def log_prob(self, value: TensorLike, name: str = "log_prob") -> Tensor:
-        """The logarithm of the density, or of the probability of a value that can be counted."""
+        """The logarithm of the density, or of the probability of a value that can be counted.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "log_prob", name)
 
     def prob(self, value: TensorLike, name: str = "prob") -> Tensor:
-        """The density, or the probability of a value that can be counted."""
+        """The density, or the probability of a value that can be counted.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "prob", name)
 
     def log_cdf(self, value: TensorLike, name: str = "log_cdf") -> Tensor:
-        """The logarithm of cdf."""
+        """The logarithm of cdf.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "log_cdf", name)
 
     def cdf(self, value: TensorLike, name: str = "cdf") -> Tensor:
-        """The probability of a draw that is not above `value`."""
+        """The probability of a draw that is not above `value`.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "cdf", name)
 
     def log_survival_function(self, value: TensorLike, name: str = "log_survival_function") -> Tensor:
-        """The logarithm of survival_function."""
+        """The logarithm of survival_function.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "log_survival_function", name)
 
     def survival_function(self, value: TensorLike, name: str = "survival_function") -> Tensor:
-        """The probability of a draw above `value`."""
+        """The probability of a draw above `value`.
+
+        Args:
+            value: A tensor.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         return self._at(value, "survival_function", name)
 
     def quantile(self, value: TensorLike, name: str = "quantile") -> Tensor:
-        """The number of which `value`, from 0 to 1, is the cdf."""
+        """The number of which `value`, from 0 to 1, is the cdf.
+
+        Args:
+            value: Probabilities.
+            name: A name for the operation.
+
+        Returns:
+            A tensor.
+        """
         return self._at(value, "quantile", name)
 
     def entropy(self, name: str = "entropy") -> Tensor:
@@ -274,12 +348,28 @@ class Distribution:
         return self._number("covariance", name)
 
     def kl_divergence(self, other: Distribution, name: str = "kl_divergence") -> Tensor:
-        """The Kullback-Leibler divergence of this from `other`; see gf.distributions.kl_divergence."""
+        """The Kullback-Leibler divergence of this from `other`; see gf.distributions.kl_divergence.
+
+        Args:
+            other: A distribution.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         with self._name_scope(name):
             return kullback_leibler.kl_divergence(self, other, allow_nan_stats=self.allow_nan_stats)
 
     def cross_entropy(self, other: Distribution, name: str = "cross_entropy") -> Tensor:
-        """The entropy of this and its divergence from `other`, added."""
+        """The entropy of this and its divergence from `other`, added.
+
+        Args:
+            other: A distribution.
+            name: A name for the operation.
+
+        Returns:
+            A tensor of floats.
+        """
         with self._name_scope(name):
             return kullback_leibler.cross_entropy(self, other)
 

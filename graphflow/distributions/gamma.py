@@ -22,9 +22,19 @@ from graphflow.distributions.kullback_leibler import RegisterKL
 class Gamma(ScalarDistribution):
     """The gamma distribution with the mean `concentration` / `rate` (tf.distributions.Gamma).
 
-    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if one is not positive. Gradients flow through samples. The mode is NaN if the
-    concentration is not above 1.
+    Both are floats of one dtype and broadcast. Gradients flow through samples. The mode is NaN if the concentration
+    is not above 1.
+
+    Args:
+        concentration: The shape, a tensor of positive floats.
+        rate: The inverse scale.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: If, with `validate_args`, one is not positive.
     """
 
     def __init__(
@@ -90,8 +100,14 @@ class Gamma(ScalarDistribution):
 class Exponential(Gamma):
     """The exponential distribution with the mean 1 / `rate` (tf.distributions.Exponential).
 
-    The rate is of floats, else ValueError; with `validate_args`, InvalidArgumentError if it is not positive.
+    The rate is of floats, else ValueError, InvalidArgumentError if, with `validate_args`, it is not positive.
     Gradients flow through samples. As TensorFlow's, the mode is that of a Gamma of concentration 1: NaN.
+
+    Args:
+        rate: The inverse of the mean, a tensor of positive floats.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
     """
 
     def __init__(

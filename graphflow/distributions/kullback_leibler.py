@@ -32,7 +32,13 @@ _formulas: dict[tuple[type, type], Formula] = {}
 class RegisterKL:
     """Decorates `formula(a, b, name=None)`, the divergence of two classes (tf.distributions.RegisterKL).
 
-    TypeError if the formula is not callable, ValueError if the pair of classes has one.
+    Args:
+        dist_cls_a: A class of distributions.
+        dist_cls_b: A class of distributions.
+
+    Raises:
+        TypeError: If the formula is not callable.
+        ValueError: If the pair of classes has one.
     """
 
     def __init__(self, dist_cls_a: type, dist_cls_b: type) -> None:
@@ -67,8 +73,20 @@ def kl_divergence(
 ) -> Tensor:
     """The Kullback-Leibler divergence of a from b, for each pair of the two batches (tf.distributions.kl_divergence).
 
-    The result has the batch shapes broadcast. NotImplementedError if the pair of classes has no formula;
-    InvalidArgumentError at the run if a number is NaN and `allow_nan_stats` is False.
+    The result has the batch shapes broadcast.
+
+    Args:
+        distribution_a: A distribution.
+        distribution_b: A distribution.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of floats.
+
+    Raises:
+        NotImplementedError: If the pair of classes has no formula.
+        InvalidArgumentError: At the run if a number is NaN and `allow_nan_stats` is False.
     """
     a, b = type(distribution_a), type(distribution_b)
     formula = _formula(a, b)

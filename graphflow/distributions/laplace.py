@@ -20,8 +20,18 @@ from graphflow.distributions.location_scale import LocationScale
 class Laplace(LocationScale):
     """The Laplace distribution with mean `loc` and mean distance from it `scale` (tf.distributions.Laplace).
 
-    Both are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if a scale is not positive. Gradients flow through samples.
+    Both are floats of one dtype and broadcast. Gradients flow through samples.
+
+    Args:
+        loc: The middle, a tensor of floats.
+        scale: The mean distance from it.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: If, with `validate_args`, a scale is not positive.
     """
 
     def __init__(

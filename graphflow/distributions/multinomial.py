@@ -27,9 +27,20 @@ from graphflow.distributions.distribution import NOT_REPARAMETERIZED, VectorDist
 class Multinomial(VectorDistribution):
     """How often each class comes in `total_count` draws with `probs` (tf.distributions.Multinomial).
 
-    The parameters are (..., classes), the counts broadcast with their first axes. ValueError unless one of
-    logits and probs is given; with `validate_args`, InvalidArgumentError if a count or a probability is negative.
-    Draws are of the parameters' dtype; no gradient flows through them.
+    The parameters are (..., classes), the counts broadcast with their first axes. Draws are of the parameters'
+    dtype; no gradient flows through them.
+
+    Args:
+        total_count: How many are drawn, a tensor.
+        logits: Unnormalised log-probabilities, [..., classes].
+        probs: Probabilities instead of them.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: Unless one of logits and probs is given.
+        InvalidArgumentError: If, with `validate_args`, a count or a probability is negative.
     """
 
     def __init__(

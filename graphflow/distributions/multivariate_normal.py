@@ -25,10 +25,21 @@ from graphflow.distributions.kullback_leibler import RegisterKL
 class MultivariateNormalDiag(VectorDistribution):
     """Vectors of independent normal elements with mean `loc` (tf.contrib.distributions.MultivariateNormalDiag).
 
-    loc and scale_diag are (..., size) of floats of one dtype and broadcast; the standard deviations are
-    scale_diag + scale_identity_multiplier[..., None], or 1 if neither is given. loc is zero if it is not given.
-    ValueError if the size cannot be known; with `validate_args`, InvalidArgumentError if a deviation is zero.
-    Gradients flow through samples.
+    loc and scale_diag are (..., size) of floats of one dtype and broadcast; the standard deviations are scale_diag
+    + scale_identity_multiplier[..., None], or 1 if neither is given. loc is zero if it is not given. Gradients flow
+    through samples.
+
+    Args:
+        loc: The means, [..., size].
+        scale_diag: The deviations, [..., size].
+        scale_identity_multiplier: One deviation for all.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If the size cannot be known.
+        InvalidArgumentError: If, with `validate_args`, a deviation is zero.
     """
 
     def __init__(

@@ -23,9 +23,20 @@ from graphflow.distributions.special import salted
 class StudentT(ScalarDistribution):
     """Student's t-distribution with `df` degrees of freedom, moved by `loc` and stretched by `scale`.
 
-    All three are floats of one dtype and broadcast. ValueError if they are not; with `validate_args`,
-    InvalidArgumentError if df is not positive. Gradients flow through samples. The mean is NaN if df is not above
-    1; there the variance is NaN, too, and it is infinite up to a df of 2 (tf.distributions.StudentT).
+    All three are floats of one dtype and broadcast. Gradients flow through samples. The mean is NaN if df is not
+    above 1; there the variance is NaN, too, and it is infinite up to a df of 2 (tf.distributions.StudentT).
+
+    Args:
+        df: The degrees of freedom, a tensor of positive floats.
+        loc: The middle.
+        scale: The factor.
+        validate_args: Whether parameters are checked at the run.
+        allow_nan_stats: Whether a statistic that is not defined is NaN and no error.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If they are not.
+        InvalidArgumentError: If, with `validate_args`, df is not positive.
     """
 
     def __init__(

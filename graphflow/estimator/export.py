@@ -24,7 +24,11 @@ class ExportOutput:
     """What a signature of a SavedModel gives; one of the classes below."""
 
     def signature(self, receivers: Mapping[str, Tensor]) -> Any:
-        """The SignatureDef message for what is received."""
+        """The SignatureDef message for what is received.
+
+        Args:
+            receivers: {name: tensor} that are fed.
+        """
         raise NotImplementedError
 
 
@@ -47,7 +51,11 @@ class PredictOutput(ExportOutput):
                 raise ValueError(f"Prediction outputs must be Tensors by name, got {name!r}: {value!r}.")
 
     def signature(self, receivers: Mapping[str, Tensor]) -> Any:
-        """The SignatureDef message for what is received."""
+        """The SignatureDef message for what is received.
+
+        Args:
+            receivers: {name: tensor} that are fed.
+        """
         return predict_signature_def(receivers, self.outputs)
 
 
@@ -73,7 +81,11 @@ class ClassificationOutput(ExportOutput):
         self.classes: Tensor | None = classes
 
     def signature(self, receivers: Mapping[str, Tensor]) -> Any:
-        """The SignatureDef message for what is received."""
+        """The SignatureDef message for what is received.
+
+        Args:
+            receivers: {name: tensor} that are fed.
+        """
         return classification_signature_def(_only(receivers), self.classes, self.scores)
 
 
@@ -93,7 +105,11 @@ class RegressionOutput(ExportOutput):
         self.value = value
 
     def signature(self, receivers: Mapping[str, Tensor]) -> Any:
-        """The SignatureDef message for what is received."""
+        """The SignatureDef message for what is received.
+
+        Args:
+            receivers: {name: tensor} that are fed.
+        """
         return regression_signature_def(_only(receivers), self.value)
 
 
@@ -135,7 +151,13 @@ class ServingInputReceiver:
 
 
 class TensorServingInputReceiver(ServingInputReceiver):
-    """As ServingInputReceiver, for a model function that takes one tensor instead of a dictionary."""
+    """As ServingInputReceiver, for a model function that takes one tensor instead of a dictionary.
+
+    Args:
+        features: A tensor.
+        receiver_tensors: A tensor, or a dictionary of tensors: what is fed.
+        receiver_tensors_alternatives: Other tensors that may be fed instead, by the name of a signature.
+    """
 
     def __init__(
         self,

@@ -85,7 +85,18 @@ class FinalExporter(_SavedModelExporter):
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Writes the model if training has reached its last step; the path or None."""
+        """Writes the model if training has reached its last step; the path or None.
+
+        Args:
+            estimator: The estimator.
+            export_path: The folder.
+            checkpoint_path: The checkpoint.
+            eval_result: What the evaluation gave.
+            is_the_final_export: Whether training has ended.
+
+        Returns:
+            The folder of the export, or None.
+        """
         return self._write(estimator, export_path, checkpoint_path) if is_the_final_export else None
 
 
@@ -120,7 +131,18 @@ class LatestExporter(_SavedModelExporter):
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Writes the model; its path."""
+        """Writes the model; its path.
+
+        Args:
+            estimator: The estimator.
+            export_path: The folder.
+            checkpoint_path: The checkpoint.
+            eval_result: What the evaluation gave.
+            is_the_final_export: Whether training has ended.
+
+        Returns:
+            The folder of the export, or None.
+        """
         written = self._write(estimator, export_path, checkpoint_path)
         if self._keep is not None:
             _drop_old(export_path, self._keep)
@@ -163,7 +185,18 @@ class BestExporter(LatestExporter):
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any],
         is_the_final_export: bool,
     ) -> bytes | None:  # fmt: skip
-        """Writes the model if it is the best so far; the path or None."""
+        """Writes the model if it is the best so far; the path or None.
+
+        Args:
+            estimator: The estimator.
+            export_path: The folder.
+            checkpoint_path: The checkpoint.
+            eval_result: What the evaluation gave.
+            is_the_final_export: Whether training has ended.
+
+        Returns:
+            The folder of the export, or None.
+        """
         if self._best is not None and not self._is_better(
             best_eval_result=self._best, current_eval_result=eval_result
         ):

@@ -155,7 +155,11 @@ def _element_of(result: Any) -> Any:
 def parts_of(result: Any) -> tuple[Any, Any]:
     """The features and the labels, None if there are none, of what an input function has given.
 
-    ValueError for a tuple of other than two.
+    Args:
+        result: What an input function gave.
+
+    Raises:
+        ValueError: For a tuple of other than two.
     """
     result = _element_of(result)
     if isinstance(result, list | tuple):
@@ -168,6 +172,10 @@ def parts_of(result: Any) -> tuple[Any, Any]:
 
 
 def features_of(result: Any) -> Any:
-    """The features of what an input function has given, whatever stands beside them."""
+    """The features of what an input function has given, whatever stands beside them.
+
+    Args:
+        result: What an input function gave.
+    """
     result = _element_of(result)
     return result[0] if isinstance(result, list | tuple) else result

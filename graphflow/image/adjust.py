@@ -54,6 +54,13 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
     """Pixels plus `delta`, a part of the range of their dtype (tf.image.adjust_brightness).
 
     Floats are not brought back into [0, 1].
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        delta: What is added, a scalar.
+
+    Returns:
+        Images in the same layout.
     """
     with op_scope(None, "adjust_brightness", [image, delta]) as scope:
         image = as_image(image)
@@ -65,7 +72,17 @@ def adjust_brightness(image: TensorLike, delta: TensorLike) -> Tensor:
 def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
     """Pixels (x - mean) * contrast_factor + mean, each channel of each image having its mean.
 
-    ValueError for fewer than three axes. TensorFlow: tf.image.adjust_contrast.
+    TensorFlow: tf.image.adjust_contrast.
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        contrast_factor: The factor, a scalar.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: For fewer than three axes.
     """
     with op_scope(None, "adjust_contrast", [images, contrast_factor]) as scope:
         images = as_image(images, "images")
@@ -75,7 +92,19 @@ def adjust_contrast(images: TensorLike, contrast_factor: TensorLike) -> Tensor:
 
 
 def adjust_gamma(image: TensorLike, gamma: NumberLike = 1, gain: NumberLike = 1) -> Tensor:
-    """Pixels gain * x ** gamma (tf.image.adjust_gamma); ValueError for a negative gamma."""
+    """Pixels gain * x ** gamma (tf.image.adjust_gamma).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        gamma: The exponent.
+        gain: The factor.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: For a negative gamma.
+    """
     with op_scope(None, "adjust_gamma", [image, gamma, gain]):
         image = as_image(image)
         floats = _as_floats(image)
@@ -86,7 +115,16 @@ def adjust_gamma(image: TensorLike, gamma: NumberLike = 1, gain: NumberLike = 1)
 
 
 def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) -> Tensor:
-    """RGB images with their hue turned by `delta`, 1 being the whole circle (tf.image.adjust_hue)."""
+    """RGB images with their hue turned by `delta`, 1 being the whole circle (tf.image.adjust_hue).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        delta: What is added to the hue, in [-1, 1].
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
+    """
     with op_scope(name, "adjust_hue", [image]):
         image = as_image(image)
         adjusted = apply(image_colors.ADJUST_HUE, (_as_floats(image), delta)).outputs[0]
@@ -94,7 +132,16 @@ def adjust_hue(image: TensorLike, delta: TensorLike, name: str | None = None) ->
 
 
 def adjust_saturation(image: TensorLike, saturation_factor: TensorLike, name: str | None = None) -> Tensor:
-    """RGB images with their saturation multiplied, at most to 1 (tf.image.adjust_saturation)."""
+    """RGB images with their saturation multiplied, at most to 1 (tf.image.adjust_saturation).
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        saturation_factor: The factor, a scalar.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
+    """
     with op_scope(name, "adjust_saturation", [image]):
         image = as_image(image)
         adjusted = apply(image_colors.ADJUST_SATURATION, (_as_floats(image), saturation_factor)).outputs[0]
@@ -105,6 +152,14 @@ def adjust_jpeg_quality(image: TensorLike, jpeg_quality: IntTensorLike, name: st
     """An image as it is after having been a JPEG file of a quality, 0 to 100 (tf.image.adjust_jpeg_quality).
 
     Needs the extra `image`.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        jpeg_quality: 0 to 100.
+        name: A name for the operation.
+
+    Returns:
+        Images in the same layout.
     """
     with op_scope(name, "adjust_jpeg_quality", [image]):
         image = as_image(image)
@@ -201,7 +256,17 @@ def random_jpeg_quality(
 ) -> Tensor:
     """adjust_jpeg_quality by a quality drawn from [min, max) (tf.image.random_jpeg_quality).
 
-    ValueError unless 0 <= min < max <= 100.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        min_jpeg_quality: 0 to 100.
+        max_jpeg_quality: 0 to 100, above the other.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless 0 <= min < max <= 100.
     """
     if not 0 <= min_jpeg_quality < max_jpeg_quality <= 100:
         raise ValueError(

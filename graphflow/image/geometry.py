@@ -165,7 +165,15 @@ def transpose_image(image: TensorLike, name: str | None = None) -> Tensor:
 def central_crop(image: TensorLike, central_fraction: float) -> Tensor:
     """The middle of images, `central_fraction` of each side (tf.image.central_crop).
 
-    ValueError unless the fraction is in (0, 1] and the image has three or four axes.
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        central_fraction: The share of each side, in (0, 1].
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: Unless the fraction is in (0, 1] and the image has three or four axes.
     """
     with op_scope(None, "central_crop", [image]):
         image = as_image(image)

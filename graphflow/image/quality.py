@@ -72,7 +72,14 @@ def _comparable(one: Tensor, other: Tensor) -> tuple[Tensor, Tensor, list[Operat
 def psnr(a: TensorLike, b: TensorLike, max_val: TensorLike, name: str | None = None) -> Tensor:
     """The peak signal-to-noise ratio of each pair of images, in decibels (tf.image.psnr).
 
-    max_val: the largest value that a pixel may have. ValueError if the shapes do not fit.
+    Args:
+        a: Images.
+        b: Images of the same shape and dtype.
+        max_val: The largest value that a pixel may have.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: If the shapes do not fit.
     """
     with op_scope(name, "PSNR", [a, b]):
         a, b = as_image(a, "a"), as_image(b, "b")
@@ -136,7 +143,19 @@ def ssim(
 ) -> Tensor:
     """The structural similarity of each pair of images (tf.image.ssim; Wang and others, 2004).
 
-    Compared are windows of `filter_size`, weighted by a Gaussian; InvalidArgumentError for images smaller than that.
+    Compared are windows of `filter_size`, weighted by a Gaussian.
+
+    Args:
+        img1: Images.
+        img2: Images of the same shape and dtype.
+        max_val: The range of the pixels.
+        filter_size: The side of the window.
+        filter_sigma: Its deviation.
+        k1: A small number.
+        k2: A small number.
+
+    Raises:
+        InvalidArgumentError: For images smaller than that.
     """
     img1, img2 = as_image(img1, "img1"), as_image(img2, "img2")
     _, _, checks = _comparable(img1, img2)
@@ -171,7 +190,18 @@ def ssim_multiscale(
     k2: float = 0.03,
 ) -> Tensor:
     """The structural similarity at several sizes, each half of the one before, weighted by powers
-    (tf.image.ssim_multiscale; Wang and others, 2003). See ssim."""
+    (tf.image.ssim_multiscale; Wang and others, 2003). See ssim.
+
+    Args:
+        img1: Images.
+        img2: Images of the same shape and dtype.
+        max_val: The range of the pixels.
+        power_factors: The weight of each scale.
+        filter_size: The side of the window.
+        filter_sigma: Its deviation.
+        k1: A small number.
+        k2: A small number.
+    """
     with op_scope(None, "MS-SSIM", [img1, img2]):
         img1, img2 = as_image(img1, "img1"), as_image(img2, "img2")
         shape_one, shape_other, checks = _comparable(img1, img2)
@@ -206,8 +236,10 @@ def ssim_multiscale(
 def image_gradients(image: TensorLike) -> tuple[Tensor, Tensor]:
     """(dy, dx): each pixel's difference to the one below and to the one after it, zero in the last row or column.
 
+    TensorFlow: tf.image.image_gradients.
+
     Args:
-        image: [batch, height, width, channels]. TensorFlow: tf.image.image_gradients.
+        image: [batch, height, width, channels].
 
     Raises:
         ValueError: For another rank.

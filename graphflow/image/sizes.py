@@ -83,12 +83,14 @@ def resize_images(
 ) -> Tensor:
     """Images, [height, width, channels] or a batch, at another size (tf.image.resize_images).
 
+    The result is float32, but for the nearest neighbour and for images that have the size already, which stay
+    as they are.
+
     Args:
         images: Images [batch, height, width, channels]; one without the first axis, where that is said.
         size: (new height, new width); with `preserve_aspect_ratio` the result is the largest of the images'
             proportions that fits in.
-        method: Of ResizeMethod. The result is float32, but for the nearest neighbour and for images that have
-            the size already, which stay as they are.
+        method: Of ResizeMethod.
         align_corners: Whether the corner pixels of both lie upon each other.
         preserve_aspect_ratio: Whether the images keep their proportions.
         name: A name for the operation.
@@ -134,7 +136,20 @@ def resize_image_with_pad(
 ) -> Tensor:
     """Images scaled to the largest size of their proportions within the target, with zeros around.
 
-    ValueError if a size is not positive. TensorFlow: tf.image.resize_image_with_pad.
+    TensorFlow: tf.image.resize_image_with_pad.
+
+    Args:
+        image: An image [height, width, channels], or a batch of them.
+        target_height: Rows of the result, an int32 scalar.
+        target_width: Columns of the result, an int32 scalar.
+        method: Of gf.image.ResizeMethod.
+        align_corners: Whether the corner pixels of both lie upon each other.
+
+    Returns:
+        Images in the same layout.
+
+    Raises:
+        ValueError: If a size is not positive.
     """
     with op_scope(None, "resize_image_with_pad", [image]):
         image, is_batch = batched(as_image(image))

@@ -32,7 +32,13 @@ def walk(
 ) -> Iterator[tuple[str, list[str], list[str]]]:
     """(folder, folders in it, files in it) of a folder and all below (tf.io.gfile.walk).
 
-    topdown: outer ones first. onerror: gets a NotFoundError if there is no such folder.
+    Args:
+        top: The folder.
+        topdown: Outer ones first.
+        onerror: Gets a NotFoundError if there is no such folder.
+
+    Returns:
+        An iterator of (folder, names of folders, names of files).
     """
     if not isdir(top):
         if onerror is not None:

@@ -38,12 +38,20 @@ def add_arg_scope(func: Callable[_P, _R]) -> Callable[_P, _R]:
 
 
 def has_arg_scope(func: Any) -> bool:
-    """Whether a function takes defaults from arg_scope (tf.contrib.framework.has_arg_scope)."""
+    """Whether a function takes defaults from arg_scope (tf.contrib.framework.has_arg_scope).
+
+    Args:
+        func: The function.
+    """
     return getattr(func, "_takes_arg_scope", False)
 
 
 def arg_scope_func_key(op: Any) -> Any:
-    """The key of a function in the defaults in force, itself (tf.contrib.framework.arg_scope_func_key)."""
+    """The key of a function in the defaults in force, itself (tf.contrib.framework.arg_scope_func_key).
+
+    Args:
+        op: The function.
+    """
     return op
 
 
@@ -51,9 +59,15 @@ def arg_scope_func_key(op: Any) -> Any:
 def arg_scope(list_ops_or_scope: Sequence[Any] | Scope, **kwargs: Any) -> Iterator[Scope]:
     """Gives functions default arguments inside the block (tf.contrib.framework.arg_scope).
 
-    list_ops_or_scope: functions decorated with add_arg_scope, for which the keyword arguments become defaults; or what
-    a former arg_scope yielded, which is put in force again. Inner scopes win, arguments of a call win over all.
-    ValueError if a function takes no defaults, or arguments are given with a scope.
+    Inner scopes win, arguments of a call win over all.
+
+    Args:
+        list_ops_or_scope: Functions decorated with add_arg_scope, for which the keyword arguments become
+            defaults; or what a former arg_scope yielded, which is put in force again.
+        **kwargs: The defaults.
+
+    Raises:
+        ValueError: If a function takes no defaults, or arguments are given with a scope.
     """
     outer = current_arg_scope()
     if isinstance(list_ops_or_scope, Mapping):

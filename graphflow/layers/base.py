@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import graphflow.nest as nest
+from graphflow._core.common.shown.docstrings import arguments_said, document
 from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
@@ -171,7 +172,13 @@ class Layer:
         self.built = True
 
     def call(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
-        """The layer's operations; returns its output."""
+        """The layer's operations; returns its output.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+            *args: Further arguments.
+            **kwargs: Further arguments by name.
+        """
         return inputs
 
     def compute_output_shape(self, input_shape: Any) -> shapes.TensorShape:
@@ -205,8 +212,26 @@ class Layer:
     ) -> Variable | Any:
         """A variable of the layer: made, or the one that is there if the layer shares; as get_variable.
 
-        dtype: by default the layer's. trainable: False in a layer that is not. Its regularisation loss is added if
-        the variable is new. ValueError if trainable is asked for together with synchronization=ON_READ.
+        Its regularisation loss is added if the variable is new.
+
+        Args:
+            name: The variable's name in the layer's scope.
+            shape: The shape.
+            dtype: By default the layer's.
+            initializer: What it begins with.
+            regularizer: From the variable to a scalar that is added to the losses.
+            trainable: False in a layer that is not.
+            constraint: From the updated value to the one that it gets.
+            use_resource: Accepted, and not needed.
+            synchronization: Of gf.VariableSynchronization.
+            aggregation: Of gf.VariableAggregation.
+            partitioner: How it is cut into parts.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: If trainable is asked for together with synchronization=ON_READ.
         """
         if synchronization == VariableSynchronization.ON_READ:
             if trainable:
@@ -247,11 +272,24 @@ class Layer:
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Variable | Any:
-        """add_weight under its other name."""
+        """add_weight under its other name.
+
+        Args:
+            *args: As of add_weight.
+            **kwargs: As of add_weight.
+
+        Returns:
+            The variable.
+        """
         return self.add_weight(*args, **kwargs)
 
     def add_loss(self, losses: Any, inputs: Any = None) -> None:
-        """Adds losses, tensors or functions without arguments that make one, to the layer and REGULARIZATION_LOSSES."""
+        """Adds losses, tensors or functions without arguments that make one, to the layer and REGULARIZATION_LOSSES.
+
+        Args:
+            losses: A scalar tensor, or a list of them.
+            inputs: The inputs that they depend on, or None.
+        """
         found = [loss() if callable(loss) else loss for loss in nest.flatten(losses)]
         made = [convert_to_tensor(loss) for loss in found if loss is not None]
         self._losses += made
@@ -261,6 +299,10 @@ class Layer:
         """Adds operations, tensors or functions without arguments that make one, that each step must run.
 
         They go to the collection UPDATE_OPS when the call of the layer ends.
+
+        Args:
+            updates: An operation, or a list of them.
+            inputs: The inputs that they depend on, or None.
         """
         for update in nest.flatten(updates):
             made = update() if callable(update) else update
@@ -271,8 +313,18 @@ class Layer:
     def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
         """Makes the variables at the first call, then the operations of this one; returns the output.
 
-        Other arguments go to `call`; `scope` is the variable scope of a first call. ValueError if the inputs are
-        not what the layer takes.
+        Other arguments go to `call`; `scope` is the variable scope of a first call.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+            *args: Further arguments of `call`.
+            **kwargs: Further arguments of `call` by name.
+
+        Returns:
+            What `call` gives.
+
+        Raises:
+            ValueError: If the inputs are not what the layer takes.
         """
         scope = kwargs.pop("scope", None)
         with graph_of(nest.flatten(inputs)).as_default():
@@ -288,7 +340,16 @@ class Layer:
         return outputs
 
     def apply(self, inputs: Any, *args: Any, **kwargs: Any) -> Tensor | Any:
-        """The same as calling it."""
+        """The same as calling it.
+
+        Args:
+            inputs: A tensor, whose shape the class describes.
+            *args: Further arguments of `call`.
+            **kwargs: Further arguments of `call` by name.
+
+        Returns:
+            What `call` gives.
+        """
         return self(inputs, *args, **kwargs)
 
     def _outputs(self, inputs: Any, args: Any, kwargs: Any) -> Any:
@@ -380,5 +441,11 @@ def functional(layer: type[Layer], name: str, shares: bool = True) -> Callable[.
     function.__name__ = function.__qualname__ = name
     function.__module__ = layer.__module__
     function.__signature__ = signature  # type: ignore[attr-defined]
-    function.__doc__ = f"{layer.__name__} made and called on `inputs` (tf.layers.{name}): see there."
+    said = {
+        **arguments_said(layer),
+        "inputs": "A tensor, of a shape that the layer takes.",
+        "reuse": "Whether to take the variables of an earlier layer of that name.",
+    }
+    sentence = f"{layer.__name__} made and called on `inputs` (tf.layers.{name}): see there."
+    function.__doc__ = document(sentence, signature.parameters, said, "The outputs, a tensor.")
     return function

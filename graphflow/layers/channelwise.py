@@ -37,8 +37,30 @@ if TYPE_CHECKING:
 class Transposed(Convolution):
     """What the layers that enlarge share: the gradient of a convolution to its input, as a layer (Zeiler et al. 2010).
 
-    An axis of n becomes n * stride, and with "valid" padding max(kernel - stride, 0) more. For the arguments see
-    Convolution. Variables: kernel [*kernel_size, filters, channels], bias [filters].
+    An axis of n becomes n * stride, and with "valid" padding max(kernel - stride, 0) more. Variables: kernel
+    [*kernel_size, filters, channels], bias [filters].
+
+    Args:
+        filters: How many channels the outputs have.
+        kernel_size: The window's size, an integer or one for each axis.
+        strides: How far the window moves, an integer or one for each axis.
+        padding: "valid" or "same"; of sequences also "causal".
+        data_format: "channels_last" or "channels_first".
+        activation: A function of the outputs, or its name.
+        use_bias: Whether there is a bias.
+        kernel_initializer: What the kernel begins with: an initializer, its class or its name; None for the
+            variable scope's, or Glorot's.
+        bias_initializer: What the bias begins with.
+        kernel_regularizer: From the kernel to a scalar that is added to the losses, or None.
+        bias_regularizer: From the bias to a scalar that is added to the losses, or None.
+        activity_regularizer: From the outputs to a scalar that is added to the losses, or None.
+        kernel_constraint: From the kernel that an optimizer's update gives to the one that it becomes, or None.
+        bias_constraint: The same of the bias.
+        trainable: Whether its variables are among those that optimizers train.
+        name: Of its variables and operations; by default that of the class in small letters, made unique.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
     """
 
     def __init__(
@@ -122,8 +144,34 @@ class Conv3DTranspose(Transposed):
 class Separable(Convolution):
     """What the layers share that convolve each channel by itself, and then mix the channels.
 
-    depth_multiplier: the number of filters for each channel. For the rest see Convolution. Variables: depthwise_kernel
-    [*kernel_size, channels, depth_multiplier], pointwise_kernel [*ones, channels * depth_multiplier, filters], bias.
+    Variables: depthwise_kernel [*kernel_size, channels, depth_multiplier], pointwise_kernel [*ones, channels *
+    depth_multiplier, filters], bias.
+
+    Args:
+        filters: How many channels the outputs have.
+        kernel_size: The window's size, an integer or one for each axis.
+        strides: How far the window moves, an integer or one for each axis.
+        padding: "valid" or "same"; of sequences also "causal".
+        data_format: "channels_last" or "channels_first".
+        dilation_rate: How far apart the window's elements are, an integer or one for each axis.
+        depth_multiplier: How many outputs each channel gives before they are mixed.
+        activation: A function of the outputs, or its name.
+        use_bias: Whether there is a bias.
+        depthwise_initializer: What the first kernel begins with.
+        pointwise_initializer: What the second kernel begins with.
+        bias_initializer: What the bias begins with.
+        depthwise_regularizer: From the first kernel to a scalar that is added to the losses, or None.
+        pointwise_regularizer: The same of the second kernel.
+        bias_regularizer: The same of the bias.
+        activity_regularizer: From the outputs to a scalar that is added to the losses, or None.
+        depthwise_constraint: From the first kernel that an optimizer's update gives to the one that it becomes.
+        pointwise_constraint: The same of the second kernel.
+        bias_constraint: The same of the bias.
+        trainable: Whether its variables are among those that optimizers train.
+        name: Of its variables and operations; by default that of the class in small letters, made unique.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
     """
 
     def __init__(

@@ -55,7 +55,25 @@ def fully_connected(
 ) -> Tensor:
     """activation_fn(inputs @ weights + biases) (tf.contrib.layers.fully_connected).
 
-    normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
+    Args:
+        inputs: A tensor.
+        num_outputs: How many channels or columns the outputs have.
+        activation_fn: A function of the outputs; None for none.
+        normalizer_fn: Takes the place of the biases, with normalizer_params as its arguments.
+        normalizer_params: A dictionary of its arguments.
+        weights_initializer: What the variable begins with; None for biases makes none.
+        weights_regularizer: From the variable to a scalar that is added to the losses, or None.
+        biases_initializer: What the variable begins with; None for biases makes none.
+        biases_regularizer: From the variable to a scalar that is added to the losses, or None.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
     """
     with layer_scope(scope, "fully_connected", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = core.Dense(
@@ -91,7 +109,33 @@ def conv2d(
     trainable: bool = True,
     scope: str | VariableScope | None = None,
 ) -> Tensor:
-    """activation_fn(images convolved with weights + biases) (tf.contrib.layers.conv2d); see fully_connected."""
+    """activation_fn(images convolved with weights + biases) (tf.contrib.layers.conv2d); see fully_connected.
+
+    Args:
+        inputs: A tensor.
+        num_outputs: How many channels or columns the outputs have.
+        kernel_size: The window's size, an integer or one for each axis.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        rate: How far apart the window's elements are, an integer or one for each axis.
+        activation_fn: A function of the outputs; None for none.
+        normalizer_fn: A function that takes the place of the biases, such as batch_norm.
+        normalizer_params: A dictionary of its arguments.
+        weights_initializer: What the variable begins with; None for biases makes none.
+        weights_regularizer: From the variable to a scalar that is added to the losses, or None.
+        biases_initializer: What the variable begins with; None for biases makes none.
+        biases_regularizer: From the variable to a scalar that is added to the losses, or None.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with layer_scope(scope, "Conv", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = convolutional.Conv2D(
             num_outputs, kernel_size, stride, padding, layout(data_format), rate, None,
@@ -121,7 +165,20 @@ def max_pool2d(
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """The largest element of each window (tf.contrib.layers.max_pool2d)."""
+    """The largest element of each window (tf.contrib.layers.max_pool2d).
+
+    Args:
+        inputs: A tensor.
+        kernel_size: The window's size, an integer or one for each axis.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        outputs_collections: Collections that the outputs are added to.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     layer = pooling.MaxPooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "MaxPool2D", outputs_collections)
 
@@ -136,7 +193,20 @@ def avg_pool2d(
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """The mean of each window (tf.contrib.layers.avg_pool2d)."""
+    """The mean of each window (tf.contrib.layers.avg_pool2d).
+
+    Args:
+        inputs: A tensor.
+        kernel_size: The window's size, an integer or one for each axis.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        outputs_collections: Collections that the outputs are added to.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     layer = pooling.AveragePooling2D(kernel_size, stride, padding, layout(data_format))
     return _pooled(layer, inputs, scope, "AvgPool2D", outputs_collections)
 
@@ -175,8 +245,39 @@ def batch_norm(
 ) -> Tensor:
     """gf.layers.batch_normalization with a scale only if asked for (tf.contrib.layers.batch_norm).
 
-    updates_collections: of the operations that a training step must run, or None: then the outputs wait for them.
-    ValueError for batch_weights, zero_debias_moving_mean, renorm and adjustment, which graphflow does not have.
+    Args:
+        inputs: A tensor.
+        decay: Of the moving averages, near 1.
+        center: Whether beta is added.
+        scale: Whether the result is multiplied by gamma.
+        epsilon: Added to the variance.
+        activation_fn: A function of the outputs; None for none.
+        param_initializers: By the names beta, gamma, moving_mean and moving_variance.
+        param_regularizers: By the names beta, gamma, moving_mean and moving_variance.
+        updates_collections: Of the operations that a training step must run, or None: then the outputs wait
+            for them.
+        is_training: Whether the model trains, a bool or a scalar bool tensor.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        batch_weights: Not available.
+        fused: Accepted: whether images are normalised by one kernel.
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        zero_debias_moving_mean: Not available.
+        scope: The variable scope; by default the function's name, made unique.
+        renorm: Not available.
+        renorm_clipping: Not available.
+        renorm_decay: Not available.
+        adjustment: Not available.
+
+    Returns:
+        The outputs, a tensor.
+
+    Raises:
+        ValueError: For batch_weights, zero_debias_moving_mean, renorm and adjustment, which graphflow does
+            not have.
     """
     for argument, value in (
         ("batch_weights", batch_weights), ("zero_debias_moving_mean", zero_debias_moving_mean),
@@ -231,6 +332,23 @@ def layer_norm(
 
     The method is that of Ba, Kiros and Hinton (2016). gamma and beta have the shape of the axes from begin_params_axis
     on, which must be known: ValueError if it is not.
+
+    Args:
+        inputs: A tensor.
+        center: Whether beta is added.
+        scale: Whether the result is multiplied by gamma.
+        activation_fn: A function of the outputs; None for none.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        begin_norm_axis: The first axis that is normalised.
+        begin_params_axis: The first axis of gamma and beta.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
     """
     with layer_scope(scope, "LayerNorm", inputs, reuse, {}, variables_collections) as opened:
         x = convert_to_tensor(inputs)
@@ -270,7 +388,20 @@ def dropout(
     scope: str | VariableScope | None = None,
     seed: int | None = None,
 ) -> Tensor:
-    """Keeps elements with probability keep_prob while is_training (tf.contrib.layers.dropout)."""
+    """Keeps elements with probability keep_prob while is_training (tf.contrib.layers.dropout).
+
+    Args:
+        inputs: A tensor.
+        keep_prob: The share of elements that are kept.
+        noise_shape: The shape in which is drawn, whose axes of size 1 are repeated.
+        is_training: Whether the model trains, a bool or a scalar bool tensor.
+        outputs_collections: Collections that the outputs are added to.
+        scope: The variable scope; by default the function's name, made unique.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with variable_scope(scope, "Dropout", [inputs]) as opened:
         layer = core.Dropout(1 - keep_prob, noise_shape, seed, opened.name, _scope=opened)
         outputs = layer(convert_to_tensor(inputs), training=is_training)
@@ -281,7 +412,16 @@ def dropout(
 def flatten(
     inputs: TensorLike, outputs_collections: CollectionNames | None = None, scope: str | None = None
 ) -> Tensor:
-    """All axes but the first joined to one (tf.contrib.layers.flatten)."""
+    """All axes but the first joined to one (tf.contrib.layers.flatten).
+
+    Args:
+        inputs: A tensor.
+        outputs_collections: Collections that the outputs are added to.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with op_scope(scope, "Flatten", [inputs]) as opened:
         outputs = core.flatten(convert_to_tensor(inputs))
         return collect_named_outputs(outputs_collections, opened, outputs)

@@ -47,7 +47,29 @@ def conv2d_transpose(
 ) -> Tensor:
     """activation_fn(images enlarged by a transposed convolution + biases) (tf.contrib.layers.conv2d_transpose).
 
-    normalizer_fn: takes the place of the biases, with normalizer_params as its arguments.
+    Args:
+        inputs: A tensor.
+        num_outputs: How many channels or columns the outputs have.
+        kernel_size: The window's size, an integer or one for each axis.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        activation_fn: A function of the outputs; None for none.
+        normalizer_fn: Takes the place of the biases, with normalizer_params as its arguments.
+        normalizer_params: A dictionary of its arguments.
+        weights_initializer: What the variable begins with; None for biases makes none.
+        weights_regularizer: From the variable to a scalar that is added to the losses, or None.
+        biases_initializer: What the variable begins with; None for biases makes none.
+        biases_regularizer: From the variable to a scalar that is added to the losses, or None.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
     """
     with layer_scope(scope, "Conv2d_transpose", inputs, reuse, WEIGHTS, variables_collections) as opened:
         layer = channelwise.Conv2DTranspose(
@@ -88,8 +110,32 @@ def separable_conv2d(
 ) -> Tensor:
     """Images convolved channel by channel, then mixed, + biases, activated (tf.contrib.layers.separable_conv2d).
 
-    num_outputs: None leaves the mixing out; there are then channels * depth_multiplier outputs. pointwise_initializer:
-    by default weights_initializer. normalizer_fn: takes the place of the biases.
+    Args:
+        inputs: A tensor.
+        num_outputs: None leaves the mixing out; there are then channels * depth_multiplier outputs.
+        kernel_size: The window's size, an integer or one for each axis.
+        depth_multiplier: How many outputs each channel gives before they are mixed.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        rate: How far apart the window's elements are, an integer or one for each axis.
+        activation_fn: A function of the outputs; None for none.
+        normalizer_fn: Takes the place of the biases.
+        normalizer_params: A dictionary of its arguments.
+        weights_initializer: What the variable begins with; None for biases makes none.
+        pointwise_initializer: By default weights_initializer.
+        weights_regularizer: From the variable to a scalar that is added to the losses, or None.
+        biases_initializer: What the variable begins with; None for biases makes none.
+        biases_regularizer: From the variable to a scalar that is added to the losses, or None.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
     """
     channels = layout(data_format)
     biased = not normalizer_fn and biases_initializer is not None

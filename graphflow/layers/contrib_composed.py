@@ -50,7 +50,24 @@ def bias_add(
     data_format: str = "NHWC",
     scope: str | VariableScope | None = None,
 ) -> Tensor:
-    """activation_fn(inputs + biases), a bias for each channel (tf.contrib.layers.bias_add); also as a normalizer_fn."""
+    """activation_fn(inputs + biases), a bias for each channel (tf.contrib.layers.bias_add); also as a normalizer_fn.
+
+    Args:
+        inputs: A tensor.
+        activation_fn: A function of the outputs; None for none.
+        initializer: What it begins with.
+        regularizer: From the variable to a scalar that is added to the losses.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with layer_scope(scope, "BiasAdd", inputs, reuse, {}, variables_collections) as opened:
         x = convert_to_tensor(inputs)
         _, size = _channels(x, data_format, "bias_add")
@@ -76,8 +93,28 @@ def instance_norm(
 ) -> Tensor:
     """gamma * (x - mean) / deviation + beta, by example and channel (tf.contrib.layers.instance_norm).
 
-    The method is that of Ulyanov, Vedaldi and Lempitsky (2016). ValueError if the rank or the number of channels is
-    not known.
+    The method is that of Ulyanov, Vedaldi and Lempitsky (2016).
+
+    Args:
+        inputs: A tensor.
+        center: Whether beta is added.
+        scale: Whether the result is multiplied by gamma.
+        epsilon: Added to the variance.
+        activation_fn: A function of the outputs; None for none.
+        param_initializers: By the names beta, gamma, moving_mean and moving_variance.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        data_format: "NHWC" or "NCHW", or None for "NHWC".
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+
+    Raises:
+        ValueError: If the rank or the number of channels is not known.
     """
     x = convert_to_tensor(inputs)
     axis, size = _channels(x, data_format, "instance_norm")
@@ -102,7 +139,17 @@ def instance_norm(
 def unit_norm(
     inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | VariableScope | None = None
 ) -> Tensor:
-    """Inputs of length 1 along the axis `dim`, which is not negative (tf.contrib.layers.unit_norm)."""
+    """Inputs of length 1 along the axis `dim`, which is not negative (tf.contrib.layers.unit_norm).
+
+    Args:
+        inputs: A tensor.
+        dim: The axis.
+        epsilon: The least squared norm.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with variable_scope(scope, "UnitNorm", [inputs]):
         x = convert_to_tensor(inputs)
         if x.dims is None or not 0 <= dim < len(x.dims):
@@ -121,7 +168,19 @@ def one_hot_encoding(
     outputs_collections: CollectionNames | None = None,
     scope: str | None = None,
 ) -> Tensor:
-    """A row for each label, on_value at its class and off_value elsewhere (tf.contrib.layers.one_hot_encoding)."""
+    """A row for each label, on_value at its class and off_value elsewhere (tf.contrib.layers.one_hot_encoding).
+
+    Args:
+        labels: Class numbers, integers.
+        num_classes: How many classes there are.
+        on_value: The value at the class.
+        off_value: The value elsewhere.
+        outputs_collections: Collections that the outputs are added to.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with op_scope(scope, "OneHotEncoding", [labels]) as opened:
         numbers = convert_to_tensor(labels)
         if numbers.dtype == dtypes.int32:
@@ -132,7 +191,15 @@ def one_hot_encoding(
 
 @add_arg_scope
 def softmax(logits: TensorLike, scope: str | VariableScope | None = None) -> Tensor:
-    """The softmax of the last axis, whose size must be known (tf.contrib.layers.softmax)."""
+    """The softmax of the last axis, whose size must be known (tf.contrib.layers.softmax).
+
+    Args:
+        logits: A tensor of floats.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        The outputs, a tensor.
+    """
     with variable_scope(scope, "softmax", [logits]):
         x = convert_to_tensor(logits)
         rows = array.reshape(x, [-1, last_dimension(x.shape, min_rank=2)])
@@ -163,12 +230,13 @@ def repeat(
 ) -> Tensor | Any:
     """A layer applied `repetitions` times, each time with variables of its own (tf.contrib.layers.repeat).
 
+    Its scopes are scope/scope_1, scope/scope_2 and so on.
+
     Args:
         inputs: A tensor.
         repetitions: How often.
         layer: A function of inputs, with an argument `scope`.
-        *args: With `kwargs`: the layer's arguments behind the inputs. Its scopes are scope/scope_1,
-            scope/scope_2 and so on.
+        *args: With `kwargs`: the layer's arguments behind the inputs.
         **kwargs: See `args`.
 
     Returns:
@@ -183,7 +251,16 @@ def stack(
 ) -> Tensor | Any:
     """A layer applied once for each element of stack_args, its arguments or its one (tf.contrib.layers.stack).
 
-    Its scopes are scope/scope_1, scope/scope_2 and so on. ValueError if stack_args is no list or tuple.
+    Its scopes are scope/scope_1, scope/scope_2 and so on.
+
+    Args:
+        inputs: A tensor.
+        layer: A function of inputs.
+        stack_args: Its second arguments, one or a tuple for each layer.
+        **kwargs: Further arguments of each.
+
+    Raises:
+        ValueError: If stack_args is no list or tuple.
     """
     if not isinstance(stack_args, list | tuple):
         raise ValueError(f"stack_args need to be a list or tuple, got {stack_args!r}")
@@ -205,7 +282,21 @@ def embed_sequence(
 ) -> Tensor:
     """The rows of a variable `embeddings` for ids [batch, length] (tf.contrib.layers.embed_sequence).
 
-    vocab_size, embed_dim: the variable's shape, not needed if it is shared. `unique` changes no number here.
+    `unique` changes no number here.
+
+    Args:
+        ids: [batch, length] of integers.
+        vocab_size: With `embed_dim`: the variable's shape, not needed if it is shared.
+        embed_dim: See `vocab_size`.
+        unique: Changes no number.
+        initializer: What it begins with.
+        regularizer: From the variable to a scalar that is added to the losses.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+        reuse: Whether to take the variables that are there in the scope.
+
+    Returns:
+        [batch, length, embed_dim].
     """
     if not (reuse or (vocab_size and embed_dim)):
         raise ValueError(

@@ -37,12 +37,34 @@ if TYPE_CHECKING:
 class Convolution(Layer):
     """What the convolution layers share; those derived say over how many axes.
 
-    filters: the number of output channels. kernel_size, strides, dilation_rate: an integer, or one for each axis;
-    strides and dilation_rate must not both be above 1. padding: "valid" or "same". data_format: "channels_last" or
-    "channels_first". For activation, initializers, regularizers and constraints see Dense, for the rest Layer.
-    Variables: kernel [*kernel_size, channels, filters], bias [filters].
+    strides and dilation_rate must not both be above 1. Variables: kernel [*kernel_size, channels, filters],
+    bias [filters].
 
-    ValueError if the inputs have another rank, or the number of their channels is not known.
+    Args:
+        filters: How many channels the outputs have.
+        kernel_size: The window's size, an integer or one for each axis.
+        strides: How far the window moves, an integer or one for each axis.
+        padding: "valid" or "same"; of sequences also "causal".
+        data_format: "channels_last" or "channels_first".
+        dilation_rate: How far apart the window's elements are, an integer or one for each axis.
+        activation: A function of the outputs, or its name.
+        use_bias: Whether there is a bias.
+        kernel_initializer: What the kernel begins with: an initializer, its class or its name; None for the
+            variable scope's, or Glorot's.
+        bias_initializer: What the bias begins with.
+        kernel_regularizer: From the kernel to a scalar that is added to the losses, or None.
+        bias_regularizer: From the bias to a scalar that is added to the losses, or None.
+        activity_regularizer: From the outputs to a scalar that is added to the losses, or None.
+        kernel_constraint: From the kernel that an optimizer's update gives to the one that it becomes, or None.
+        bias_constraint: The same of the bias.
+        trainable: Whether its variables are among those that optimizers train.
+        name: Of its variables and operations; by default that of the class in small letters, made unique.
+        dtype: Of the variables; by default that of the first input.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
+
+    Raises:
+        ValueError: If the inputs have another rank, or the number of their channels is not known.
     """
 
     axes: ClassVar[int]

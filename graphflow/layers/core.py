@@ -44,25 +44,23 @@ class Dense(Layer):
     """activation(inputs @ kernel + bias), over the last axis of the inputs (tf.layers.Dense).
 
     Called with floats [..., size], the size known: ValueError if it is not, TypeError for integers.
+    What regularizers give goes to GraphKeys.REGULARIZATION_LOSSES. Variables: kernel [size of the last axis, units],
+    bias [units].
 
     Args:
         units: The outputs' last axis.
         activation: A function, or its name.
-        use_bias: Whether there is a bias. The initializers may be given by name, the kernel's is the variable
-            scope's or Glorot's. Regularizers: functions of a variable whose results go to
-            REGULARIZATION_LOSSES.
-        kernel_initializer: What the variable begins with: an initializer, its class or its name; None for the
-            variable scope's.
-        bias_initializer: What the variable begins with: an initializer, its class or its name; None for the
-            variable scope's.
-        kernel_regularizer: From the variable to a scalar that is added to the losses, or None.
-        bias_regularizer: From the variable to a scalar that is added to the losses, or None.
-        activity_regularizer: One of the output. Constraints: functions that an optimizer applies after each
-            update. For the rest see Layer. Variables: kernel [size of the last axis, units], bias [units].
-        kernel_constraint: From the variable's updated value to the one that it gets, or None.
-        bias_constraint: From the variable's updated value to the one that it gets, or None.
+        use_bias: Whether there is a bias.
+        kernel_initializer: What the kernel begins with: an initializer, its class or its name; None for the
+            variable scope's, or Glorot's.
+        bias_initializer: What the bias begins with.
+        kernel_regularizer: From the kernel to a scalar that is added to the losses, or None.
+        bias_regularizer: From the bias to a scalar that is added to the losses, or None.
+        activity_regularizer: From the outputs to a scalar that is added to the losses, or None.
+        kernel_constraint: From the kernel that an optimizer's update gives to the one that it becomes, or None.
+        bias_constraint: The same of the bias.
         trainable: Whether its variables are among those that optimizers train.
-        name: A name for the operation.
+        name: Of its variables and operations; by default that of the class in small letters, made unique.
         dtype: Of the variables; by default that of the first input.
         _scope: The variable scope, for the functions of gf.layers.
         _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.

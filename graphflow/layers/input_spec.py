@@ -53,7 +53,12 @@ class InputSpec:
         return f"InputSpec({', '.join(f'{f}={getattr(self, f)}' for f in fields if getattr(self, f))})"
 
     def complaint(self, dims: shapes.Dims, dtype: dtypes.DType) -> str | None:
-        """What is wrong with an input of that shape and dtype; None if nothing is."""
+        """What is wrong with an input of that shape and dtype; None if nothing is.
+
+        Args:
+            dims: The sizes of an input.
+            dtype: Of the variables; by default that of the first input.
+        """
         if dims is None:
             if (self.ndim, self.min_ndim, self.max_ndim) == (None, None, None):
                 return None

@@ -33,7 +33,17 @@ def local_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Variable:
-    """A variable in LOCAL_VARIABLES alone: not trained and not saved (tf.contrib.framework.local_variable)."""
+    """A variable in LOCAL_VARIABLES alone: not trained and not saved (tf.contrib.framework.local_variable).
+
+    Args:
+        initial_value: What it begins with.
+        validate_shape: Whether its shape is known and stays.
+        name: A name for the operation.
+        use_resource: Accepted, and not needed.
+
+    Returns:
+        The variable.
+    """
     return Variable(
         initial_value,
         trainable=False,
@@ -50,7 +60,17 @@ def global_variable(
     name: str | None = None,
     use_resource: bool | None = None,
 ) -> Variable:
-    """A variable in GLOBAL_VARIABLES that is not trained (tf.contrib.framework.global_variable)."""
+    """A variable in GLOBAL_VARIABLES that is not trained (tf.contrib.framework.global_variable).
+
+    Args:
+        initial_value: What it begins with.
+        validate_shape: Whether its shape is known and stays.
+        name: A name for the operation.
+        use_resource: Accepted, and not needed.
+
+    Returns:
+        The variable.
+    """
     return Variable(
         initial_value,
         trainable=False,
@@ -80,8 +100,26 @@ def variable(
 ) -> Variable | Any:
     """gf.get_variable on a device, with defaults from arg_scope (tf.contrib.framework.variable).
 
-    device: a device, or a function of the operation. custom_getter: is called instead of gf.get_variable, with its
-    arguments and `reuse`. For the rest see gf.get_variable.
+    For the rest see gf.get_variable.
+
+    Args:
+        name: A name for the operation.
+        shape: The shape.
+        dtype: The dtype.
+        initializer: What it begins with.
+        regularizer: From the variable to a scalar that is added to the losses.
+        trainable: Whether its variables are among those that optimizers train.
+        collections: Collections that it is added to.
+        caching_device: Accepted, and not needed.
+        device: a device, or a function of the operation.
+        partitioner: How it is cut into parts.
+        custom_getter: Is called instead of gf.get_variable, with its arguments and `reuse`.
+        use_resource: Accepted, and not needed.
+        synchronization: Of gf.VariableSynchronization.
+        aggregation: Of gf.VariableAggregation.
+
+    Returns:
+        The variable.
     """
     getter = get_variable
     if custom_getter is not None:
@@ -124,6 +162,25 @@ def model_variable(
     """`variable`, in GLOBAL_VARIABLES and MODEL_VARIABLES beside the collections given.
 
     TensorFlow: tf.contrib.framework.model_variable.
+
+    Args:
+        name: A name for the operation.
+        shape: The shape.
+        dtype: The dtype.
+        initializer: What it begins with.
+        regularizer: From the variable to a scalar that is added to the losses.
+        trainable: Whether its variables are among those that optimizers train.
+        collections: Collections that it is added to.
+        caching_device: Accepted, and not needed.
+        device: The device.
+        partitioner: How it is cut into parts.
+        custom_getter: Called instead of gf.get_variable.
+        use_resource: Accepted, and not needed.
+        synchronization: Of gf.VariableSynchronization.
+        aggregation: Of gf.VariableAggregation.
+
+    Returns:
+        The variable.
     """
     return variable(
         name,
@@ -144,7 +201,11 @@ def model_variable(
 
 
 def add_model_variable(var: Variable) -> None:
-    """Adds a variable to MODEL_VARIABLES, if it is not in it (tf.contrib.framework.add_model_variable)."""
+    """Adds a variable to MODEL_VARIABLES, if it is not in it (tf.contrib.framework.add_model_variable).
+
+    Args:
+        var: The variable.
+    """
     found = get_default_graph().get_collection_ref(GraphKeys.MODEL_VARIABLES)
     if not any(var is other for other in found):
         found.append(var)

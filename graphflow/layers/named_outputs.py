@@ -21,6 +21,11 @@ def collect_named_outputs(collections: CollectionNames | None, alias: str, outpu
     """Adds a tensor to a collection or several, under an alias; returns it.
 
     Without collections nothing is done. TensorFlow: tf.contrib.layers.utils.collect_named_outputs.
+
+    Args:
+        collections: A collection, several, or None.
+        alias: The name by which it is found.
+        outputs: The tensor.
     """
     if collections:
         tensor: Any = outputs
@@ -30,19 +35,32 @@ def collect_named_outputs(collections: CollectionNames | None, alias: str, outpu
 
 
 def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
-    """Gives a tensor one more alias, without a "/" at its end (tf.contrib.layers.utils.append_tensor_alias)."""
+    """Gives a tensor one more alias, without a "/" at its end (tf.contrib.layers.utils.append_tensor_alias).
+
+    Args:
+        tensor: The tensor.
+        alias: The name.
+    """
     _aliases.setdefault(tensor, []).append(alias.removesuffix("/"))
     return tensor
 
 
 def get_tensor_aliases(tensor: Any) -> list[str]:
-    """The aliases of a tensor, or else its name (tf.contrib.layers.utils.get_tensor_aliases)."""
+    """The aliases of a tensor, or else its name (tf.contrib.layers.utils.get_tensor_aliases).
+
+    Args:
+        tensor: The tensor.
+    """
     known = _aliases.get(tensor) if isinstance(tensor, Tensor) else None
     return list(known) if known else [tensor.name.removesuffix(":0")]
 
 
 def gather_tensors_aliases(tensors: Any) -> list[str]:
-    """The aliases of several tensors in one list (tf.contrib.layers.utils.gather_tensors_aliases)."""
+    """The aliases of several tensors in one list (tf.contrib.layers.utils.gather_tensors_aliases).
+
+    Args:
+        tensors: The tensors.
+    """
     return [alias for tensor in tensors for alias in get_tensor_aliases(tensor)]
 
 
@@ -70,7 +88,15 @@ def convert_collection_to_dict(collection: str, clear_collection: bool = False) 
 def last_dimension(shape: TensorShape, min_rank: int = 1) -> int:
     """The size of the last axis of a gf.TensorShape (tf.contrib.layers.utils.last_dimension).
 
-    ValueError if it, or the rank, is not known, or the rank is below min_rank.
+    Args:
+        shape: A gf.TensorShape.
+        min_rank: The least rank.
+
+    Returns:
+        An int.
+
+    Raises:
+        ValueError: If it, or the rank, is not known, or the rank is below min_rank.
     """
     if shape.ndims is None:
         raise ValueError("dims of shape must be known but is None")

@@ -49,6 +49,9 @@ class BatchNormalization(Layer):
 
     Otherwise they are these two variables.
 
+    For initializers, regularizers and constraints see Dense, for the rest Layer. Parameters of float16 inputs
+    are float32.
+
     Args:
         axis: Of the channels, or a list of axes.
         momentum: Of the moving averages, near 1.
@@ -70,9 +73,7 @@ class BatchNormalization(Layer):
         renorm: Not available.
         renorm_clipping: Not available.
         renorm_momentum: Not available.
-        fused: None and True take one op for images with channels in axis 1 or 3, False never does. For
-            initializers, regularizers and constraints see Dense, for the rest Layer. Parameters of float16
-            inputs are float32.
+        fused: None and True take one op for images with channels in axis 1 or 3, False never does.
         trainable: Whether its variables are among those that optimizers train.
         virtual_batch_size: Not available.
         adjustment: Not available.

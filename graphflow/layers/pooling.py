@@ -24,7 +24,19 @@ FORMATS = {
 
 
 class _Pooling(Layer):
-    """What the pooling layers share; those derived say over how many axes, and by which function."""
+    """What the pooling layers share; those derived say over how many axes, and by which function.
+
+    Args:
+        pool_size: The window's size, an integer or one for each axis.
+        strides: How far the window moves, an integer or one for each axis; None for the window's size.
+        padding: "valid" or "same".
+        data_format: "channels_last" or "channels_first".
+        name: Of its operations; by default that of the class in small letters, made unique.
+        trainable: Accepted: there are no variables.
+        dtype: Accepted: the outputs have that of the inputs.
+        _scope: The variable scope, for the functions of gf.layers.
+        _reuse: For the functions of gf.layers.
+    """
 
     axes: ClassVar[int]
     function: ClassVar[Callable[..., Tensor]]
@@ -69,32 +81,23 @@ class _Pooling(Layer):
 
 
 class MaxPooling1D(_Pooling):
-    """The largest element of each window of sequences [batch, steps, channels] (tf.layers.MaxPooling1D).
-
-    pool_size, strides: the window's size and step, an integer or a tuple of one. padding: "valid" or "same".
-    data_format: "channels_last" or "channels_first".
-    """
+    """The largest element of each window of sequences [batch, steps, channels] (tf.layers.MaxPooling1D)."""
 
     axes = 1
     function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.max_pool)
 
 
 class MaxPooling2D(_Pooling):
-    """The largest element of each window of images [batch, rows, columns, channels] (tf.layers.MaxPooling2D).
-
-    pool_size, strides: the window's size and step, an integer or a tuple of two. padding: "valid" or "same".
-    data_format: "channels_last" or "channels_first".
-    """
+    """The largest element of each window of images [batch, rows, columns, channels] (tf.layers.MaxPooling2D)."""
 
     axes = 2
     function: ClassVar[Callable[..., Tensor]] = staticmethod(pooling.max_pool)
 
 
 class MaxPooling3D(_Pooling):
-    """The largest element of each window of volumes [batch, planes, rows, columns, channels] (tf.layers.MaxPooling3D).
+    """The largest element of each window of volumes (tf.layers.MaxPooling3D).
 
-    pool_size, strides: the window's size and step, an integer or a tuple of three. padding: "valid" or "same".
-    data_format: "channels_last".
+    Volumes are [batch, planes, rows, columns, channels].
     """
 
     axes = 3

@@ -66,7 +66,16 @@ def l2_regularizer(scale: float, scope: str | None = None) -> Regularizer:
 def l1_l2_regularizer(
     scale_l1: float = 1.0, scale_l2: float = 1.0, scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of l1_regularizer and l2_regularizer (tf.contrib.layers.l1_l2_regularizer)."""
+    """The sum of l1_regularizer and l2_regularizer (tf.contrib.layers.l1_l2_regularizer).
+
+    Args:
+        scale_l1: The factor of the sum of absolute values.
+        scale_l2: The factor of half the sum of squares.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        A function of a variable.
+    """
     scope = scope or "l1_l2_regularizer"
     if isinstance(scale_l1, numbers.Real) and float(scale_l1) == 0.0:
         return l2_regularizer(scale_l2, scope)
@@ -78,7 +87,15 @@ def l1_l2_regularizer(
 def sum_regularizer(
     regularizer_list: Iterable[Regularizer | None], scope: str | None = None
 ) -> Regularizer | None:
-    """The sum of regularizers (tf.contrib.layers.sum_regularizer); None if there is none."""
+    """The sum of regularizers (tf.contrib.layers.sum_regularizer); None if there is none.
+
+    Args:
+        regularizer_list: Functions of a variable.
+        scope: The variable scope; by default the function's name, made unique.
+
+    Returns:
+        A function of a variable.
+    """
     given = [regularizer for regularizer in regularizer_list if regularizer is not None]
     if not given:
         return None
@@ -94,8 +111,14 @@ def sum_regularizer(
 def apply_regularization(regularizer: Regularizer, weights_list: Sequence[Any] | None = None) -> Tensor:
     """The sum of a regularizer's results for some weights, also added to REGULARIZATION_LOSSES.
 
-    weights_list: by default the collection WEIGHTS. ValueError if there are none, or a result is no scalar.
     TensorFlow: tf.contrib.layers.apply_regularization.
+
+    Args:
+        regularizer: From a variable to a scalar.
+        weights_list: By default the collection WEIGHTS.
+
+    Raises:
+        ValueError: If there are none, or a result is no scalar.
     """
     graph = get_default_graph()
     weights = list(weights_list or graph.get_collection(GraphKeys.WEIGHTS))

@@ -173,7 +173,13 @@ class LinearOperator:
         return matmul(self.to_dense(), self._like(x), adjoint_a=adjoint, adjoint_b=adjoint_arg, name=name)
 
     def matvec(self, x: TensorLike, adjoint: bool = False, name: str = "matvec") -> Tensor:
-        """The products with vectors of shape [..., columns]: of shape [..., rows]."""
+        """The products with vectors of shape [..., columns]: of shape [..., rows].
+
+        Args:
+            x: Vectors in the last axis.
+            adjoint: Whether the matrices are transposed and conjugated first.
+            name: A name for the operation.
+        """
         return squeeze(self.matmul(expand_dims(self._like(x), -1), adjoint, name=name), [-1])
 
     def solve(
@@ -198,7 +204,13 @@ class LinearOperator:
         return self._solved(adjoint_of(rhs) if adjoint_arg else rhs, adjoint, name)
 
     def solvevec(self, rhs: TensorLike, adjoint: bool = False, name: str = "solve") -> Tensor:
-        """As solve, for vectors of shape [..., rows]."""
+        """As solve, for vectors of shape [..., rows].
+
+        Args:
+            rhs: Vectors in the last axis.
+            adjoint: Whether the matrices are transposed and conjugated first.
+            name: A name for the operation.
+        """
         return squeeze(self.solve(expand_dims(self._like(rhs), -1), adjoint, name=name), [-1])
 
     def determinant(self, name: str = "det") -> Tensor:
@@ -242,7 +254,12 @@ class LinearOperator:
         return reduce_sum(self.diag_part(), axis=-1, name=name)
 
     def add_to_tensor(self, x: TensorLike, name: str = "add_to_tensor") -> Tensor:
-        """The sum of the matrices and a tensor of their shape."""
+        """The sum of the matrices and a tensor of their shape.
+
+        Args:
+            x: Matrices in the last two axes.
+            name: A name for the operation.
+        """
         return self.to_dense() + self._like(x)
 
     def adjoint(self, name: str = "adjoint") -> LinearOperator:
@@ -399,7 +416,14 @@ class LinearOperatorDiag(_OfItsDiagonal):
     def matmul(
         self, x: TensorLike, adjoint: bool = False, adjoint_arg: bool = False, name: str = "matmul"
     ) -> Tensor:
-        """The products with other matrices; see LinearOperator."""
+        """The products with other matrices; see LinearOperator.
+
+        Args:
+            x: Matrices in the last two axes.
+            adjoint: Whether the matrices are transposed and conjugated first.
+            adjoint_arg: Whether they are transposed and conjugated first.
+            name: A name for the operation.
+        """
         x = self._like(x)
         return multiply(self._column(adjoint), adjoint_of(x) if adjoint_arg else x, name=name)
 

@@ -208,7 +208,21 @@ def cosine_distance(
     reduction: str = _BY_NONZERO,
     dim: int | None = None,
 ) -> Tensor:
-    """1 - sum(labels * predictions) along `axis`, for vectors of length 1 (tf.losses.cosine_distance)."""
+    """1 - sum(labels * predictions) along `axis`, for vectors of length 1 (tf.losses.cosine_distance).
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor of floats.
+        axis: The axis of a vector.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.
+        scope: A name scope for the operations.
+        loss_collection: The collection that the loss is added to; None adds it nowhere.
+        reduction: How the elements become the loss, of gf.losses.Reduction.
+        dim: The old name of `axis`.
+
+    Returns:
+        The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+    """
     axis = deprecated(axis, dim, "axis", "dim")
     if axis is None:
         raise ValueError("You must specify 'axis'.")

@@ -303,7 +303,21 @@ def mean_relative_error(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The mean of |labels - predictions| / normalizer, 0 if that is 0 (tf.metrics.mean_relative_error); see mean."""
+    """The mean of |labels - predictions| / normalizer, 0 if that is 0 (tf.metrics.mean_relative_error); see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        normalizer: What errors are divided by, a tensor of the labels' shape.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     p, y, factors = same_ranks(predictions, labels, weights)
     p, scale, _ = same_ranks(p, normalizer, None)
     errors = math.div_no_nan(math.abs_(y - p), scale)
@@ -319,7 +333,21 @@ def mean_cosine_distance(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """1 - the mean product of vectors along `dim`, taken as of length 1 (tf.metrics.mean_cosine_distance); see mean."""
+    """1 - the mean product of vectors along `dim`, taken as of length 1 (tf.metrics.mean_cosine_distance); see mean.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        dim: The axis of a vector.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     p, y, factors = same_ranks(predictions, labels, weights)
     products = reductions.reduce_sum(math.multiply(p, y), axis=[dim], keepdims=True)
     value, update = mean(products, factors, None, None, name or "mean_cosine_distance")
@@ -336,7 +364,20 @@ def percentage_below(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of values, from 0 to 1, below a threshold (tf.metrics.percentage_below); for the arguments see mean."""
+    """The share of values, from 0 to 1, below a threshold (tf.metrics.percentage_below); for the arguments see mean.
+
+    Args:
+        values: A tensor of numbers.
+        threshold: A number.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     below = math.cast(math.less(values, threshold), dtypes.float32)
     return mean(
         below, weights, metrics_collections, updates_collections, name or "percentage_below_threshold"

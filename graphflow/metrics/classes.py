@@ -36,6 +36,19 @@ def mean_per_class_accuracy(
     """The mean over classes of the share of each that was predicted (tf.metrics.mean_per_class_accuracy).
 
     The update gives that of each class. For the other arguments see gf.metrics.mean; the variables are total and count.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        num_classes: How many classes there are.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     with variable_scope(name, "mean_accuracy", [predictions, labels, weights]):
         y, p = _flat(labels, dtypes.int64), _flat(predictions, dtypes.int64)
@@ -70,6 +83,19 @@ def mean_iou(
 
     Classes that have not been seen do not count. The update gives the confusion matrix. For the other arguments see
     gf.metrics.mean; the variable is total_confusion_matrix.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        num_classes: How many classes there are.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
     """
     with variable_scope(name, "mean_iou", [predictions, labels, weights]):
         y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
@@ -176,7 +202,22 @@ def recall_at_top_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of labels among the predicted classes [..., k] (tf.metrics.recall_at_top_k); see recall_at_k."""
+    """The share of labels among the predicted classes [..., k] (tf.metrics.recall_at_top_k); see recall_at_k.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions_idx: The numbers of the predicted classes, [..., k] of int64.
+        k: How many of the highest predictions of each row count.
+        class_id: The one class to look at; None for all.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     return _at_top_k(
         "recall",
         labels,
@@ -200,7 +241,22 @@ def precision_at_top_k(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of predicted classes [..., k] that are labels (tf.metrics.precision_at_top_k); see recall_at_k."""
+    """The share of predicted classes [..., k] that are labels (tf.metrics.precision_at_top_k); see recall_at_k.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions_idx: The numbers of the predicted classes, [..., k] of int64.
+        k: How many of the highest predictions of each row count.
+        class_id: The one class to look at; None for all.
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     return _at_top_k(
         "precision",
         labels,
@@ -226,12 +282,14 @@ def recall_at_k(
 ) -> Measure:
     """The share of labels that are among the k best predictions (tf.metrics.recall_at_k): (value, update).
 
+    NaN before the first update.
+
     Args:
         labels: Integers [...] or [..., number of labels].
         predictions: A number for each class, [..., classes].
         k: How many of the highest predictions of each row count.
         class_id: Looks at one class alone.
-        weights: A scalar, or one for each row. NaN before the first update.
+        weights: A scalar, or one for each row.
         metrics_collections: Collections that the value is added to.
         updates_collections: Collections that the update is added to.
         name: A name for the operation.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, Protocol
 
+from graphflow._core.common.shown.docstrings import document
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import CollectionNames, TensorLike
@@ -290,6 +291,18 @@ class _AtThresholds(Protocol):
     ) -> Measure: ...
 
 
+_ARGUMENTS: Final = {
+    "labels": "The true values, a tensor that is taken as bools.",
+    "predictions": "Floats in [0, 1], of the shape of the labels.",
+    "thresholds": "Numbers in [0, 1].",
+    "weights": "A scalar, or a tensor of the rank of the labels with their size or 1 in each axis.",
+    "metrics_collections": "Collections that the value is added to.",
+    "updates_collections": "Collections that the update is added to.",
+    "name": "A name for the operations and variables.",
+}
+_RETURNS: Final = "The values, a vector, and the operation that adds a batch to them and gives the new ones."
+
+
 def _counts(kind: str) -> _AtThresholds:
     def function(
         labels: TensorLike,
@@ -306,9 +319,8 @@ def _counts(kind: str) -> _AtThresholds:
             return collected(value, updates[kind], metrics_collections, updates_collections)
 
     function.__name__ = function.__qualname__ = f"{kind}_at_thresholds"
-    function.__doc__ = (
-        f"{kind} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{function.__name__})."
-    )
+    sentence = f"{kind} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{function.__name__})."
+    function.__doc__ = document(sentence, _ARGUMENTS, _ARGUMENTS, _RETURNS)
     return function
 
 
@@ -338,7 +350,8 @@ def _shares(kind: str, default: str, word: str) -> _AtThresholds:
             return collected(value, share(updates, "update_op"), metrics_collections, updates_collections)
 
     function.__name__ = function.__qualname__ = default
-    function.__doc__ = f"The {word} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{default})."
+    sentence = f"The {word} at each of `thresholds`, predictions in [0, 1] (tf.metrics.{default})."
+    function.__doc__ = document(sentence, _ARGUMENTS, _ARGUMENTS, _RETURNS)
     return function
 
 

@@ -40,6 +40,9 @@ def auc(
 ) -> Measure:
     """The area under the curve of true over false positives, or of precision over recall (tf.metrics.auc).
 
+    For the other arguments see gf.metrics.mean; the variables are true_positives, false_negatives,
+    true_negatives and false_positives.
+
     Args:
         labels: The true values, a tensor of the shape of the predictions.
         predictions: In [0, 1].
@@ -51,9 +54,7 @@ def auc(
         curve: "ROC" or "PR".
         name: A name for the operation.
         summation_method: "trapezoidal", "minoring", "majoring" (for lower and upper bounds), or
-            "careful_interpolation", which suits "PR" (Davis and Goadrich, 2006). For the other arguments see
-            gf.metrics.mean; the variables are true_positives, false_negatives, true_negatives and
-            false_positives.
+            "careful_interpolation", which suits "PR" (Davis and Goadrich, 2006).
         thresholds: Numbers in [0, 1].
 
     Returns:
@@ -121,7 +122,22 @@ def sensitivity_at_specificity(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of positives found at the threshold whose specificity is nearest (tf.metrics's); see auc."""
+    """The share of positives found at the threshold whose specificity is nearest (tf.metrics's); see auc.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        specificity: A number in [0, 1].
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        num_thresholds: At how many thresholds the counts are taken.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     if not 0 <= specificity <= 1:
         raise ValueError("`specificity` must be in the range [0, 1].")
 
@@ -148,7 +164,22 @@ def specificity_at_sensitivity(
     updates_collections: CollectionNames | None = None,
     name: str | None = None,
 ) -> Measure:
-    """The share of negatives kept out at the last threshold whose sensitivity is nearest (tf.metrics's); see auc."""
+    """The share of negatives kept out at the last threshold whose sensitivity is nearest (tf.metrics's); see auc.
+
+    Args:
+        labels: The true values, a tensor of the shape of the predictions.
+        predictions: What the model gives, a tensor.
+        sensitivity: A number in [0, 1].
+        weights: A scalar, or a tensor of the rank of the labels with their size or 1 in each axis; 0 leaves
+            elements out.
+        num_thresholds: At how many thresholds the counts are taken.
+        metrics_collections: Collections that the value is added to.
+        updates_collections: Collections that the update is added to.
+        name: A name for the operation.
+
+    Returns:
+        The value, and the operation that adds a batch to it and gives the new value.
+    """
     if not 0 <= sensitivity <= 1:
         raise ValueError("`sensitivity` must be in the range [0, 1].")
 

@@ -269,6 +269,10 @@ class ResidualWrapper(_Wrapper):
     """Adds a cell's inputs to its outputs (tf.nn.rnn_cell.ResidualWrapper).
 
     `residual_fn(inputs, outputs)` replaces the addition.
+
+    Args:
+        cell: An RNNCell.
+        residual_fn: From inputs and outputs to the sum; by default their sum.
     """
 
     def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:

@@ -182,7 +182,22 @@ def separable_conv2d(
     data_format: str | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """depthwise_conv2d, then conv2d with a filter [1, 1, channels * multiplier, outputs] (tf.nn.separable_conv2d)."""
+    """depthwise_conv2d, then conv2d with a filter [1, 1, channels * multiplier, outputs] (tf.nn.separable_conv2d).
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        depthwise_filter: [rows, columns, channels, multiplier].
+        pointwise_filter: [1, 1, channels * multiplier, outputs].
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        rate: How far apart the window's elements are, (rows, columns).
+        name: A name for the operation.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     rate = deprecated(dilations, rate, "dilations", "rate")
     with op_scope(name, "separable_conv2d", (input, depthwise_filter, pointwise_filter)) as scope:
         images = convert_to_tensor(input, name="tensor_in")
@@ -204,7 +219,18 @@ def separable_conv2d(
 def atrous_conv2d(
     value: TensorLike, filters: TensorLike, rate: int, padding: str, name: str | None = None
 ) -> Tensor:
-    """conv2d with window elements `rate` apart (tf.nn.atrous_conv2d; Yu and Koltun 2016)."""
+    """conv2d with window elements `rate` apart (tf.nn.atrous_conv2d; Yu and Koltun 2016).
+
+    Args:
+        value: Images [batch, rows, columns, channels].
+        filters: [rows, columns, channels, outputs].
+        rate: How far apart the window's elements are.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     if rate < 1:
         raise ValueError(f"rate {rate} cannot be less than one")
     return convolution_nd(value, filters, padding, dilation_rate=[rate, rate], name=name)
@@ -218,7 +244,19 @@ def atrous_conv2d_transpose(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of atrous_conv2d, used as a layer (tf.nn.atrous_conv2d_transpose)."""
+    """The gradient of atrous_conv2d, used as a layer (tf.nn.atrous_conv2d_transpose).
+
+    Args:
+        value: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filters: The filter, whose shape is given above.
+        output_shape: The shape of the result.
+        rate: How far apart the window's elements are.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and layout.
+    """
     if rate < 1:
         raise ValueError(f"rate {rate} cannot be less than one")
     with op_scope(name, "atrous_conv2d_transpose", (value, filters, output_shape)) as scope:
@@ -240,7 +278,22 @@ def convolution_nd(
 ) -> Tensor:
     """The convolution over one or two axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
 
-    ValueError if strides and dilations are both above 1, or the ranks do not fit.
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filter: The filter, whose shape is given above.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        strides: How far the window moves along each axis of the input.
+        dilation_rate: How far apart the window's elements are, for each axis.
+        name: A name for the operation.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        filters: The filter, whose shape is given above.
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
+
+    Raises:
+        ValueError: If strides and dilations are both above 1, or the ranks do not fit.
     """
     filter = deprecated(filters, filter, "filters", "filter")
     rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")
@@ -276,7 +329,22 @@ def pool(
 ) -> Tensor:
     """The largest ("MAX") or mean ("AVG") element of windows over one or two axes (tf.nn.pool).
 
-    ValueError for another pooling type, another rank, or windows with dilation.
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        window_shape: The window's size along each axis.
+        pooling_type: "MAX" or "AVG".
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        dilation_rate: How far apart the window's elements are.
+        strides: How far the window moves along each axis of the input.
+        name: A name for the operation.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+
+    Returns:
+        A tensor of the same dtype and layout.
+
+    Raises:
+        ValueError: For another pooling type, another rank, or windows with dilation.
     """
     rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")
     if pooling_type not in ("MAX", "AVG"):

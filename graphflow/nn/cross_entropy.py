@@ -68,6 +68,16 @@ def weighted_cross_entropy_with_logits(
     """The sigmoid cross entropy with positive labels weighted by `pos_weight`.
 
     TensorFlow: tf.nn.weighted_cross_entropy_with_logits.
+
+    Args:
+        labels: Numbers in [0, 1], of the logits' shape.
+        logits: Unnormalised log-probabilities, a tensor of floats.
+        pos_weight: The factor of positive labels.
+        name: A name for the operation.
+        targets: The old name of `labels`.
+
+    Returns:
+        The loss of each element.
     """
     given: tuple[Any, Any, Any] = (logits, deprecated(labels, targets, "labels", "targets"), pos_weight)
     with op_scope(name, "logistic_loss", given[:2]) as scope:
@@ -85,6 +95,15 @@ def log_poisson_loss(
     """exp(c) - c * z, with Stirling's approximation of log(z!) added for the full loss (tf.nn.log_poisson_loss).
 
     `log_input` c is the logarithm of the prediction, `targets` z are counts of the same shape.
+
+    Args:
+        targets: A tensor of floats.
+        log_input: The logarithm of the predictions.
+        compute_full_loss: Whether the term of Stirling's formula is added.
+        name: A name for the operation.
+
+    Returns:
+        The loss of each element.
     """
     with op_scope(name, "log_poisson_loss", (log_input, targets)):
         c = convert_to_tensor(log_input, name="log_input")

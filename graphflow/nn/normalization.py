@@ -59,7 +59,19 @@ def weighted_moments(
     keep_dims: bool | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance over `axes`, each element counted `frequency_weights` times (tf.nn.weighted_moments)."""
+    """Mean and variance over `axes`, each element counted `frequency_weights` times (tf.nn.weighted_moments).
+
+    Args:
+        x: A tensor of floats.
+        axes: The axes, a list of ints.
+        frequency_weights: Their weights, which broadcast with `x`.
+        name: A name for the operation.
+        keep_dims: The old name of `keepdims`.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+
+    Returns:
+        The mean and the variance.
+    """
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
     with op_scope(name, "weighted_moments", (x, frequency_weights)):
         given = convert_to_tensor(x, name="x")
@@ -89,7 +101,19 @@ def sufficient_statistics(
     name: str | None = None,
     keepdims: bool | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor | None]:
-    """Count, sum and sum of squares over `axes`, of x - shift if a shift is given (tf.nn.sufficient_statistics)."""
+    """Count, sum and sum of squares over `axes`, of x - shift if a shift is given (tf.nn.sufficient_statistics).
+
+    Args:
+        x: A tensor of floats.
+        axes: The axes, a list of ints.
+        shift: What is taken away from each, or None.
+        keep_dims: The old name of `keepdims`.
+        name: A name for the operation.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+
+    Returns:
+        The count, the sum, the sum of squares, and the shift.
+    """
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     over = sorted(set(axes))
     with op_scope(name, "sufficient_statistics", (x, shift)):
@@ -124,7 +148,18 @@ def normalize_moments(
     shift: TensorLike | None,
     name: str | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """Mean and variance from what sufficient_statistics gives (tf.nn.normalize_moments)."""
+    """Mean and variance from what sufficient_statistics gives (tf.nn.normalize_moments).
+
+    Args:
+        counts: How many elements, a scalar.
+        mean_ss: Their sum, less the shift.
+        variance_ss: The sum of their squares, less the shift.
+        shift: What was taken away from each, or None.
+        name: A name for the operation.
+
+    Returns:
+        The mean and the variance.
+    """
     with op_scope(name, "normalize", (counts, mean_ss, variance_ss, shift)):
         divisor = math.reciprocal(counts, name="divisor")
         if shift is None:
@@ -185,7 +220,24 @@ def batch_norm_with_global_normalization(
     mean: TensorLike | None = None,
     variance: TensorLike | None = None,
 ) -> Tensor:
-    """batch_normalization under its older name (tf.nn.batch_norm_with_global_normalization)."""
+    """batch_normalization under its older name (tf.nn.batch_norm_with_global_normalization).
+
+    Args:
+        t: Images.
+        m: The means of the channels.
+        v: The variances of the channels.
+        beta: The offsets.
+        gamma: The factors.
+        variance_epsilon: A small float.
+        scale_after_normalization: Whether to multiply by gamma.
+        name: A name for the operation.
+        input: A newer name of `t`.
+        mean: A newer name of `m`.
+        variance: A newer name of `v`.
+
+    Returns:
+        A tensor like `t`.
+    """
     return batch_normalization(
         deprecated(input, t, "input", "t"),
         deprecated(mean, m, "mean", "m"),

@@ -79,10 +79,21 @@ class SavedModelBuilder:
     ) -> None:
         """Adds the session's graph under `tags`, and the values of its variables, which must be initialised.
 
-        signature_def_map: SignatureDef messages by name. assets_collection (or assets_list): string constants that hold
-        paths of files, which are copied. main_op (or legacy_init_op): an operation that runs when the model is loaded,
-        with the new paths of the assets. saver: a gf.train.Saver for some of the variables; by default all are saved.
         Once for each builder, before add_meta_graph; AssertionError otherwise.
+
+        Args:
+            sess: The session.
+            tags: The tags that name a meta graph, such as gf.saved_model.tag_constants.SERVING.
+            signature_def_map: SignatureDef messages by name. assets_collection (or assets_list): string
+                constants that hold paths of files, which are copied. main_op (or legacy_init_op): an
+                operation that runs when the model is loaded, with the new paths of the assets.
+            assets_collection: Tensors of file names, which are copied.
+            legacy_init_op: An older name of `main_op`.
+            clear_devices: Whether nodes are written without their devices.
+            main_op: The operation that runs when it is loaded.
+            strip_default_attrs: Accepted, and not needed.
+            saver: a gf.train.Saver for some of the variables; by default all are saved.
+            assets_list: As assets_collection.
         """
         if self._has_variables:
             raise AssertionError(
@@ -118,6 +129,17 @@ class SavedModelBuilder:
         """Adds the default graph under `tags`, sharing the variables and assets that are there already.
 
         The arguments are those of add_meta_graph_and_variables, which must have been called; AssertionError otherwise.
+
+        Args:
+            tags: The tags that name a meta graph, such as gf.saved_model.tag_constants.SERVING.
+            signature_def_map: {name: SignatureDef}.
+            assets_collection: Tensors of file names, which are copied.
+            legacy_init_op: An older name of `main_op`.
+            clear_devices: Whether nodes are written without their devices.
+            main_op: The operation that runs when it is loaded.
+            strip_default_attrs: Accepted, and not needed.
+            saver: The saver to name in it.
+            assets_list: As assets_collection.
         """
         if not self._has_variables:
             raise AssertionError(
@@ -133,8 +155,15 @@ class SavedModelBuilder:
     def save(self, as_text: bool = False) -> str:
         """Puts the SavedModel in place and returns the path of its saved_model.pb (saved_model.pbtxt with `as_text`).
 
-        AssertionError if something has been put at export_dir since; ValueError if the graph is larger than the
-        2 GB that a protocol buffer can hold.
+        Args:
+            as_text: Whether the message is written as text.
+
+        Returns:
+            The path of the message's file.
+
+        Raises:
+            AssertionError: If something has been put at export_dir since.
+            ValueError: If the graph is larger than the 2 GB that a protocol buffer can hold.
         """
         if as_text:
             name = constants.SAVED_MODEL_FILENAME_PBTXT
@@ -277,7 +306,11 @@ def _same_content(path: str, other: str) -> bool:
 
 
 def check_signatures(signatures: Mapping[str, Any]) -> None:
-    """Raises AssertionError for a tensor without name or dtype, KeyError for a name that TensorFlow reserves."""
+    """Raises AssertionError for a tensor without name or dtype, KeyError for a name that TensorFlow reserves.
+
+    Args:
+        signatures: {name: SignatureDef}.
+    """
     for key, signature in signatures.items():
         for name, info in (*signature.inputs.items(), *signature.outputs.items()):
             if info.WhichOneof("encoding") is None or not info.dtype:
@@ -341,7 +374,17 @@ def simple_save(
     """Saves the session's graph and variables for serving, with one signature (tf.saved_model.simple_save).
 
     `inputs` and `outputs` are tensors by name. Files named in the collection ASSET_FILEPATHS are copied.
-    for_tensorflow: see SavedModelBuilder. AssertionError if export_dir exists and is not empty.
+
+    Args:
+        session: The session.
+        export_dir: The folder of the SavedModel.
+        inputs: {name: tensor}.
+        outputs: {name: tensor}.
+        legacy_init_op: An operation that runs when it is loaded.
+        for_tensorflow: See SavedModelBuilder.
+
+    Raises:
+        AssertionError: If export_dir exists and is not empty.
     """
     signature = signature_def_utils.predict_signature_def(inputs, outputs)
     builder = SavedModelBuilder(export_dir, for_tensorflow)

@@ -31,7 +31,12 @@ def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
 
 
 def meta_graph_with_tags(model: Any, tags: Iterable[str]) -> Any:
-    """The meta graph of a SavedModel message that has exactly these tags; RuntimeError that lists what there is."""
+    """The meta graph of a SavedModel message that has exactly these tags; RuntimeError that lists what there is.
+
+    Args:
+        model: A SavedModel message.
+        tags: The tags that name a meta graph, such as gf.saved_model.tag_constants.SERVING.
+    """
     if isinstance(tags, str):
         raise TypeError(f"The tags of a meta graph are a list of strings: write [{tags!r}].")
     wanted = set(tags)
@@ -99,7 +104,11 @@ def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
 
 
 def init_op_name(meta_graph: Any) -> str:
-    """The name of the operation that runs after loading, "" if there is none."""
+    """The name of the operation that runs after loading, "" if there is none.
+
+    Args:
+        meta_graph: A MetaGraphDef message.
+    """
     key = constants.INIT_OP_SIGNATURE_KEY
     signature = meta_graph.signature_def.get(key)
     if signature is not None and key in signature.outputs:

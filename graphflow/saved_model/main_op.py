@@ -22,6 +22,10 @@ def main_op() -> Operation:
 
 
 def main_op_with_restore(restore_op_name: str) -> Operation:
-    """The operation of main_op(), followed by `restore_op_name`: an operation or tensor that restores variables."""
+    """The operation of main_op(), followed by `restore_op_name`: an operation or tensor that restores variables.
+
+    Args:
+        restore_op_name: The operation that restores.
+    """
     with get_default_graph().control_dependencies([main_op()]):
         return group(restore_op_name)

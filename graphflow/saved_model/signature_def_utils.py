@@ -18,7 +18,16 @@ def build_signature_def(
     outputs: Mapping[str, Any] | None = None,
     method_name: str | None = None,
 ) -> Any:
-    """A SignatureDef message from TensorInfo messages by name."""
+    """A SignatureDef message from TensorInfo messages by name.
+
+    Args:
+        inputs: {name: TensorInfo}, or None.
+        outputs: {name: TensorInfo}, or None.
+        method_name: The name of the method, or None.
+
+    Returns:
+        A SignatureDef message.
+    """
     signature = protos.meta_graph_pb2.SignatureDef(method_name=method_name or "")
     for key, info in (inputs or {}).items():
         signature.inputs[key].CopyFrom(info)
@@ -28,7 +37,18 @@ def build_signature_def(
 
 
 def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Any:
-    """A signature for TensorFlow Serving's Predict, from tensors by name; ValueError if there are none."""
+    """A signature for TensorFlow Serving's Predict, from tensors by name.
+
+    Args:
+        inputs: {name: tensor}.
+        outputs: {name: tensor}.
+
+    Returns:
+        A SignatureDef message.
+
+    Raises:
+        ValueError: If there are none.
+    """
     for what, tensors in (("inputs", inputs), ("outputs", outputs)):
         if not tensors:
             raise ValueError(f"Prediction {what} cannot be None or empty.")
@@ -40,7 +60,15 @@ def predict_signature_def(inputs: Mapping[str, Any], outputs: Mapping[str, Any])
 
 
 def regression_signature_def(examples: Tensor, predictions: Tensor) -> Any:
-    """A signature for TensorFlow Serving's Regress: a string tensor gives a float32 tensor; ValueError otherwise."""
+    """A signature for TensorFlow Serving's Regress: a string tensor gives a float32 tensor; ValueError otherwise.
+
+    Args:
+        examples: The tensor of serialized examples.
+        predictions: A tensor of floats.
+
+    Returns:
+        A SignatureDef message.
+    """
     return build_signature_def(
         {names.REGRESS_INPUTS: _info("Regression examples", examples, dtypes.string)},
         {names.REGRESS_OUTPUTS: _info("Regression predictions", predictions, dtypes.float32)},
@@ -52,6 +80,14 @@ def classification_signature_def(examples: Tensor, classes: Tensor | None, score
     """A signature for TensorFlow Serving's Classify.
 
     A string tensor gives string classes, float32 scores or both; ValueError otherwise.
+
+    Args:
+        examples: The tensor of serialized examples.
+        classes: A tensor of strings, or None.
+        scores: A tensor of floats, or None.
+
+    Returns:
+        A SignatureDef message.
     """
     if classes is None and scores is None:
         raise ValueError("Classification classes and scores cannot both be None.")
@@ -76,7 +112,11 @@ def _info(what: str, tensor: Any, dtype: DType) -> Any:
 
 
 def is_valid_signature(signature_def: Any) -> bool:
-    """Whether TensorFlow Serving can serve it: its method is Predict, Regress or Classify, with what that needs."""
+    """Whether TensorFlow Serving can serve it: its method is Predict, Regress or Classify, with what that needs.
+
+    Args:
+        signature_def: A SignatureDef message.
+    """
     if signature_def is None or not signature_def.inputs or not signature_def.outputs:
         return False
     method = signature_def.method_name

@@ -40,7 +40,17 @@ def get_tensor_from_tensor_info(
 ) -> Tensor | SparseTensor:
     """The Tensor or SparseTensor that a TensorInfo describes, in `graph`, by default the default one.
 
-    KeyError if the graph has no such tensor, ValueError if the message names none.
+    Args:
+        tensor_info: A TensorInfo message.
+        graph: The graph; by default the default graph.
+        import_scope: A name scope that names are put under.
+
+    Returns:
+        The tensor or SparseTensor.
+
+    Raises:
+        KeyError: If the graph has no such tensor.
+        ValueError: If the message names none.
     """
     graph = graph or defaults.get_default_graph()
 

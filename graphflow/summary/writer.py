@@ -249,7 +249,14 @@ class FileWriterCache:
 
     @staticmethod
     def get(logdir: str | PathLike[str]) -> FileWriter:
-        """The writer of that folder; the first call makes it, with the default graph."""
+        """The writer of that folder; the first call makes it, with the default graph.
+
+        Args:
+            logdir: The folder.
+
+        Returns:
+            The writer.
+        """
         folder = os.fspath(logdir)
         with FileWriterCache._lock:
             if folder not in FileWriterCache._writers:
@@ -269,8 +276,16 @@ class FileWriterCache:
 def summary_iterator(path: str | PathLike[str]) -> Iterator[Any]:
     """The events of an event file, one after the other (tf.train.summary_iterator).
 
-    NotFoundError if there is no such file. DataLossError, after the events before it, if a record is damaged,
-    cut off, or no Event.
+    DataLossError, after the events before it, if a record is damaged, cut off, or no Event.
+
+    Args:
+        path: The file.
+
+    Returns:
+        An iterator of Event messages.
+
+    Raises:
+        NotFoundError: If there is no such file.
     """
     from google.protobuf.message import DecodeError
 

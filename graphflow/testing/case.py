@@ -77,7 +77,14 @@ class TestCase(unittest.TestCase):
         use_gpu: bool = False,
         force_gpu: bool = False,
     ) -> Iterator[Session]:
-        """A session of its own on a graph, by default the default one, open as the default session."""
+        """A session of its own on a graph, by default the default one, open as the default session.
+
+        Args:
+            graph: The graph; by default the default graph.
+            config: A gf.ConfigProto.
+            use_gpu: Whether to place operations on a GPU if there is one, or in any case.
+            force_gpu: Whether to place operations on a GPU if there is one, or in any case.
+        """
         with Session(graph=graph, config=config) as session:
             yield session
 
@@ -91,7 +98,14 @@ class TestCase(unittest.TestCase):
     ) -> Iterator[Session]:
         """One session for the whole test, so that variables keep their values between its uses.
 
-        ValueError if it is asked for with another graph than before.
+        Args:
+            graph: The graph; by default the default graph.
+            config: A gf.ConfigProto.
+            use_gpu: Whether to place operations on a GPU if there is one, or in any case.
+            force_gpu: Whether to place operations on a GPU if there is one, or in any case.
+
+        Raises:
+            ValueError: If it is asked for with another graph than before.
         """
         if self._cached_session is None:
             self._cached_session = Session(graph=graph, config=config)
@@ -469,7 +483,12 @@ class TestCase(unittest.TestCase):
     def assertRaisesWithPredicateMatch(
         self, exception_type: type[BaseException], expected_err_re_or_predicate: Any
     ) -> Iterator[None]:
-        """The block raises such an exception, whose text a pattern is found in, or which a function accepts."""
+        """The block raises such an exception, whose text a pattern is found in, or which a function accepts.
+
+        Args:
+            exception_type: The class of the exception.
+            expected_err_re_or_predicate: A pattern, or a function of the exception.
+        """
         try:
             yield
         except exception_type as error:

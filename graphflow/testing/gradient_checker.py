@@ -39,13 +39,25 @@ def compute_gradient(
     takes two, for its real and its imaginary part. If `x` is a list, so are `x_shape`, `x_init_value` and what is
     returned.
 
-    x: tensors to vary, of float32, float64, complex64 or complex128. x_init_value: where to differentiate; drawn from
-    [0, 1), the same at every call, if it is None. delta: the step of the differences, which err by about delta ** 2
-    and rounding / delta: 1e-5 suits float64. init_targets: operations to run first. extra_feed_dict: values of
-    other tensors. What y does not depend on has zeros.
+    Runs in the default session.
 
-    Runs in the default session; ValueError if there is none, or if shapes and values do not fit together.
-    TypeError for other dtypes. LookupError if the gradient of an operation on the way is not defined.
+    What y does not depend on has zeros.
+
+    Args:
+        x: Tensors to vary, of float32, float64, complex64 or complex128.
+        x_shape: Its shape.
+        y: A tensor.
+        y_shape: Its shape.
+        x_init_value: Where to differentiate; drawn from [0, 1), the same at every call, if it is None.
+        delta: The step of the differences, which err by about delta ** 2 and rounding / delta: 1e-5 suits
+            float64.
+        init_targets: Operations to run first.
+        extra_feed_dict: Values of other tensors.
+
+    Raises:
+        ValueError: If there is none, or if shapes and values do not fit together.
+        TypeError: For other dtypes.
+        LookupError: If the gradient of an operation on the way is not defined.
     """
     session = get_default_session()
     if session is None:
@@ -88,6 +100,19 @@ def compute_gradient_error(
     """The largest difference between the Jacobian by gf.gradients and by differences, over all of `x`; 0 if empty.
 
     TensorFlow: tf.test.compute_gradient_error. For the arguments see compute_gradient.
+
+    Args:
+        x: A tensor, or a list of them.
+        x_shape: Its shape.
+        y: A tensor.
+        y_shape: Its shape.
+        x_init_value: The array at which it is looked at.
+        delta: The step of the difference.
+        init_targets: Operations to run before.
+        extra_feed_dict: Feeds of other tensors.
+
+    Returns:
+        A float.
     """
     found = compute_gradient(x, x_shape, y, y_shape, x_init_value, delta, init_targets, extra_feed_dict)
     pairs: list[Jacobians] = found if isinstance(found, list) else [found]

@@ -17,8 +17,10 @@ from graphflow.flags import FLAGS
 def main(argv: list[str] | None = None) -> None:
     """Runs the tests of the program's main module, and ends the program (tf.test.main).
 
+    What are flags of the program is parsed; the rest is unittest's.
+
     Args:
-        argv: By default sys.argv. What are flags of the program is parsed; the rest is unittest's.
+        argv: By default sys.argv.
     """
     unittest.main(argv=FLAGS(list(sys.argv if argv is None else argv), known_only=True))
 
@@ -32,7 +34,11 @@ def get_temp_dir() -> str:
 
 
 def test_src_dir_path(relative_path: str) -> str:
-    """A path below the folder of the main program (tf.test.test_src_dir_path)."""
+    """A path below the folder of the main program (tf.test.test_src_dir_path).
+
+    Args:
+        relative_path: A path in that folder.
+    """
     folder = os.path.dirname(os.path.abspath(getattr(sys.modules["__main__"], "__file__", "") or "."))
     return os.path.join(folder, relative_path)
 

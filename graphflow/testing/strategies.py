@@ -277,12 +277,21 @@ def check_strategy(
 ) -> None:
     """Tries out whether a strategy keeps what every strategy has to, and prints a line for each property.
 
-    strategy: one; or, if several programs train together, each one's, with the target of each one's session in
-    `targets`; their clients then run in threads. The servers there lose all their state. synchronous: whether a step of
-    all towers is to give the numbers of a step of one device on all their batches, which is compared up to `tolerance`;
-    otherwise training must come to a smaller loss, and no update may be lost. The properties: towers, reduction,
-    training (with three optimizers and their slots), updates, normalisation, datasets, checkpoints (to one device and
-    back). AssertionError naming each that failed and why.
+    The servers there lose all their state.
+
+    The properties: towers, reduction, training (with three optimizers and their slots), updates,
+    normalisation, datasets, checkpoints (to one device and back). AssertionError naming each that failed and
+    why.
+
+    Args:
+        strategy: One; or, if several programs train together, each one's, with the target of each one's
+            session in `targets`; their clients then run in threads.
+        synchronous: Whether a step of all towers is to give the numbers of a step of one device on all their
+            batches, which is compared up to `tolerance`; otherwise training must come to a smaller loss, and
+            no update may be lost.
+        targets: The sessions' targets.
+        tolerance: The largest relative difference.
+        properties: Which of its properties to check.
     """
     strategies = [strategy] if isinstance(strategy, DistributionStrategy) else list(strategy)
     clients = Clients(strategies, list(targets) or [""] * len(strategies))

@@ -27,11 +27,12 @@ class ByteBalancedStrategy:
 
     For replica_device_setter's ps_strategy, with `partitioner` as that of a variable scope.
 
+    Of tasks that are even the one with fewer variables is taken. Every process that builds the same graph
+    decides alike.
+
     Args:
         num_tasks: The number of parameter servers.
-        min_slice_bytes: Variables are cut into slices of at least so many bytes, at most one a task. Of tasks
-            that are even the one with fewer variables is taken. Every process that builds the same graph
-            decides alike.
+        min_slice_bytes: Variables are cut into slices of at least so many bytes, at most one a task.
 
     Raises:
         ValueError: For numbers below one.
@@ -62,7 +63,14 @@ class ByteBalancedStrategy:
         return partition
 
     def __call__(self, op: Operation) -> int:
-        """The task for an operation."""
+        """The task for an operation.
+
+        Args:
+            op: The operation.
+
+        Returns:
+            The index of its task.
+        """
         task = self._loads.index(min(self._loads))
         size, count = self._loads[task]
         self._loads[task] = (size + sum(map(_bytes, op.outputs)), count + 1)

@@ -40,6 +40,9 @@ def batch(
 ) -> Any:
     """Batches of the tensors, collected in a queue by a QueueRunner (tf.train.batch).
 
+    The batches end with OutOfRangeError when the input does; with `allow_smaller_final_batch` the last one
+    holds what is left.
+
     Args:
         tensors: A list or dictionary, one example, or several along the first axis with `enqueue_many`. The
             result is alike, a single tensor for a list of one.
@@ -49,8 +52,7 @@ def batch(
         enqueue_many: Whether the tensors hold several examples, along their first axis.
         shapes: Of an example, by default those of the tensors, which have to be known (ValueError); with
             `dynamic_pad` sizes may be None, and examples are filled up with zeros to the largest of their
-            batch. The batches end with OutOfRangeError when the input does; with `allow_smaller_final_batch`
-            the last one holds what is left.
+            batch.
         dynamic_pad: Whether examples of different sizes are padded with zeros to the largest of a batch.
         allow_smaller_final_batch: Whether the last batch may have fewer examples.
         shared_name: Resources of one shared name are one; by default the operation's name.

@@ -40,10 +40,11 @@ class Coordinator:
     def request_stop(self, ex: Any = None) -> None:
         """Asks the threads to stop.
 
+        After join() it is raised at once. A value that is no exception makes join() raise ValueError.
+
         Args:
             ex: An exception, or what sys.exc_info() gives, that join() raises; only the first one counts, and
-                none that is a clean stop. After join() it is raised at once. A value that is no exception
-                makes join() raise ValueError.
+                none that is a clean stop.
         """
         error = _exception(ex)
         if isinstance(error, self._clean):
@@ -169,8 +170,15 @@ def _exception(ex: Any) -> BaseException | None:
 class LooperThread(threading.Thread):
     """A thread that does something again and again until its Coordinator stops (tf.train.LooperThread).
 
-    timer_interval_secs: the time from one call to the next, None for back to back. What is done is `target`, or
-    run_loop() of a subclass. An exception is reported to the Coordinator and ends the thread.
+    What is done is `target`, or run_loop() of a subclass. An exception is reported to the Coordinator and
+    ends the thread.
+
+    Args:
+        coord: A gf.train.Coordinator.
+        timer_interval_secs: The time from one call to the next, None for back to back.
+        target: The function.
+        args: Its arguments.
+        kwargs: Its arguments by name.
     """
 
     def __init__(
@@ -201,7 +209,18 @@ class LooperThread(threading.Thread):
         args: Sequence[Any] | None = None,
         kwargs: Mapping[str, Any] | None = None,
     ) -> LooperThread:
-        """Starts such a thread and returns it."""
+        """Starts such a thread and returns it.
+
+        Args:
+            coord: A gf.train.Coordinator.
+            timer_interval_secs: The period in seconds, or None.
+            target: The function.
+            args: Its arguments.
+            kwargs: Its arguments by name.
+
+        Returns:
+            The thread.
+        """
         thread = LooperThread(coord, timer_interval_secs, target, args, kwargs)
         thread.start()
         return thread

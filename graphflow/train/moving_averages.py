@@ -40,8 +40,15 @@ def assign_moving_average(
 ) -> Tensor:
     """Moves a variable towards `value`: variable -= (1 - decay) * (variable - value); gives its new value.
 
-    zero_debias: corrects for a variable that began at zero, as Adam does its moments (Kingma and Ba, 2015), by
-    two variables NAME/biased and NAME/local_step. TensorFlow's moving_averages.assign_moving_average.
+    TensorFlow's moving_averages.assign_moving_average.
+
+    Args:
+        variable: The average.
+        value: The new value.
+        decay: Near 1.
+        zero_debias: Corrects for a variable that began at zero, as Adam does its moments (Kingma and Ba,
+            2015), by two variables NAME/biased and NAME/local_step.
+        name: A name for the operation.
     """
     context = one_of_several_towers()
     if context is not None and isinstance(variable, MirroredVariable):

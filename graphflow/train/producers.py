@@ -31,8 +31,19 @@ from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 def limit_epochs(tensor: TensorLike, num_epochs: int | None = None, name: str | None = None) -> Tensor:
     """The tensor, `num_epochs` times, and OutOfRangeError after that (tf.train.limit_epochs).
 
-    It counts in a local variable `epochs`: run gf.local_variables_initializer() first. ValueError if num_epochs
-    is not positive. Without num_epochs it is the tensor itself.
+    It counts in a local variable `epochs`: run gf.local_variables_initializer() first. Without num_epochs it is the
+    tensor itself.
+
+    Args:
+        tensor: A tensor.
+        num_epochs: How often; None for ever.
+        name: A name for the operation.
+
+    Returns:
+        The tensor.
+
+    Raises:
+        ValueError: If num_epochs is not positive.
     """
     if num_epochs is None:
         return convert_to_tensor(tensor)
@@ -59,9 +70,20 @@ def input_producer(
 ) -> QueueBase:
     """A queue of the rows of a tensor, which a QueueRunner fills again and again (tf.train.input_producer).
 
-    shuffle: put the rows in random order, another one each time. num_epochs: end with OutOfRangeError after so many
-    times; see limit_epochs. summary_name: of a summary of how full the queue is. ValueError if the shape of a row
-    is not known, from the tensor or `element_shape`.
+    Args:
+        input_tensor: A tensor.
+        element_shape: The shape of an element, if `input_tensor` does not say.
+        num_epochs: End with OutOfRangeError after so many times; see limit_epochs.
+        shuffle: Put the rows in random order, another one each time.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        capacity: How many elements the queue holds at most.
+        shared_name: Resources of one shared name are one; by default the operation's name.
+        summary_name: Of a summary of how full the queue is.
+        name: A name for the operation.
+        cancel_op: What ends the enqueues that wait; by default closing the queue.
+
+    Raises:
+        ValueError: If the shape of a row is not known, from the tensor or `element_shape`.
     """
     with op_scope(name, "input_producer", [input_tensor]):
         rows = convert_to_tensor(input_tensor, name="input_tensor")

@@ -262,9 +262,10 @@ def start_queue_runners(
     """Starts the threads of all queue runners that were added to a collection, and returns them
     (tf.train.start_queue_runners).
 
+    A MonitoredSession has started them itself.
+
     Args:
-        sess: By default the default session, ValueError if there is none. A MonitoredSession has started them
-            itself.
+        sess: By default the default session, ValueError if there is none.
         coord: A gf.train.Coordinator.
         daemon: Whether the threads end with the program.
         start: Whether to start them.

@@ -93,8 +93,21 @@ def hessians(
 ) -> list[Tensor]:
     """The second derivatives of the sum of `ys` with respect to each of `xs`, of shape x.shape + x.shape (tf.hessians).
 
-    One row after the other in a loop; `name` names nothing, as in TensorFlow. ValueError if ys do not depend on
-    an x.
+    One row after the other in a loop; `name` names nothing, as in TensorFlow.
+
+    Args:
+        ys: A tensor, or a list of them.
+        xs: A tensor or variable, or a list of them.
+        name: A name for the operation.
+        colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
+        gate_gradients: Whether updates wait until all gradients are there.
+        aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
+
+    Returns:
+        A list of tensors.
+
+    Raises:
+        ValueError: If ys do not depend on an x.
     """
     wanted = [as_tensor(x) for x in _as_list(xs)]
     options: dict[str, Any] = {

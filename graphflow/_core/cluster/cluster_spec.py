@@ -57,9 +57,11 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
 class ClusterSpec:
     """The tasks of a cluster (tf.train.ClusterSpec).
 
+    Immutable.
+
     Args:
         cluster: {job name: list of addresses, or {task index: address} if not all indices are there}, a
-            ClusterDef, or another ClusterSpec. Immutable.
+            ClusterDef, or another ClusterSpec.
 
     Raises:
         TypeError: For anything else.

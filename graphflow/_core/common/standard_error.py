@@ -27,14 +27,22 @@ SERVER_LINE: Final = _ServerLine("%(levelname)s %(asctime)s %(message)s", PROGRA
 
 
 class StandardError(logging.StreamHandler[TextIO]):
-    """Writes lines to what sys.stderr is at that time."""
+    """Writes lines to what sys.stderr is at that time.
+
+    Args:
+        line: Its format.
+    """
 
     def __init__(self, line: logging.Formatter) -> None:
         super().__init__()
         self.setFormatter(line)
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Writes a line."""
+        """Writes a line.
+
+        Args:
+            record: A logging.LogRecord.
+        """
         self.stream = sys.stderr
         super().emit(record)
 

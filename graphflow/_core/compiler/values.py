@@ -50,18 +50,33 @@ class Value:
         return walked[-1][1] if walked else 0
 
     def reshaped(self, shape: tuple[int, ...]) -> Value:
-        """The same elements in another shape; ValueError if they do not lie side by side, or are not so many."""
+        """The same elements in another shape.
+
+        Args:
+            shape: The sizes.
+
+        Raises:
+            ValueError: If they do not lie side by side, or are not so many.
+        """
         if not self.contiguous or math.prod(shape) != self.size:
             raise ValueError(f"A value of shape {self.shape}, strides {self.strides} has no shape {shape}.")
         return Value(self.root, self.dtype, shape, row_major(shape), self.offset)
 
     def transposed(self, axes: Sequence[int]) -> Value:
-        """The same elements with the axes in another order."""
+        """The same elements with the axes in another order.
+
+        Args:
+            axes: The order of the axes.
+        """
         shape, strides = (tuple(of[a] for a in axes) for of in (self.shape, self.strides))
         return Value(self.root, self.dtype, shape, strides, self.offset)
 
     def broadcast(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Its strides when it is repeated to `shape`, by NumPy's rule."""
+        """Its strides when it is repeated to `shape`, by NumPy's rule.
+
+        Args:
+            shape: The sizes.
+        """
         missing = len(shape) - len(self.shape)
         own = [0] * missing + [
             0 if have == 1 and want != 1 else stride

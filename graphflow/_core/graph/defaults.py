@@ -20,7 +20,12 @@ class SessionLike(Protocol):
         ...
 
     def run(self, fetches: Any, feed_dict: Any = None) -> Any:
-        """The values of the fetches."""
+        """The values of the fetches.
+
+        Args:
+            fetches: Tensors, operations, names, or a structure of them.
+            feed_dict: {tensor: value}: values that take the place of tensors.
+        """
         ...
 
 

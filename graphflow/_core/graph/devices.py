@@ -23,6 +23,13 @@ class DeviceSpec:
 
     `job` str, `replica` int, `task` int, `device_type` str such as "CPU", `device_index` int. Immutable in meaning;
     `merge_from` changes this object, as TensorFlow 1's does.
+
+    Args:
+        job: The name of the job.
+        replica: The index of the replica.
+        task: The index of the task.
+        device_type: "CPU" or "GPU".
+        device_index: The index of the device.
     """
 
     __slots__ = ("device_index", "device_type", "job", "replica", "task")
@@ -43,16 +50,37 @@ class DeviceSpec:
 
     @staticmethod
     def from_string(spec: str) -> DeviceSpec:
-        """The parts of a device name; ValueError if it is none."""
+        """The parts of a device name.
+
+        Args:
+            spec: Such as "/job:worker/task:0/device:CPU:0".
+
+        Returns:
+            A DeviceSpec.
+
+        Raises:
+            ValueError: If it is none.
+        """
         return DeviceSpec(*_parse(spec))
 
     def parse_from_string(self, spec: str) -> DeviceSpec:
-        """Takes the parts of a device name over into this object, and returns it."""
+        """Takes the parts of a device name over into this object, and returns it.
+
+        Args:
+            spec: Such as "/job:worker/task:0/device:CPU:0".
+
+        Returns:
+            The DeviceSpec itself.
+        """
         self.job, self.replica, self.task, self.device_type, self.device_index = _parse(spec)
         return self
 
     def merge_from(self, dev: DeviceSpec) -> None:
-        """Overwrites the parts that `dev` says."""
+        """Overwrites the parts that `dev` says.
+
+        Args:
+            dev: The other one.
+        """
         for part in ("job", "replica", "task", "device_type", "device_index"):
             value = getattr(dev, part)
             if value is not None:

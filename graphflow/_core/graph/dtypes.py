@@ -15,6 +15,11 @@ class DType:
 
     `name` is TensorFlow's name, `as_numpy_dtype` the NumPy scalar type, `size` the bytes of an element; `native` and
     `scalar` are NumPy's dtype and scalar type, None for handles.
+
+    Args:
+        name: Its name.
+        number: TensorFlow's number of it.
+        numpy_type: NumPy's type of it.
     """
 
     __slots__ = (
@@ -94,7 +99,11 @@ class DType:
         raise TypeError(f"Cannot find the range of values of {self.name}.")
 
     def is_compatible_with(self, other: DTypeLike) -> bool:
-        """Whether a value of type `other` may stand where this type is asked for."""
+        """Whether a value of type `other` may stand where this type is asked for.
+
+        Args:
+            other: A dtype.
+        """
         return as_dtype(other) is self
 
     def __eq__(self, other: object) -> bool:

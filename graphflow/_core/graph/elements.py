@@ -58,6 +58,14 @@ class Operation:
 
     Made by the functions of the library, never directly. Immutable but for its device, attributes set by the
     library, and control inputs added by it.
+
+    Args:
+        graph: The graph.
+        definition: The op.
+        name: A name for the operation.
+        inputs: The tensors it takes.
+        attrs: Its attributes.
+        control_inputs: The operations that run before.
     """
 
     __slots__ = (
@@ -176,34 +184,64 @@ class Operation:
         return classes or [b"loc:@" + self._name.encode()]
 
     def run(self, feed_dict: Mapping[Any, Any] | None = None, session: SessionLike | None = None) -> None:
-        """Runs the operation in a session, by default the default one; ValueError if there is none."""
+        """Runs the operation in a session, by default the default one.
+
+        Args:
+            feed_dict: {tensor: value}: values that take the place of tensors.
+            session: The session; by default the default session.
+
+        Raises:
+            ValueError: If there is none.
+        """
         self.graph.session_for("run", self._name, session).run(self, feed_dict)
 
     def set_device(self, device: devices.DeviceLike | None) -> None:
-        """Sets the device asked for."""
+        """Sets the device asked for.
+
+        Args:
+            device: The name of a device.
+        """
         self._device = devices.name_of(device)
 
     def add_control_inputs(self, ops: Sequence[Operation]) -> None:
-        """Makes it run after `ops`. For the library's use while it builds a construct."""
+        """Makes it run after `ops`. For the library's use while it builds a construct.
+
+        Args:
+            ops: The operations.
+        """
         for op in ops:
             if op not in self._control_inputs:
                 self._control_inputs.append(op)
         self.graph.note_change(self)
 
     def update_input(self, index: int, tensor: Tensor) -> None:
-        """Replaces an input. For the library's use: it closes the cycle of a loop."""
+        """Replaces an input. For the library's use: it closes the cycle of a loop.
+
+        Args:
+            index: Which input.
+            tensor: The tensor it takes from now on.
+        """
         self._inputs[index]._consumers.remove(self)
         self._inputs[index] = tensor
         tensor._consumers.append(self)
         self.graph.note_change(self)
 
     def set_attr(self, name: str, value: Any) -> None:
-        """Sets an attribute. For the library's use while it builds the operation."""
+        """Sets an attribute. For the library's use while it builds the operation.
+
+        Args:
+            name: The attribute's name.
+            value: Its value.
+        """
         self._attrs[name] = value
         self.graph.note_change(self)
 
     def keep_line(self, op: Operation) -> None:
-        """Says that it was built where `op` was. For the library's use while it copies an operation."""
+        """Says that it was built where `op` was. For the library's use while it copies an operation.
+
+        Args:
+            op: The operation whose line it has from now on.
+        """
         self._line = op.line
 
     def describe(self) -> str:
@@ -425,7 +463,15 @@ class SupportsTensor(Protocol):
         ...
 
     def as_graph_tensor(self, dtype: DType | None = None, name: str | None = None) -> Tensor:
-        """The tensor; ValueError if its elements are not of a `dtype` that is asked for."""
+        """The tensor.
+
+        Args:
+            dtype: The dtype wanted, or None.
+            name: A name for the operation.
+
+        Raises:
+            ValueError: If its elements are not of a `dtype` that is asked for.
+        """
         ...
 
 

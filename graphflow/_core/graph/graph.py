@@ -240,6 +240,9 @@ class Graph(OfThisProcess, ContainerScope):
         """Prefixes the names of operations built inside; yields the scope with a "/" at its end.
 
         None or "" returns to the root; a name ending in "/" re-enters that scope as it is.
+
+        Args:
+            name: A name for the operation.
         """
         outer = self._scopes.name
         if not name:
@@ -267,8 +270,15 @@ class Graph(OfThisProcess, ContainerScope):
     def device(self, device_name_or_function: devices.DeviceLike | None) -> Iterator[None]:
         """Asks for a device for operations built inside.
 
-        A string or DeviceSpec completes what inner scopes left open, a function of the operation returns its device,
-        None ignores the outer scopes. ValueError if the name is none.
+        A string or DeviceSpec completes what inner scopes left open, a function of the operation returns its
+        device, None ignores the outer scopes.
+
+        Args:
+            device_name_or_function: A name such as "/device:CPU:0", a DeviceSpec, a function of an operation,
+                or None.
+
+        Raises:
+            ValueError: If the name is none.
         """
         spec = device_name_or_function
         if spec is not None and not callable(spec):
@@ -282,7 +292,12 @@ class Graph(OfThisProcess, ContainerScope):
 
     @contextmanager
     def colocate_with(self, op: Any, ignore_existing: bool = False) -> Iterator[None]:
-        """Places operations built inside with `op` (an Operation, Tensor or Variable; None clears)."""
+        """Places operations built inside with `op` (an Operation, Tensor or Variable; None clears).
+
+        Args:
+            op: An element of this graph.
+            ignore_existing: Whether outer blocks of this kind do not count.
+        """
         if op is None and not ignore_existing:
             raise ValueError("Trying to reset colocation (op is None) but ignore_existing is not True")
         other = None if op is None else operation_of(op)
@@ -301,6 +316,9 @@ class Graph(OfThisProcess, ContainerScope):
         """Makes operations built inside run after `control_inputs`; None forgets the outer dependencies.
 
         None also leaves the branch or loop being built.
+
+        Args:
+            control_inputs: Operations or tensors, or None.
         """
         scopes = self._scopes
         outer, context = scopes.control, scopes.context
@@ -320,7 +338,12 @@ class Graph(OfThisProcess, ContainerScope):
 
     @contextmanager
     def context_scope(self, context: Any, control: tuple[ControlFrame[Any], ...] = ()) -> Iterator[None]:
-        """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here."""
+        """Builds inside a branch or a loop (a control-flow context), with other control dependencies than here.
+
+        Args:
+            context: The branch or loop.
+            control: The operations that run before.
+        """
         scopes = self._scopes
         outer, outer_control = scopes.context, scopes.control
         scopes.context, scopes.control = context, control
@@ -341,7 +364,11 @@ class Graph(OfThisProcess, ContainerScope):
 
     @contextmanager
     def gradient_override_map(self, op_type_map: dict[str, str]) -> Iterator[None]:
-        """Gives ops built inside another gradient: {op type: name given to RegisterGradient}."""
+        """Gives ops built inside another gradient: {op type: name given to RegisterGradient}.
+
+        Args:
+            op_type_map: The names of gradients by type of op.
+        """
         if not isinstance(op_type_map, dict) or not all(
             isinstance(x, str) for pair in op_type_map.items() for x in pair
         ):

@@ -353,7 +353,11 @@ def registered_gradient(name: str) -> GradientRule | NotDifferentiable:
 
 
 class RegisterGradient:
-    """A decorator that registers a function (op, *grads) -> gradients under a name (tf.RegisterGradient)."""
+    """A decorator that registers a function (op, *grads) -> gradients under a name (tf.RegisterGradient).
+
+    Args:
+        op_type: The type of op, or a name for gradient_override_map.
+    """
 
     def __init__(self, op_type: str) -> None:
         if not isinstance(op_type, str):
@@ -361,11 +365,22 @@ class RegisterGradient:
         self._op_type = op_type
 
     def __call__(self, function: GradientRule) -> GradientRule:
-        """Registers the function and returns it."""
+        """Registers the function and returns it.
+
+        Args:
+            function: From the operation and the gradients of its results to those of its inputs.
+
+        Returns:
+            The function itself.
+        """
         register_gradient(self._op_type, function)
         return function
 
 
 def not_differentiable(op_type: str) -> None:
-    """Says that no gradient flows through ops of this type (tf.NotDifferentiable)."""
+    """Says that no gradient flows through ops of this type (tf.NotDifferentiable).
+
+    Args:
+        op_type: The type of op.
+    """
     register_gradient(op_type, NOT_DIFFERENTIABLE)

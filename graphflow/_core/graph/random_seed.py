@@ -23,6 +23,12 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
 
     With a graph seed alone, the op's seed is its position in the graph, so that the same program draws the same
     numbers.
+
+    Args:
+        op_seed: The op's own seed, or None.
+
+    Returns:
+        Two ints, or two Nones.
     """
     graph = get_default_graph()
     if graph.seed is not None:

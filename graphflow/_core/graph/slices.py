@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 class IndexedSlices:
     """Some rows of a tensor: values[i] belongs to row indices[i]; rows named twice are added (tf.IndexedSlices).
 
+    The gradient of gather is of this kind.
+
     Args:
         values: Of shape [n, ...].
         indices: Int32 or int64 of shape [n].
-        dense_shape: The shape of the whole tensor as a vector, or None if it is not known. The gradient of
-            gather is of this kind.
+        dense_shape: The shape of the whole tensor as a vector, or None if it is not known.
     """
 
     _densify: ClassVar[Callable[..., Tensor]]
@@ -142,12 +143,13 @@ class SparseTensorValue(NamedTuple):
 class SparseTensor:
     """A tensor given by the coordinates and values of its non-zero elements (tf.SparseTensor).
 
+    Most operations want the indices in row-major order (gf.sparse_reorder). `*` and `/` take a tensor that is
+    broadcast to the shape, and give a SparseTensor. ValueError or TypeError if the parts do not fit.
+
     Args:
         indices: Int64 of shape [n, rank].
         values: Of shape [n].
-        dense_shape: Int64 of shape [rank]. Most operations want the indices in row-major order
-            (gf.sparse_reorder). `*` and `/` take a tensor that is broadcast to the shape, and give a
-            SparseTensor. ValueError or TypeError if the parts do not fit.
+        dense_shape: Int64 of shape [rank].
     """
 
     _convert: ClassVar[Callable[..., tuple[Tensor, Tensor, Tensor]]]

@@ -54,13 +54,15 @@ def import_graph_def(
 ) -> list[Any] | Any:
     """Adds the operations of a GraphDef to the default graph (tf.import_graph_def).
 
+    Attributes that a node leaves out have TensorFlow's defaults; `producer_op_list` and `op_dict` are
+    accepted and not needed.
+
     Args:
         graph_def: A GraphDef message.
         input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control
             inputs).
         return_elements: Names of operations and tensors in it, whose counterparts are returned in a list.
-        name: The prefix of all names, "import" by default, "" for none. Attributes that a node leaves out
-            have TensorFlow's defaults; `producer_op_list` and `op_dict` are accepted and not needed.
+        name: The prefix of all names, "import" by default, "" for none.
         op_dict: Not needed.
         producer_op_list: Not needed.
 

@@ -331,7 +331,16 @@ def pack(values: Any, axis: int = 0, name: str | None = None) -> Tensor:
 def convert_n_to_tensor(
     values: Iterable[TensorLike], dtype: DTypeLike | None = None, name: str | None = None
 ) -> list[Tensor]:
-    """A tensor of each of a list of values, named name_0, name_1, ..."""
+    """A tensor of each of a list of values, named name_0, name_1, ...
+
+    Args:
+        values: The values.
+        dtype: The dtype wanted, or None.
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors.
+    """
     return [
         convert_to_tensor(v, dtype=dtype, name=None if name is None else f"{name}_{i}")
         for i, v in enumerate(values)
@@ -341,7 +350,13 @@ def convert_n_to_tensor(
 def register_tensor_conversion_function(
     base_type: type | tuple[type, ...], conversion_func: Converter, priority: int = 100
 ) -> None:
-    """Teaches convert_to_tensor a type: conversion_func(value, dtype, name, as_ref) -> Tensor or NotImplemented."""
+    """Teaches convert_to_tensor a type: conversion_func(value, dtype, name, as_ref) -> Tensor or NotImplemented.
+
+    Args:
+        base_type: A class, or a tuple of them.
+        conversion_func: From a value, a dtype, a name and as_ref to a tensor.
+        priority: Lower ones are asked first.
+    """
     _CONVERTERS.append((priority, base_type, conversion_func))
     _CONVERTERS.sort(key=lambda entry: entry[0])
 
@@ -443,6 +458,13 @@ def constant_value(tensor: object, partial: bool = False) -> Any:
 
     With `partial`, a vector of which only some elements are known is an array of objects, None for the others
     (tf.contrib.util.constant_value).
+
+    Args:
+        tensor: A tensor.
+        partial: Whether a vector known in parts is given.
+
+    Returns:
+        An array, or None.
     """
     if not isinstance(tensor, Tensor):
         return None if hasattr(tensor, "_as_graph_element") else np.asarray(tensor)

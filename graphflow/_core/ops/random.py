@@ -385,6 +385,17 @@ def random_gamma(
 
     The result has the shape `shape` followed by that of alpha and beta broadcast. By the method of Marsaglia and Tsang.
     Gradients flow to `alpha` and `beta`.
+
+    Args:
+        shape: How many of each, a vector of integers.
+        alpha: The shapes, a tensor of floats.
+        beta: The inverse scales.
+        dtype: The dtype.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of shape [*shape, *alpha.shape].
     """
     element_type = as_dtype(dtype)
     if element_type not in FLOATS:
@@ -408,6 +419,16 @@ def random_poisson(
     """Poisson draws (tf.random_poisson): `shape` of them for each rate in `lam`.
 
     The result has the shape `shape` followed by that of `lam`.
+
+    Args:
+        lam: The rates, a tensor of floats.
+        shape: How many of each.
+        dtype: The dtype.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of shape [*shape, *lam.shape].
     """
     element_type = as_dtype(dtype)
     if element_type not in _UNIFORM_TYPES:

@@ -83,7 +83,23 @@ def as_string(
     input: TensorLike, precision: int = -1, scientific: bool = False, shortest: bool = False,
     width: int = -1, fill: str = "", name: str | None = None,
 ) -> Tensor:  # fmt: skip
-    """Numbers and booleans as text (tf.as_string); ValueError for a format that does not go with the dtype."""
+    """Numbers and booleans as text (tf.as_string).
+
+    Args:
+        input: A tensor of numbers or bools.
+        precision: Digits behind the point; -1 for as many as it takes.
+        scientific: Whether with an exponent.
+        shortest: Whether the shorter of both forms is taken.
+        width: The least width.
+        fill: The character to fill it with.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+
+    Raises:
+        ValueError: For a format that does not go with the dtype.
+    """
     if scientific and shortest:
         raise ValueError("Cannot specify both scientific and shortest notation.")
     if len(fill) > 1:
@@ -101,7 +117,16 @@ def as_string(
 
 
 def string_join(inputs: Sequence[TensorLike], separator: str = "", name: str | None = None) -> Tensor:
-    """Strings of several tensors joined element by element; scalars broadcast (tf.string_join)."""
+    """Strings of several tensors joined element by element; scalars broadcast (tf.string_join).
+
+    Args:
+        inputs: Tensors of strings.
+        separator: What is put between.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     parts = list(inputs)
     return apply(STRING_JOIN, (parts,), {"separator": separator, "N": len(parts)}, name).outputs[0]
 
@@ -138,7 +163,17 @@ def string_split(
 def split(
     input: TensorLike, sep: TensorLike | None = None, maxsplit: int = -1, name: str | None = None
 ) -> SparseTensor:
-    """Each string of a vector split as Python's str.split does, as a SparseTensor (tf.strings.split)."""
+    """Each string of a vector split as Python's str.split does, as a SparseTensor (tf.strings.split).
+
+    Args:
+        input: A tensor of strings.
+        sep: The separator; "" for white space.
+        maxsplit: The most splits; -1 for no end.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor of strings.
+    """
     with op_scope(name, "StringSplit", [input]):
         where = "" if sep is None else sep
         return SparseTensor(*apply(STRING_SPLIT_V2, (input, where), {"maxsplit": maxsplit}).outputs)
@@ -147,44 +182,124 @@ def split(
 def string_to_number(
     string_tensor: TensorLike, out_type: DTypeLike = dtypes.float32, name: str | None = None
 ) -> Tensor:
-    """The number that each string writes (tf.string_to_number); InvalidArgumentError if it writes none."""
+    """The number that each string writes (tf.string_to_number).
+
+    Args:
+        string_tensor: A tensor of strings.
+        out_type: The dtype of the numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of numbers.
+
+    Raises:
+        InvalidArgumentError: If it writes none.
+    """
     return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
 
 
 def substr(input: TensorLike, pos: IntTensorLike, len: IntTensorLike, name: str | None = None) -> Tensor:
-    """`len` bytes from byte `pos` of each string (tf.substr); InvalidArgumentError if pos is out of range."""
+    """`len` bytes from byte `pos` of each string (tf.substr).
+
+    Args:
+        input: A tensor of strings.
+        pos: Where each part begins, in bytes.
+        len: How long it is.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+
+    Raises:
+        InvalidArgumentError: If pos is out of range.
+    """
     return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
 
 
 def regex_replace(
     input: TensorLike, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
 ) -> Tensor:
-    r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace)."""
+    r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace).
+
+    Args:
+        input: A tensor of strings.
+        pattern: A regular expression.
+        rewrite: What takes its place.
+        replace_global: Whether all matches are replaced, not the first alone.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(REGEX_REPLACE, input, name, pattern=pattern, rewrite=rewrite, replace_global=replace_global)
 
 
 def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
-    """Whether each whole string matches a pattern (tf.strings.regex_full_match)."""
+    """Whether each whole string matches a pattern (tf.strings.regex_full_match).
+
+    Args:
+        input: A tensor of strings.
+        pattern: A regular expression.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools.
+    """
     return _one(REGEX_FULL_MATCH, input, name, pattern=pattern)
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:
-    """The strings without white space at their ends (tf.string_strip)."""
+    """The strings without white space at their ends (tf.string_strip).
+
+    Args:
+        input: A tensor of strings.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(STRING_STRIP, input, name)
 
 
 def lower(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in lower case (tf.strings.lower)."""
+    """The strings in lower case (tf.strings.lower).
+
+    Args:
+        input: A tensor of strings.
+        encoding: "" for ASCII letters, or "utf-8".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(STRING_LOWER, input, name, encoding=encoding)
 
 
 def upper(input: TensorLike, encoding: str = "", name: str | None = None) -> Tensor:
-    """The strings in upper case (tf.strings.upper)."""
+    """The strings in upper case (tf.strings.upper).
+
+    Args:
+        input: A tensor of strings.
+        encoding: "" for ASCII letters, or "utf-8".
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(STRING_UPPER, input, name, encoding=encoding)
 
 
 def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE") -> Tensor:
-    """The length of each string in bytes, or with unit UTF8_CHAR in characters (tf.strings.length)."""
+    """The length of each string in bytes, or with unit UTF8_CHAR in characters (tf.strings.length).
+
+    Args:
+        input: A tensor of strings.
+        name: A name for the operation.
+        unit: "BYTE" or "UTF8_CHAR".
+
+    Returns:
+        A tensor of int32.
+    """
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise ValueError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}.")
     return _one(STRING_LENGTH, input, name, unit=unit)
@@ -214,7 +329,20 @@ def reduce_join(
     separator: str = "", name: str | None = None, reduction_indices: IntTensorLike | None = None,
     keepdims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Strings joined along axes, all of them by default (tf.reduce_join)."""
+    """Strings joined along axes, all of them by default (tf.reduce_join).
+
+    Args:
+        inputs: A tensor of strings.
+        axis: The axes; by default all, from the last to the first.
+        keep_dims: The old name of `keepdims`.
+        separator: What is put between.
+        name: A name for the operation.
+        reduction_indices: The old name of `axis`.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+
+    Returns:
+        A tensor of strings without these axes.
+    """
     keep = bool(deprecated(keepdims, keep_dims, "keepdims", "keep_dims"))
     axes = deprecated(axis, reduction_indices, "axis", "reduction_indices")
     with op_scope(name, "ReduceJoin", [inputs]):
@@ -228,12 +356,29 @@ def reduce_join(
 
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:
-    """The strings in web-safe base64 (tf.encode_base64)."""
+    """The strings in web-safe base64 (tf.encode_base64).
+
+    Args:
+        input: A tensor of strings.
+        pad: Whether "=" fills the last group.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(ENCODE_BASE64, input, name, pad=pad)
 
 
 def decode_base64(input: TensorLike, name: str | None = None) -> Tensor:
-    """The strings that web-safe base64 stands for (tf.decode_base64)."""
+    """The strings that web-safe base64 stands for (tf.decode_base64).
+
+    Args:
+        input: A tensor of strings.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings.
+    """
     return _one(DECODE_BASE64, input, name)
 
 

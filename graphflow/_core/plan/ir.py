@@ -158,7 +158,11 @@ class Plan:
     feed_types: tuple[tuple[DType, Dims], ...] = ()
 
     def with_instructions(self, instructions: Sequence[Instruction]) -> Plan:
-        """The same plan with other instructions."""
+        """The same plan with other instructions.
+
+        Args:
+            instructions: The instructions.
+        """
         return replace(self, instructions=tuple(instructions))
 
     def variables(self) -> dict[str, Instruction]:

@@ -108,6 +108,9 @@ def evaluation_loop(
 
     TensorFlow: tf.contrib.slim.evaluation.evaluation_loop.
 
+    Ends after max_number_of_evaluations, or if no checkpoint comes for `timeout` seconds, unless timeout_fn()
+    then is false.
+
     Args:
         master: The target of the session.
         checkpoint_dir: Where the checkpoints are, or which one it is.
@@ -115,8 +118,7 @@ def evaluation_loop(
         num_evals: How many steps there are.
         initial_op: What is run, before, in each step, or at the end; None for nothing.
         initial_op_feed_dict: Its feeds.
-        init_fn: As a Scaffold's. Ends after max_number_of_evaluations, or if no checkpoint comes for
-            `timeout` seconds, unless timeout_fn() then is false.
+        init_fn: As a Scaffold's.
         eval_op: What is run, before, in each step, or at the end; None for nothing.
         eval_op_feed_dict: Its feeds.
         final_op: What is run, before, in each step, or at the end; None for nothing.

@@ -49,6 +49,9 @@ def add_gradients_summaries(grads_and_vars: Pairs) -> list[Tensor]:
     """Summaries of gradients: NAME/gradient, its distribution, and NAME/gradient_norm.
 
     TensorFlow: tf.contrib.slim.learning.add_gradients_summaries.
+
+    Args:
+        grads_and_vars: Pairs (gradient, variable).
     """
     return training.add_gradients_summaries(grads_and_vars, "/")
 
@@ -69,6 +72,8 @@ def create_train_op(
 ) -> Tensor:
     """The loss, as a tensor that makes a step of training when it runs (tf.contrib.slim.learning.create_train_op).
 
+    For the rest see gf.contrib.training.create_train_op.
+
     Args:
         total_loss: A scalar.
         optimizer: A gf.train.Optimizer.
@@ -80,8 +85,7 @@ def create_train_op(
         gate_gradients: Whether updates wait until all gradients are there.
         aggregation_method: How gradients of several uses are added, of gf.AggregationMethod.
         colocate_gradients_with_ops: Whether gradients are placed with the operations they belong to.
-        gradient_multipliers: {variable or its name: factor}; gradients are multiplied first. For the rest see
-            gf.contrib.training.create_train_op.
+        gradient_multipliers: {variable or its name: factor}; gradients are multiplied first.
         check_numerics: Whether a loss that is not finite is an error.
     """
     graph = get_default_graph()
@@ -109,8 +113,13 @@ def train_step(
 ) -> Any:
     """Runs a step; (loss, whether to stop) (tf.contrib.slim.learning.train_step).
 
-    train_step_kwargs: tensors "should_stop", "should_log" and "should_trace", of which each may be missing; with the
-    last "logdir", a folder for timelines, and "summary_writer", which takes them, too.
+    Args:
+        sess: The session.
+        train_op: What create_train_op gave.
+        global_step: The step.
+        train_step_kwargs: Tensors "should_stop", "should_log" and "should_trace", of which each may be
+            missing; with the last "logdir", a folder for timelines, and "summary_writer", which takes them,
+            too.
     """
     began = time.monotonic()
     options = metadata = None
@@ -166,12 +175,42 @@ def train(
 ) -> Any:
     """Runs steps of training until the global step is number_of_steps; the last loss (tf.contrib.slim.learning.train).
 
-    train_op: of create_train_op. logdir: of checkpoints and events, None for none; the chief saves at the end, too.
-    train_step_fn: is called as train_step for each step. init_fn: is called with the session behind init_op, if no
-    checkpoint is restored. startup_delay_steps: the global step that others than the chief wait for. sync_optimizer: a
-    SyncReplicasOptimizer or a list of them. trace_every_n_steps: writes timelines into logdir. ignore_live_threads:
-    ends although threads go on. For the rest see Supervisor. The graph is finalized. Ends also if an input raises
-    OutOfRangeError; after AbortedError it begins again from the latest checkpoint. ValueError if arguments disagree.
+    For the rest see Supervisor. The graph is finalized. Ends also if an input raises OutOfRangeError; after
+    AbortedError it begins again from the latest checkpoint.
+
+    Args:
+        train_op: Of create_train_op.
+        logdir: Of checkpoints and events, None for none; the chief saves at the end, too.
+        train_step_fn: Is called as train_step for each step.
+        train_step_kwargs: Arguments of `train_step_fn`.
+        log_every_n_steps: How often the loss is logged.
+        graph: The graph; by default that of `train_op`.
+        master: The target of the session.
+        is_chief: Whether this task initialises and saves.
+        global_step: The step; by default the graph's.
+        number_of_steps: The step to end at; None for no end.
+        init_op: Initialises the variables.
+        init_feed_dict: Feeds of init_op.
+        local_init_op: Initialises local variables.
+        init_fn: Is called with the session behind init_op, if no checkpoint is restored.
+        ready_op: The names of variables without a value.
+        summary_op: The merged summaries; None for none.
+        save_summaries_secs: The period of summaries in seconds.
+        summary_writer: The writer of summaries.
+        startup_delay_steps: The global step that others than the chief wait for.
+        saver: The saver of checkpoints.
+        save_interval_secs: The period of checkpoints in seconds.
+        sync_optimizer: a SyncReplicasOptimizer or a list of them.
+        session_config: A gf.ConfigProto.
+        session_wrapper: From a session to the one that is used.
+        trace_every_n_steps: Writes timelines into logdir.
+        ignore_live_threads: Ends although threads go on.
+
+    Returns:
+        The last loss.
+
+    Raises:
+        ValueError: If arguments disagree.
     """
     optimizers = _optimizers(sync_optimizer)
     _check(

@@ -14,7 +14,11 @@ if TYPE_CHECKING:
 
 
 def tensor_description(var: Tensor | Variable) -> str:
-    """dtype and shape, such as (float32 3x4) (tf.contrib.slim.model_analyzer.tensor_description)."""
+    """dtype and shape, such as (float32 3x4) (tf.contrib.slim.model_analyzer.tensor_description).
+
+    Args:
+        var: A tensor or variable.
+    """
     sizes = "x".join(str(size) for size in var.shape.as_list())
     return f"({var.dtype.base_dtype.name} {sizes})"
 
@@ -22,7 +26,9 @@ def tensor_description(var: Tensor | Variable) -> str:
 def analyze_ops(graph: Graph, print_info: bool = False) -> int:
     """The number of elements of all outputs whose shapes are known (tf.contrib.slim.model_analyzer.analyze_ops).
 
-    print_info: prints each operation, its outputs and their size.
+    Args:
+        graph: The graph.
+        print_info: Prints each operation, its outputs and their size.
     """
     total = 0
     if print_info:

@@ -15,6 +15,9 @@ def QueueRunners(session: SessionLike) -> Iterator[None]:
     """Starts the threads of the graph's queue runners, and stops them at the end of the block.
 
     TensorFlow: tf.contrib.slim.queues.QueueRunners. Raises what a thread failed with at the end.
+
+    Args:
+        session: The session.
     """
     coordinator = Coordinator()
     threads = start_queue_runners(session, coordinator)

@@ -87,22 +87,43 @@ def add_zero_fraction_summary(
 
 
 def add_histogram_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
-    """add_histogram_summary of several tensors (tf.contrib.slim.summaries.add_histogram_summaries)."""
+    """add_histogram_summary of several tensors (tf.contrib.slim.summaries.add_histogram_summaries).
+
+    Args:
+        tensors: The tensors.
+        prefix: What the summary's name begins with.
+    """
     return [add_histogram_summary(tensor, prefix=prefix) for tensor in tensors]
 
 
 def add_image_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
-    """add_image_summary of several tensors (tf.contrib.slim.summaries.add_image_summaries)."""
+    """add_image_summary of several tensors (tf.contrib.slim.summaries.add_image_summaries).
+
+    Args:
+        tensors: The tensors.
+        prefix: What the summary's name begins with.
+    """
     return [add_image_summary(tensor, prefix=prefix) for tensor in tensors]
 
 
 def add_scalar_summaries(
     tensors: Iterable[Any], prefix: str | None = None, print_summary: bool = False
 ) -> list[Tensor]:
-    """add_scalar_summary of several tensors (tf.contrib.slim.summaries.add_scalar_summaries)."""
+    """add_scalar_summary of several tensors (tf.contrib.slim.summaries.add_scalar_summaries).
+
+    Args:
+        tensors: The tensors.
+        prefix: What the summary's name begins with.
+        print_summary: Whether it is printed to the log, too.
+    """
     return [add_scalar_summary(tensor, prefix=prefix, print_summary=print_summary) for tensor in tensors]
 
 
 def add_zero_fraction_summaries(tensors: Iterable[Any], prefix: str | None = None) -> list[Tensor]:
-    """add_zero_fraction_summary of several tensors (tf.contrib.slim.summaries.add_zero_fraction_summaries)."""
+    """add_zero_fraction_summary of several tensors (tf.contrib.slim.summaries.add_zero_fraction_summaries).
+
+    Args:
+        tensors: The tensors.
+        prefix: What the summary's name begins with.
+    """
     return [add_zero_fraction_summary(tensor, prefix=prefix) for tensor in tensors]

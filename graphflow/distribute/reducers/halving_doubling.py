@@ -20,7 +20,12 @@ class HalvingDoublingReducer(AllToAll):
     """
 
     def exchange(self, values: Sequence[Tensor], devices: Sequence[str]) -> list[Tensor]:
-        """The sum of flat values on each device."""
+        """The sum of flat values on each device.
+
+        Args:
+            values: A vector for each device.
+            devices: The devices.
+        """
         count = len(values)
         among = 1 << (count.bit_length() - 1)
         held: list[Any] = list(values)

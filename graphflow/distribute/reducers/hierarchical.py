@@ -17,16 +17,22 @@ from graphflow.distribute.reducers.ring import RingReducer
 class HierarchicalReducer(AllToAll):
     """Adds up the values of each task's devices on the first of them, those sums between the tasks, and hands out.
 
+    Within a task values are added in the order of towers.
+
     Args:
-        between: The reducer between the tasks, by default a ring. Within a task values are added in the order
-            of towers.
+        between: The reducer between the tasks, by default a ring.
     """
 
     def __init__(self, between: AllToAll | None = None) -> None:
         self._between = between or RingReducer()
 
     def exchange(self, values: Sequence[Tensor], devices: Sequence[str]) -> list[Tensor]:
-        """The sum of flat values on each device."""
+        """The sum of flat values on each device.
+
+        Args:
+            values: A vector for each device.
+            devices: The devices.
+        """
         tasks: dict[str, list[int]] = {}
         for place, device in enumerate(devices):
             spec = DeviceSpec.from_string(device)

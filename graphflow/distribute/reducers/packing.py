@@ -29,13 +29,24 @@ class PackingReducer(Reducer):
         self._bytes = bytes
 
     def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
-        """The sum or mean, as the other reducer gives it."""
+        """The sum or mean, as the other reducer gives it.
+
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            per_device_value: A value by device.
+            destinations: Where it is wanted.
+        """
         return self._reducer.reduce(aggregation, per_device_value, destinations)
 
     def batch_reduce(
         self, aggregation: int, value_destination_pairs: Sequence[tuple[PerDevice, Any]]
     ) -> list[Any]:
-        """The sums or means of several values."""
+        """The sums or means of several values.
+
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            value_destination_pairs: Pairs of a value by device and where it is wanted.
+        """
         pairs = list(value_destination_pairs)
         results: list[Any] = [None] * len(pairs)
         for bucket in self._buckets(pairs):

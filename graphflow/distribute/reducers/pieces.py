@@ -30,7 +30,13 @@ class AllToAll(Reducer):
         )
 
     def reduce(self, aggregation: int, per_device_value: PerDevice, destinations: Any) -> Any:
-        """The sum or mean, on the devices of `destinations`."""
+        """The sum or mean, on the devices of `destinations`.
+
+        Args:
+            aggregation: Of gf.VariableAggregation.
+            per_device_value: A value by device.
+            destinations: Where it is wanted.
+        """
         values, devices = list(per_device_value.values), per_device_value.devices
         wanted = devices_from(destinations)
         if len(values) == 1 or any(isinstance(value, IndexedSlices) for value in values):

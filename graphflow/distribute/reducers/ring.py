@@ -19,7 +19,12 @@ class RingReducer(AllToAll):
     """
 
     def exchange(self, values: Sequence[Tensor], devices: Sequence[str]) -> list[Tensor]:
-        """The sum of flat values on each device."""
+        """The sum of flat values on each device.
+
+        Args:
+            values: A vector for each device.
+            devices: The devices.
+        """
         count = len(values)
         pieces: list[list[Any]] = [[None] * count for _ in values]
         for holder, (value, device) in enumerate(zip(values, devices, strict=True)):

@@ -111,7 +111,10 @@ class StopAtStepHook(SessionRunHook):
 class NanTensorHook(SessionRunHook):
     """Watches a loss, and raises or stops when it is not a number (tf.train.NanTensorHook).
 
-    fail_on_nan_loss: raise NanLossDuringTrainingError, the default; otherwise log the fact and ask to stop.
+    Args:
+        loss_tensor: The loss.
+        fail_on_nan_loss: Raise NanLossDuringTrainingError, the default; otherwise log the fact and ask to
+            stop.
     """
 
     def __init__(self, loss_tensor: Tensor | str, fail_on_nan_loss: bool = True) -> None:
@@ -266,7 +269,12 @@ class LoggingTensorHook(SessionRunHook):
 
 
 class FinalOpsHook(SessionRunHook):
-    """Runs tensors once, when the session ends, and keeps their values (tf.train.FinalOpsHook)."""
+    """Runs tensors once, when the session ends, and keeps their values (tf.train.FinalOpsHook).
+
+    Args:
+        final_ops: What is run at the end.
+        final_ops_feed_dict: Its feeds.
+    """
 
     def __init__(self, final_ops: Any, final_ops_feed_dict: Mapping[Any, Any] | None = None) -> None:
         self._final_ops = final_ops
@@ -289,7 +297,11 @@ class FinalOpsHook(SessionRunHook):
 
 
 class FeedFnHook(SessionRunHook):
-    """Feeds every run with what a function returns (tf.train.FeedFnHook)."""
+    """Feeds every run with what a function returns (tf.train.FeedFnHook).
+
+    Args:
+        feed_fn: A function without arguments that gives {tensor: value}.
+    """
 
     def __init__(self, feed_fn: Callable[[], Mapping[Any, Any]]) -> None:
         self.feed_fn = feed_fn
@@ -304,7 +316,11 @@ class FeedFnHook(SessionRunHook):
 
 
 class GlobalStepWaiterHook(SessionRunHook):
-    """Holds a worker back until the global step, moved by others, reaches a value (tf.train.GlobalStepWaiterHook)."""
+    """Holds a worker back until the global step, moved by others, reaches a value (tf.train.GlobalStepWaiterHook).
+
+    Args:
+        wait_until_step: The step.
+    """
 
     def __init__(self, wait_until_step: int) -> None:
         self._wait_until_step = wait_until_step

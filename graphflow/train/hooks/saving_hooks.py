@@ -77,22 +77,47 @@ class CheckpointSaverListener:
         """Called once, before the graph is finalized."""
 
     def before_save(self, session: Any, global_step_value: int) -> None:
-        """Called before a checkpoint is written."""
+        """Called before a checkpoint is written.
+
+        Args:
+            session: The session.
+            global_step_value: The step that the run reached.
+        """
 
     def after_save(self, session: Any, global_step_value: int) -> bool | None:
-        """Called after a checkpoint was written; True asks to stop training."""
+        """Called after a checkpoint was written; True asks to stop training.
+
+        Args:
+            session: The session.
+            global_step_value: The step that the run reached.
+        """
 
     def end(self, session: Any, global_step_value: int) -> None:
-        """Called when the session ends, after the last checkpoint."""
+        """Called when the session ends, after the last checkpoint.
+
+        Args:
+            session: The session.
+            global_step_value: The step that the run reached.
+        """
 
 
 class CheckpointSaverHook(SessionRunHook):
     """Saves checkpoints: at the begin of a session, every so many steps or seconds, and at the end.
 
-    (tf.train.CheckpointSaverHook.) With `save_steps` it saves at the multiples of it. At a session's begin nothing is
-    saved if the checkpoint of that step is there. checkpoint_basename: of the files, `model.ckpt` gives
-    `model.ckpt-100`. listeners: of CheckpointSaverListener. ValueError if both saver and scaffold are given, or not
-    exactly one period.
+    (tf.train.CheckpointSaverHook.) With `save_steps` it saves at the multiples of it. At a session's begin nothing
+    is saved if the checkpoint of that step is there.
+
+    Args:
+        checkpoint_dir: The folder of the checkpoints.
+        save_secs: The period in seconds, or None.
+        save_steps: The period in steps, or None.
+        saver: The saver; by default the scaffold's.
+        checkpoint_basename: Of the files, `model.ckpt` gives `model.ckpt-100`.
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        listeners: Of CheckpointSaverListener.
+
+    Raises:
+        ValueError: If both saver and scaffold are given, or not exactly one period.
     """
 
     def __init__(
@@ -176,7 +201,11 @@ class CheckpointSaverHook(SessionRunHook):
             self._save(session, step)
 
     def on_exception(self, exception: BaseException) -> None:
-        """Writes out the events; no checkpoint, since the state may be what caused the error."""
+        """Writes out the events; no checkpoint, since the state may be what caused the error.
+
+        Args:
+            exception: What the run raised.
+        """
         if self._writer is not None:
             self._writer.flush()
 
@@ -210,8 +239,18 @@ class CheckpointSaverHook(SessionRunHook):
 class SummarySaverHook(SessionRunHook):
     """Writes summaries every so many steps or seconds (tf.train.SummarySaverHook).
 
-    With `save_steps` of N it writes at steps 1, N + 1, 2 N + 1, ... summary_op: a summary or a list of them; otherwise
-    the scaffold's. ValueError unless exactly one of summary_op and scaffold is given, and exactly one period.
+    With `save_steps` of N it writes at steps 1, N + 1, 2 N + 1, ...
+
+    Args:
+        save_steps: The period in steps, or None.
+        save_secs: The period in seconds, or None.
+        output_dir: Where events are written.
+        summary_writer: Another writer.
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        summary_op: a summary or a list of them; otherwise the scaffold's.
+
+    Raises:
+        ValueError: Unless exactly one of summary_op and scaffold is given, and exactly one period.
     """
 
     def __init__(
@@ -291,14 +330,27 @@ class SummarySaverHook(SessionRunHook):
             self._writer.flush()
 
     def on_exception(self, exception: BaseException) -> None:
-        """Writes out what is buffered: the curve before the error is what one wants to see."""
+        """Writes out what is buffered: the curve before the error is what one wants to see.
+
+        Args:
+            exception: What the run raised.
+        """
         self.end()
 
 
 class StepCounterHook(SessionRunHook):
     """Logs and writes how many global steps a second are made (tf.train.StepCounterHook).
 
-    The summary's tag is `global_step/sec`, after TensorFlow. ValueError unless exactly one period is given.
+    The summary's tag is `global_step/sec`, after TensorFlow.
+
+    Args:
+        every_n_steps: The period in steps, or None.
+        every_n_secs: The period in seconds, or None.
+        output_dir: Where events are written.
+        summary_writer: Another writer.
+
+    Raises:
+        ValueError: Unless exactly one period is given.
     """
 
     def __init__(
@@ -350,7 +402,11 @@ class StepCounterHook(SessionRunHook):
             log_rate(self._writer, self._tag, steps / seconds, step)
 
     def on_exception(self, exception: BaseException) -> None:
-        """Writes out what is buffered."""
+        """Writes out what is buffered.
+
+        Args:
+            exception: What the run raised.
+        """
         if self._writer is not None:
             self._writer.flush()
 
@@ -361,6 +417,13 @@ class ProfilerHook(SessionRunHook):
     The files are `timeline-STEP.json` in output_dir; with `save_steps` of N the runs that reach N, 2 N, ... are
     recorded, but not the first of all, which would show planning. Recorded runs are not compiled. The timeline has one
     line a device and thread; show_dataflow and show_memory are accepted and add nothing to it.
+
+    Args:
+        save_steps: The period in steps, or None.
+        save_secs: The period in seconds, or None.
+        output_dir: Where the timelines are written.
+        show_dataflow: Accepted, and not needed.
+        show_memory: Accepted, and not needed.
     """
 
     def __init__(
@@ -435,5 +498,9 @@ class ProfilerHook(SessionRunHook):
             self._writer.flush()
 
     def on_exception(self, exception: BaseException) -> None:
-        """Writes out what is buffered."""
+        """Writes out what is buffered.
+
+        Args:
+            exception: What the run raised.
+        """
         self.end(None)

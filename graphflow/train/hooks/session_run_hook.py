@@ -41,7 +41,12 @@ class SessionRunValues(NamedTuple):
 
 
 class SessionRunContext:
-    """One run as hooks see it: the user's arguments, the session, and the wish to stop (tf.train.SessionRunContext)."""
+    """One run as hooks see it: the user's arguments, the session, and the wish to stop (tf.train.SessionRunContext).
+
+    Args:
+        original_args: The arguments of the run.
+        session: The session.
+    """
 
     __slots__ = ("original_args", "session", "stop_requested")
 

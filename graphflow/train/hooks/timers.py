@@ -28,7 +28,12 @@ def check_period(every_secs: float | None, every_steps: int | None) -> None:
 class SecondOrStepTimer:
     """Triggers when a number of seconds passed or steps were made since it triggered (tf.train.SecondOrStepTimer).
 
-    ValueError unless exactly one of the two is given.
+    Args:
+        every_secs: The period in seconds, or None.
+        every_steps: The period in steps, or None.
+
+    Raises:
+        ValueError: Unless exactly one of the two is given.
     """
 
     def __init__(self, every_secs: float | None = None, every_steps: int | None = None) -> None:
@@ -46,7 +51,11 @@ class SecondOrStepTimer:
         self._last_triggered_time: float | None = None
 
     def should_trigger_for_step(self, step: int) -> bool:
-        """Whether it should trigger at `step`; never twice for the same one."""
+        """Whether it should trigger at `step`; never twice for the same one.
+
+        Args:
+            step: The step.
+        """
         if self._last_triggered_step is None or self._last_triggered_time is None:
             return True
         if self._last_triggered_step == step:
@@ -57,7 +66,11 @@ class SecondOrStepTimer:
         return step >= self._last_triggered_step + self._every_steps
 
     def update_last_triggered_step(self, step: int) -> tuple[float | None, int | None]:
-        """Notes that it triggered; the seconds and steps since the time before, (None, None) at the first time."""
+        """Notes that it triggered; the seconds and steps since the time before, (None, None) at the first time.
+
+        Args:
+            step: The step.
+        """
         now = time.time()
         elapsed: tuple[float | None, int | None] = (None, None)
         if self._last_triggered_step is not None and self._last_triggered_time is not None:

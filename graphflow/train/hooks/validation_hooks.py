@@ -94,7 +94,11 @@ class ValidationHook(SessionRunHook):
         return tuple(self._history)
 
     def listen(self, listener: Callable[[Any, Validation], bool | None]) -> None:
-        """Has a function called with the session and the Validation after each; True asks to stop training."""
+        """Has a function called with the session and the Validation after each; True asks to stop training.
+
+        Args:
+            listener: Called after each validation.
+        """
         self._listeners.append(listener)
 
     def begin(self) -> None:
@@ -146,7 +150,11 @@ class ValidationHook(SessionRunHook):
             self._writer.flush()
 
     def on_exception(self, exception: BaseException) -> None:
-        """Writes out the summaries."""
+        """Writes out the summaries.
+
+        Args:
+            exception: What the run raised.
+        """
         if self._writer is not None:
             self._writer.flush()
 

@@ -88,7 +88,16 @@ class AdagradOptimizer(RuleOptimizer):
 
 
 class ProximalAdagradOptimizer(RuleOptimizer):
-    """Adagrad with L1 and L2 regularisation by proximal steps (tf.train.ProximalAdagradOptimizer)."""
+    """Adagrad with L1 and L2 regularisation by proximal steps (tf.train.ProximalAdagradOptimizer).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        initial_accumulator_value: What the sums begin with, above 0.
+        l1_regularization_strength: At least 0.
+        l2_regularization_strength: At least 0.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+    """
 
     def __init__(
         self,
@@ -299,7 +308,15 @@ class FtrlOptimizer(RuleOptimizer):
 
 
 class ProximalGradientDescentOptimizer(RuleOptimizer):
-    """Gradient descent with L1 and L2 regularisation by proximal steps (tf.train.ProximalGradientDescentOptimizer)."""
+    """Gradient descent with L1 and L2 regularisation by proximal steps (tf.train.ProximalGradientDescentOptimizer).
+
+    Args:
+        learning_rate: A float, or a scalar tensor.
+        l1_regularization_strength: At least 0.
+        l2_regularization_strength: At least 0.
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+    """
 
     def __init__(
         self,

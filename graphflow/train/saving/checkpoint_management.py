@@ -34,8 +34,20 @@ def generate_checkpoint_state_proto(
 ) -> Any:
     """The state that says which checkpoint is the newest (tf.train.generate_checkpoint_state_proto).
 
-    With a relative save_dir, relative paths become relative to it. ValueError if there are not as many times as
-    paths.
+    With a relative save_dir, relative paths become relative to it.
+
+    Args:
+        save_dir: The folder.
+        model_checkpoint_path: The newest checkpoint.
+        all_model_checkpoint_paths: All of them, the oldest first.
+        all_model_checkpoint_timestamps: When they were written, in seconds since 1970.
+        last_preserved_timestamp: When the last one that stays was written.
+
+    Returns:
+        A CheckpointState message.
+
+    Raises:
+        ValueError: If there are not as many times as paths.
     """
     paths = list(all_model_checkpoint_paths or [])
     if not paths or paths[-1] != model_checkpoint_path:
@@ -68,7 +80,17 @@ def update_checkpoint_state(
 ) -> None:
     """Writes the `checkpoint` file of a folder, whole or not at all (tf.train.update_checkpoint_state).
 
-    RuntimeError if a checkpoint has the name of that file.
+    Args:
+        save_dir: The folder.
+        model_checkpoint_path: The newest checkpoint.
+        all_model_checkpoint_paths: All of them, the oldest first.
+        latest_filename: The name of the file that lists a folder's checkpoints; by default "checkpoint".
+        all_model_checkpoint_timestamps: When they were written, in seconds since 1970.
+        last_preserved_timestamp: When the last one that stays was written.
+        save_relative_paths: Whether paths are relative to the folder.
+
+    Raises:
+        RuntimeError: If a checkpoint has the name of that file.
     """
 
     save_dir = user_path(save_dir)
@@ -188,7 +210,14 @@ def checkpoint_exists(checkpoint_prefix: str) -> bool:
 
 
 def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
-    """When the checkpoints that exist were written, in seconds since 1970 (tf.train.get_checkpoint_mtimes)."""
+    """When the checkpoints that exist were written, in seconds since 1970 (tf.train.get_checkpoint_mtimes).
+
+    Args:
+        checkpoint_prefixes: Their prefixes.
+
+    Returns:
+        Seconds since 1970, of those that are there.
+    """
     times = []
     for prefix in checkpoint_prefixes:
         with suppress(OSError):
@@ -199,7 +228,13 @@ def get_checkpoint_mtimes(checkpoint_prefixes: Sequence[str]) -> list[float]:
 def remove_checkpoint(
     checkpoint_prefix: str, checkpoint_format_version: int = 2, meta_graph_suffix: str = "meta"
 ) -> None:
-    """Removes a checkpoint and its meta graph; what is not there is no error (tf.train.remove_checkpoint)."""
+    """Removes a checkpoint and its meta graph; what is not there is no error (tf.train.remove_checkpoint).
+
+    Args:
+        checkpoint_prefix: The checkpoint, as Saver.save named it.
+        checkpoint_format_version: Accepted, and not needed.
+        meta_graph_suffix: The ending of the graph's file.
+    """
     checkpoint_prefix = user_path(checkpoint_prefix)
     for path in (
         meta_graph_filename(checkpoint_prefix, meta_graph_suffix),

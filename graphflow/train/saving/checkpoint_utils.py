@@ -32,6 +32,9 @@ class CheckpointReader:
 
     A variable that was saved in parts is one tensor here. gf.errors.NotFoundError if there is no such checkpoint,
     DataLossError if its header is damaged. Thread-safe.
+
+    Args:
+        filepattern: The prefix of the checkpoint.
     """
 
     def __init__(self, filepattern: str) -> None:
@@ -46,13 +49,25 @@ class CheckpointReader:
         return {name: self._file.dtype(name) for name in self._file.names()}
 
     def has_tensor(self, tensor_str: str) -> bool:
-        """Whether there is a tensor of this name."""
+        """Whether there is a tensor of this name.
+
+        Args:
+            tensor_str: The name of a tensor.
+        """
         return tensor_str in self._file
 
     def get_tensor(self, tensor_str: str) -> Any:
         """The value of a tensor, a fresh array.
 
-        NotFoundError if there is none, DataLossError if it is damaged.
+        Args:
+            tensor_str: The name of a tensor.
+
+        Returns:
+            An array.
+
+        Raises:
+            NotFoundError: If there is none.
+            DataLossError: If it is damaged.
         """
         (value,) = self._file.read([(tensor_str, None)])
         if value.ndim == 0:
@@ -112,12 +127,13 @@ def _prefix(ckpt_dir_or_file: str) -> str:
 def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any]) -> None:
     """Lets variables begin with values of a checkpoint (tf.train.init_from_checkpoint).
 
+    The values are read when the initializers run. Of several towers, each has to call it.
+
     Args:
         ckpt_dir_or_file: A checkpoint's prefix, or a folder, whose latest checkpoint is meant.
         assignment_map: From names in the checkpoint to variables, their names, or lists of the parts of one;
             a scope of the checkpoint ("old/", "/" for all) to a scope of the graph ("new/") takes every
-            variable of the new scope. The values are read when the initializers run. Of several towers, each
-            has to call it.
+            variable of the new scope.
 
     Raises:
         ValueError: If a name is not there or a shape differs.

@@ -86,10 +86,23 @@ def export_meta_graph(
 ) -> Any:
     """The default graph as a MetaGraphDef, written to `filename` if one is given (tf.train.export_meta_graph).
 
-    graph_def: in place of the graph's own. collection_list: the names of collections to write, by default all that can
-    be. export_scope: only what is in this name scope, names without it. clear_devices: without devices.
-    clear_extraneous_savers: without the savers other than saver_def. strip_default_attrs: without attributes that have
-    TensorFlow's default, so that an older version can read it. ValueError if the scope takes something from outside.
+    Args:
+        filename: The file to write, or None.
+        meta_info_def: A MetaInfoDef message, or None.
+        graph_def: In place of the graph's own.
+        saver_def: A SaverDef message, or None.
+        collection_list: The names of collections to write, by default all that can be.
+        as_text: Whether the file is text.
+        graph: The graph; by default the default graph.
+        export_scope: Only what is in this name scope, names without it.
+        clear_devices: Without devices.
+        clear_extraneous_savers: Without the savers other than saver_def.
+        strip_default_attrs: Without attributes that have TensorFlow's default, so that an older version can
+            read it.
+        save_debug_info: Accepted, and not needed.
+
+    Raises:
+        ValueError: If the scope takes something from outside.
     """
     graph = graph or get_default_graph()
     result = protos.meta_graph_pb2.MetaGraphDef()

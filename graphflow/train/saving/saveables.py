@@ -19,7 +19,11 @@ from graphflow._core.ops.state.variable import Variable
 class SaveSpec:
     """One tensor to save (tf's BaseSaverBuilder.SaveSpec).
 
-    slice_spec: "" for a whole tensor, otherwise its full shape and which part it is, "4 10 0,2:0,10".
+    Args:
+        tensor: The tensor, or a function that gives it.
+        slice_spec: "" for a whole tensor, otherwise its full shape and which part it is, "4 10 0,2:0,10".
+        name: The name in checkpoints.
+        dtype: By default the tensor's.
     """
 
     def __init__(self, tensor: Tensor, slice_spec: str, name: str, dtype: DTypeLike | None = None) -> None:
@@ -34,11 +38,12 @@ class SaveSpec:
 class SaveableObject:
     """Something that can be saved and restored (tf's BaseSaverBuilder.SaveableObject); a user's class derives from it.
 
+    Those in the collection GraphKeys.SAVEABLE_OBJECTS are saved by a Saver of everything.
+
     Args:
         op: What it stands for.
         specs: What to save of it.
-        name: Its name in checkpoints. Those in the collection GraphKeys.SAVEABLE_OBJECTS are saved by a Saver
-            of everything.
+        name: Its name in checkpoints.
     """
 
     def __init__(self, op: Any, specs: Sequence[SaveSpec], name: str) -> None:
@@ -54,7 +59,9 @@ class SaveableObject:
     def restore(self, restored_tensors: Sequence[Tensor], restored_shapes: Sequence[Any] | None) -> Any:
         """An operation that sets it to restored tensors, one for each of `specs`.
 
-        restored_shapes: the shapes to bring them to, or None.
+        Args:
+            restored_tensors: The tensors read.
+            restored_shapes: The shapes to bring them to, or None.
         """
         raise ValueError(
             f"{type(self).__name__} does not say how it is restored: give it a method restore()."

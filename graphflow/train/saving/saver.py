@@ -65,7 +65,17 @@ _BUILT: WeakKeyDictionary[Graph, list[tuple[int, int]]] = WeakKeyDictionary()
 
 @dataclass
 class SaverDef:
-    """The names of a saver's ops in its graph, and what it keeps (TensorFlow's message of that name)."""
+    """The names of a saver's ops in its graph, and what it keeps (TensorFlow's message of that name).
+
+    Args:
+        filename_tensor_name: The tensor of the file's name.
+        save_tensor_name: The tensor whose run saves.
+        restore_op_name: The operation that restores.
+        max_to_keep: How many checkpoints stay.
+        sharded: Whether each device has a file.
+        keep_checkpoint_every_n_hours: One in so many hours stays for ever.
+        version: The format.
+    """
 
     filename_tensor_name: str = ""
     save_tensor_name: str = ""
@@ -81,7 +91,11 @@ class SaverDef:
 
     @staticmethod
     def of(other: Any) -> SaverDef:
-        """A copy of one, or of TensorFlow's message."""
+        """A copy of one, or of TensorFlow's message.
+
+        Args:
+            other: A SaverDef, or its message.
+        """
         return SaverDef(**{name: getattr(other, name) for name in asdict(SaverDef())})
 
 
@@ -260,15 +274,16 @@ class Saver:
     ) -> str | Any:
         """Writes a checkpoint and returns its prefix: save_path, with "-STEP" if a step is given.
 
+        The folder is made if it is not there, ValueError if it cannot be. gf.errors.ResourceExhaustedError if
+        the disk is full, and then nothing is left of it. None if there are no variables.
+
         Args:
             sess: The session that holds the variables.
             save_path: What the checkpoint's prefix begins with.
             global_step: A number, or a tensor or variable to read.
             latest_filename: The name of the file that lists a folder's checkpoints; by default "checkpoint".
             meta_graph_suffix: The ending of the graph's file.
-            write_meta_graph: Whether the graph is written beside it. The folder is made if it is not there,
-                ValueError if it cannot be. gf.errors.ResourceExhaustedError if the disk is full, and then
-                nothing is left of it. None if there are no variables.
+            write_meta_graph: Whether the graph is written beside it.
             write_state: Whether the folder's `checkpoint` file names it, under `latest_filename`; then old
                 ones are removed.
             strip_default_attrs: Accepted, and not needed.

@@ -16,12 +16,17 @@ from graphflow.train.sessions.session_creators import ChiefSessionCreator, Sessi
 class MonitoredSession(Monitored):
     """A session that initialises or restores, runs hooks, recovers, and ends in order (tf.train.MonitoredSession).
 
-    session_creator: a ChiefSessionCreator() unless given. hooks: of SessionRunHook. stop_grace_period_secs: how long
-    threads may take to end. max_recoveries: how many times within recovery_window_secs the session is made anew after
-    AbortedError or UnavailableError; then the error is raised. progress: whether to show a progress line.
-
     The graph is finalized while the session is there. As a context manager it swallows OutOfRangeError and
     StopIteration, which end it like the end of the block; every other error leaves the block as it is.
+
+    Args:
+        session_creator: a ChiefSessionCreator() unless given.
+        hooks: Of SessionRunHook.
+        stop_grace_period_secs: How long threads may take to end.
+        max_recoveries: How many times within recovery_window_secs the session is made anew after AbortedError
+            or UnavailableError; then the error is raised.
+        recovery_window_secs: How long a session that is lost is tried for again, in seconds.
+        progress: Whether to show a progress line.
     """
 
     def __init__(
@@ -44,7 +49,17 @@ class MonitoredSession(Monitored):
 
 
 class SingularMonitoredSession(Monitored):
-    """As MonitoredSession, but it never recovers, and lends the session (tf.train.SingularMonitoredSession)."""
+    """As MonitoredSession, but it never recovers, and lends the session (tf.train.SingularMonitoredSession).
+
+    Args:
+        hooks: SessionRunHooks.
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        master: The target of the session, such as "" or "zmq://host:port".
+        config: A gf.ConfigProto for the session.
+        checkpoint_dir: The folder of the checkpoints.
+        stop_grace_period_secs: How long threads may go on after a stop was asked for, in seconds.
+        checkpoint_filename_with_path: The checkpoint to restore.
+    """
 
     def __init__(
         self,

@@ -32,6 +32,8 @@ _PARTS: Final = (
 class Scaffold:
     """The parts of a graph that a monitored session needs beside the model (tf.train.Scaffold).
 
+    After `finalize` each is an attribute of that name.
+
     Args:
         init_op: Initialises the variables if no checkpoint is restored, with init_feed_dict.
             init_fn(scaffold, session): called after it.
@@ -42,8 +44,7 @@ class Scaffold:
         local_init_op: Initialises local variables and tables, also after a restore.
         summary_op: The merged summaries.
         saver: Of checkpoints.
-        copy_from_scaffold: Another Scaffold, whose parts are taken if none is given. After `finalize` each is
-            an attribute of that name.
+        copy_from_scaffold: Another Scaffold, whose parts are taken if none is given.
     """
 
     def __init__(

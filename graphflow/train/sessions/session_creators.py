@@ -30,6 +30,14 @@ class ChiefSessionCreator(SessionCreator):
     """Restores the newest checkpoint or initialises the variables (tf.train.ChiefSessionCreator).
 
     On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
+
+    Args:
+        scaffold: The parts of the graph that a session needs; by default those of a gf.train.Scaffold.
+        master: The target of the session, such as "" or "zmq://host:port".
+        config: A gf.ConfigProto for the session.
+        checkpoint_dir: The folder of the checkpoints.
+        checkpoint_filename_with_path: The checkpoint to restore.
+        max_wait_secs: The longest wait, in seconds.
     """
 
     def __init__(

@@ -49,9 +49,15 @@ _ENDED_OR_NOT_BEGUN: Final = (
 class SessionManager:
     """Makes sessions that are ready for training (tf.train.SessionManager).
 
-    local_init_op: run in every session. ready_op, ready_for_local_init_op: vectors of the names of variables that are
-    not initialised, of which empty means ready. graph: the default graph unless given. recovery_wait_secs: the longest
-    time between two looks while waiting, which are never further apart than half a second.
+    Args:
+        local_init_op: Run in every session.
+        ready_op: With `ready_for_local_init_op`: vectors of the names of variables that are not initialised,
+            of which empty means ready.
+        ready_for_local_init_op: See `ready_op`.
+        graph: The default graph unless given.
+        recovery_wait_secs: The longest time between two looks while waiting, which are never further apart
+            than half a second.
+        local_init_run_options: A gf.RunOptions for `local_init_op`.
     """
 
     def __init__(
@@ -100,9 +106,24 @@ class SessionManager:
         checkpoint, goes on with them. Session.reset() clears them. `again` says that this process had prepared them
         before. On a cluster it waits for absent tasks, at most max_wait_secs; then DeadlineExceededError names them.
 
-        ValueError if both a directory and a file are given; RuntimeError if the session is not ready after all
-        of that, naming the variables without a value; with `again`, DataLossError if variables are lost and there
-        is nowhere to restore them from.
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            init_op: Initialises the variables, if no checkpoint is restored.
+            saver: The saver, or None.
+            checkpoint_dir: The folder of the checkpoints.
+            checkpoint_filename_with_path: The checkpoint.
+            wait_for_checkpoint: Whether to wait until there is a checkpoint.
+            max_wait_secs: The longest wait, in seconds.
+            config: A gf.ConfigProto for the session.
+            init_feed_dict: Feeds of init_op.
+            init_fn: Called with the session after `init_op`.
+            again: Whether a session was lost before.
+
+        Raises:
+            ValueError: If both a directory and a file are given.
+            RuntimeError: If the session is not ready after all of that, naming the variables without a value;
+                with `again`.
+            DataLossError: If variables are lost and there is nowhere to restore them from.
         """
         session = self._connected(master, config, max_wait_secs)
         with _closed_on_error(session):
@@ -162,7 +183,17 @@ class SessionManager:
         max_wait_secs: float = 7200,
         config: ConfigProto | None = None,
     ) -> tuple[Session, bool]:
-        """A session with the newest good checkpoint restored, and whether everything in it has a value."""
+        """A session with the newest good checkpoint restored, and whether everything in it has a value.
+
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            saver: The saver, or None.
+            checkpoint_dir: The folder of the checkpoints.
+            checkpoint_filename_with_path: The checkpoint.
+            wait_for_checkpoint: Whether to wait until there is a checkpoint.
+            max_wait_secs: The longest wait, in seconds.
+            config: A gf.ConfigProto for the session.
+        """
         session = self._connected(master, config, max_wait_secs)
         with _closed_on_error(session):
             loaded = self._restore(
@@ -196,6 +227,12 @@ class SessionManager:
         """A session of a worker that has all variables itself, with the chief's values; None if it has not.
 
         Waits for the chief and the other workers; DeadlineExceededError names who is missing.
+
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            config: A gf.ConfigProto for the session.
+            max_wait_secs: The longest wait, in seconds.
+            init_fn: Called with the session after `init_op`.
         """
         if not self._graph.get_collection(SHARING):
             return None

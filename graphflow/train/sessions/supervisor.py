@@ -177,6 +177,12 @@ class Supervisor:
         """A session that is ready, its threads running; at the end of the block everything is stopped.
 
         OutOfRangeError ends the block cleanly; what else is raised in it or in a thread is raised at its end.
+
+        Args:
+            master: The target of the session, such as "" or "zmq://host:port".
+            config: A gf.ConfigProto for the session.
+            start_standard_services: Whether to start the threads that save and summarise.
+            close_summary_writer: Whether the writer is closed at the end.
         """
         session = self.prepare_or_wait_for_session(
             master, config, start_standard_services=start_standard_services

@@ -84,10 +84,17 @@ def cluster_status(
     """How each task of a cluster is, as data; `target` is the address of any of them, zmq://host:port.
 
     A dictionary for each task: task, address, state ("serving" or "unreachable"), and if it serves incarnation,
-    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps (those that it began as master, and how
-    many it had a part in), those under_way for seconds and what its parts of steps are waiting for. cluster_keys: as in
-    ConfigProto. alone: ask the target for itself alone, and not for the others.
-    UnavailableError if the target does not answer.
+    uptime_seconds, pid, sessions, variables with their bytes, traffic, steps (those that it began as master, and
+    how many it had a part in), those under_way for seconds and what its parts of steps are waiting for.
+
+    Args:
+        target: zmq://host:port of any task.
+        timeout_seconds: The longest wait.
+        cluster_keys: As in ConfigProto.
+        alone: Ask the target for itself alone, and not for the others.
+
+    Raises:
+        UnavailableError: If the target does not answer.
     """
     details = {"alone": True} if alone else {}
     return _ask_all(target, Kind.STATUS, timeout_seconds, details, cluster_keys)
@@ -103,9 +110,16 @@ def cluster_journals(
 def stop_cluster(target: str, timeout_seconds: float = 2.0, cluster_keys: str = "") -> list[str]:
     """Stops every task of a cluster in order; `target` is the address of any of them, zmq://host:port.
 
-    `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that did
-    not answer within timeout_seconds: they were gone, or hang. cluster_keys: as in ConfigProto. UnavailableError if
-    the target itself does not answer.
+    `Server.join()` returns in each, within 5 s. Steps that run end with an error. Returns the names of tasks that
+    did not answer within timeout_seconds: they were gone, or hang.
+
+    Args:
+        target: zmq://host:port of any task.
+        timeout_seconds: The longest wait.
+        cluster_keys: As in ConfigProto.
+
+    Raises:
+        UnavailableError: If the target itself does not answer.
     """
     answers = _ask_all(target, Kind.STOP, timeout_seconds, {}, cluster_keys)
     return [str(answer["task"]) for answer in answers if answer["state"] == "unreachable"]

@@ -42,6 +42,10 @@ class RandomStrategy:
     """Gives a task out by a hash of the operation's name and a seed (tf.contrib.training.RandomStrategy).
 
     Every process that builds the same names decides alike.
+
+    Args:
+        num_ps_tasks: How many parameter servers there are.
+        seed: The op's own seed; with the graph's it decides what is drawn.
     """
 
     def __init__(self, num_ps_tasks: int, seed: int = 0) -> None:
@@ -49,7 +53,14 @@ class RandomStrategy:
         self._seed = seed
 
     def __call__(self, op: Operation) -> int:
-        """The task for an operation."""
+        """The task for an operation.
+
+        Args:
+            op: The operation.
+
+        Returns:
+            The index of its task.
+        """
         digest = hashlib.md5(f"{op.name}_{self._seed}".encode(), usedforsecurity=False)
         return int(digest.hexdigest(), 16) % self._num_tasks
 
@@ -57,7 +68,11 @@ class RandomStrategy:
 class GreedyLoadBalancingStrategy:
     """Gives out the task with the least load so far (tf.contrib.training.GreedyLoadBalancingStrategy).
 
-    load_fn: the load that an operation adds, such as byte_size_load_fn. Of equally loaded tasks the first is taken.
+    Of equally loaded tasks the first is taken.
+
+    Args:
+        num_tasks: How many parameter servers there are.
+        load_fn: The load that an operation adds, such as byte_size_load_fn.
     """
 
     def __init__(self, num_tasks: int, load_fn: Callable[[Operation], float]) -> None:
@@ -65,7 +80,14 @@ class GreedyLoadBalancingStrategy:
         self._load_of = load_fn
 
     def __call__(self, op: Operation) -> int:
-        """The task for an operation."""
+        """The task for an operation.
+
+        Args:
+            op: The operation.
+
+        Returns:
+            The index of its task.
+        """
         task = self._loads.index(min(self._loads))
         self._loads[task] += self._load_of(op)
         return task
@@ -74,7 +96,14 @@ class GreedyLoadBalancingStrategy:
 def byte_size_load_fn(op: Operation) -> int:
     """The bytes of an operation's result: the load that a variable is (tf.contrib.training.byte_size_load_fn).
 
-    ValueError if it has other than one result, or one of unknown shape.
+    Args:
+        op: The operation.
+
+    Returns:
+        The number of bytes.
+
+    Raises:
+        ValueError: If it has other than one result, or one of unknown shape.
     """
     if len(op.outputs) != 1:
         raise ValueError(f"Op {op.name!r} must have a single output, it has {len(op.outputs)}.")
@@ -100,9 +129,11 @@ def replica_device_setter(
     What an operation says of its device itself is kept and completed; with merge_devices=False it is not even
     completed.
 
+    None if there are none.
+
     Args:
         ps_tasks: The number of parameter servers, taken from `cluster` (a ClusterSpec or dictionary) if
-            given. None if there are none.
+            given.
         ps_device: The job of the variables.
         worker_device: The device of all else.
         merge_devices: Whether devices asked for are completed, and not replaced.

@@ -72,7 +72,11 @@ class KubernetesClusterResolver(ClusterResolver):
 
     @staticmethod
     def is_told(variables: Mapping[str, str]) -> bool:
-        """Whether an environment is that of a pod, whose jobs are named."""
+        """Whether an environment is that of a pod, whose jobs are named.
+
+        Args:
+            variables: The environment.
+        """
         return all(variables.get(name) for name in ("KUBERNETES_SERVICE_HOST", JOBS_VARIABLE, NAME_VARIABLE))
 
     def _own(self) -> tuple[str | None, int | None]:

@@ -53,7 +53,13 @@ class SimpleClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target of the task that the arguments name, or else the master that it was given."""
+        """The target of the task that the arguments name, or else the master that it was given.
+
+        Args:
+            task_type: The job.
+            task_id: The task.
+            rpc_layer: What stands before "://".
+        """
         named = task_type is not None and task_id is not None
         found = self.task_address(task_type, task_id) if named else self._master  # type: ignore[arg-type]
         return master_url(found, rpc_layer or self.rpc_layer)
@@ -69,7 +75,13 @@ class SimpleClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: ConfigProto | None = None,
     ) -> Mapping[str, int]:
-        """What it was given."""
+        """What it was given.
+
+        Args:
+            task_type: The job.
+            task_id: The task.
+            config_proto: A gf.ConfigProto.
+        """
         return self._accelerators
 
 
@@ -146,5 +158,11 @@ class UnionClusterResolver(ClusterResolver):
         task_id: int | None = None,
         config_proto: ConfigProto | None = None,
     ) -> Mapping[str, int]:
-        """What the first of them says."""
+        """What the first of them says.
+
+        Args:
+            task_type: The job.
+            task_id: The task.
+            config_proto: A gf.ConfigProto.
+        """
         return self._resolvers[0].num_accelerators(task_type, task_id, config_proto)

@@ -132,7 +132,11 @@ class SlurmClusterResolver(ClusterResolver):
 
     @staticmethod
     def is_told(variables: Mapping[str, str]) -> bool:
-        """Whether an environment is that of a task of a step, whose jobs are named."""
+        """Whether an environment is that of a task of a step, whose jobs are named.
+
+        Args:
+            variables: The environment.
+        """
         return all(variables.get(name) for name in ("SLURM_STEP_NODELIST", "SLURM_PROCID", JOBS_VARIABLE))
 
     def _wanted(self) -> dict[str, int]:
@@ -270,7 +274,13 @@ class SlurmClusterResolver(ClusterResolver):
     def num_accelerators(
         self, task_type: str | None = None, task_id: int | None = None, config_proto: object = None
     ) -> Mapping[str, int]:
-        """The GPUs of a node, as it was told, else those of the task."""
+        """The GPUs of a node, as it was told, else those of the task.
+
+        Args:
+            task_type: The job.
+            task_id: The task.
+            config_proto: A gf.ConfigProto.
+        """
         if self._gpus_per_node is not None:
             return {"GPU": self._gpus_per_node}
         return super().num_accelerators(task_type, task_id)

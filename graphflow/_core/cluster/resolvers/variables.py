@@ -44,7 +44,11 @@ class TFConfigClusterResolver(ClusterResolver):
 
     @staticmethod
     def is_told(variables: Mapping[str, str]) -> bool:
-        """Whether an environment has what it reads."""
+        """Whether an environment has what it reads.
+
+        Args:
+            variables: The environment.
+        """
         return bool(variables.get(VARIABLE))
 
     def _own(self) -> tuple[str | None, int | None]:
@@ -67,7 +71,13 @@ class TFConfigClusterResolver(ClusterResolver):
     def master(
         self, task_type: str | None = None, task_id: int | None = None, rpc_layer: str | None = None
     ) -> str:
-        """The target of a task; "session_master" if TF_CONFIG has that, "" for a cluster of one task or none."""
+        """The target of a task; "session_master" if TF_CONFIG has that, "" for a cluster of one task or none.
+
+        Args:
+            task_type: The job.
+            task_id: The task.
+            rpc_layer: What stands before "://".
+        """
         config = self._config
         if config.get("session_master") is not None:
             return str(config["session_master"])
@@ -119,7 +129,11 @@ class HostsClusterResolver(ClusterResolver):
 
     @staticmethod
     def is_told(variables: Mapping[str, str]) -> bool:
-        """Whether an environment has what it reads; JOB_NAME alone is set by other programs, too."""
+        """Whether an environment has what it reads; JOB_NAME alone is set by other programs, too.
+
+        Args:
+            variables: The environment.
+        """
         hosts = any(variables.get(name) for name in _HOSTS.values())
         return hosts and bool(variables.get("JOB_NAME")) and bool(variables.get("TASK_INDEX"))
 

@@ -75,6 +75,8 @@ class Server:
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
     that in `join`.
 
+    It listens at its address in the cluster, or where ConfigProto.server_bind says.
+
     Args:
         server_or_cluster_def: A ServerDef, a ClusterSpec, or what one is made from; or a resolver of tasks
             that move, whose own task this is then. job_name and task_index say which task this is; they may
@@ -83,8 +85,7 @@ class Server:
         task_index: The task's index; not needed if the job has one task.
         protocol: Accepted: it is always "zmq".
         config: A gf.ConfigProto for the session.
-        start: Whether it listens at once. It listens at its address in the cluster, or where
-            ConfigProto.server_bind says.
+        start: Whether it listens at once.
 
     Raises:
         ValueError: For a task that is not in the cluster.

@@ -85,7 +85,16 @@ def sequence_mask(
 
 
 def meshgrid(*args: Any, indexing: str = "xy", name: str | None = "meshgrid") -> list[Tensor]:
-    """The coordinates of a grid's points, a tensor for each of the vectors given (tf.meshgrid)."""
+    """The coordinates of a grid's points, a tensor for each of the vectors given (tf.meshgrid).
+
+    Args:
+        *args: Vectors.
+        indexing: "xy" or "ij".
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors of one shape.
+    """
     if indexing not in ("xy", "ij"):
         raise ValueError("indexing parameter must be either 'xy' or 'ij'")
     if not args:
@@ -113,6 +122,15 @@ def repeat(
     """Each element along an axis repeated, all as often or each its own number of times (tf.repeat).
 
     Without `axis` the tensor is flattened first.
+
+    Args:
+        input: A tensor.
+        repeats: How often each element, a scalar or a vector.
+        axis: The axis; None for the tensor as a vector.
+        name: A name for the operation.
+
+    Returns:
+        A tensor.
     """
     with op_scope(name, "Repeat", [input, repeats]):
         data = convert_to_tensor(input, name="input")

@@ -91,7 +91,16 @@ def gather(
 
 
 def batch_gather(params: TensorLike, indices: IntTensorLike, name: str | None = None) -> Tensor:
-    """For each row of `indices`, the elements of the same row of `params` (tf.batch_gather)."""
+    """For each row of `indices`, the elements of the same row of `params` (tf.batch_gather).
+
+    Args:
+        params: A tensor.
+        indices: An integer tensor.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the shape of `indices` and what is left of that of `params`.
+    """
     with op_scope(name, "BatchGather", [params, indices]):
         places = convert_to_tensor(indices, name="indices")
         values = convert_to_tensor(params, name="params")
@@ -198,7 +207,17 @@ SCATTER_ND = op_def(
 def scatter_nd(
     indices: IntTensorLike, updates: TensorLike, shape: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """`updates` added into zeros of a shape, at the coordinates in the last axis of `indices` (tf.scatter_nd)."""
+    """`updates` added into zeros of a shape, at the coordinates in the last axis of `indices` (tf.scatter_nd).
+
+    Args:
+        indices: The numbers of rows, an integer tensor.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[1:]], or a scalar.
+        shape: The shape, a vector of integers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape.
+    """
     return apply(SCATTER_ND, (indices, updates, shape), name=name).outputs[0]
 
 
@@ -235,21 +254,51 @@ TENSOR_SCATTER_SUB = op_def(
 def tensor_scatter_update(
     tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The tensor with the elements at some coordinates replaced (tf.tensor_scatter_nd_update)."""
+    """The tensor with the elements at some coordinates replaced (tf.tensor_scatter_nd_update).
+
+    Args:
+        tensor: A tensor.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The values for these places.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `tensor`.
+    """
     return apply(TENSOR_SCATTER_UPDATE, (tensor, indices, updates), name=name).outputs[0]
 
 
 def tensor_scatter_add(
     tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The tensor with updates added at some coordinates (tf.tensor_scatter_nd_add)."""
+    """The tensor with updates added at some coordinates (tf.tensor_scatter_nd_add).
+
+    Args:
+        tensor: A tensor.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The values for these places.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `tensor`.
+    """
     return apply(TENSOR_SCATTER_ADD, (tensor, indices, updates), name=name).outputs[0]
 
 
 def tensor_scatter_sub(
     tensor: TensorLike, indices: IntTensorLike, updates: TensorLike, name: str | None = None
 ) -> Tensor:
-    """The tensor with updates subtracted at some coordinates (tf.tensor_scatter_nd_sub)."""
+    """The tensor with updates subtracted at some coordinates (tf.tensor_scatter_nd_sub).
+
+    Args:
+        tensor: A tensor.
+        indices: Places, an integer tensor whose last axis holds coordinates.
+        updates: The values for these places.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `tensor`.
+    """
     return apply(TENSOR_SCATTER_SUB, (tensor, indices, updates), name=name).outputs[0]
 
 
@@ -334,7 +383,17 @@ def where(
 def where_v2(
     condition: TensorLike, x: TensorLike | None = None, y: TensorLike | None = None, name: str | None = None
 ) -> Tensor:
-    """As gf.where, with the three broadcast together (tf.compat.v2.where)."""
+    """As gf.where, with the three broadcast together (tf.compat.v2.where).
+
+    Args:
+        condition: A tensor of bools.
+        x: The values if it holds.
+        y: The values if not.
+        name: A name for the operation.
+
+    Returns:
+        A tensor, all three broadcast; without x and y an int64 tensor [n, rank].
+    """
     return _choice(SELECT_V2, condition, x, y, name)
 
 

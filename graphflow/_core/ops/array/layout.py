@@ -268,7 +268,20 @@ def reverse_sequence(
     batch_axis: int | None = None, name: str | None = None, seq_dim: int | None = None,
     batch_dim: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Each sequence of a batch with its first `seq_lengths[i]` elements backwards (tf.reverse_sequence)."""
+    """Each sequence of a batch with its first `seq_lengths[i]` elements backwards (tf.reverse_sequence).
+
+    Args:
+        input: A tensor.
+        seq_lengths: How many elements are reversed, a vector of int32 or int64.
+        seq_axis: The axis of the sequences.
+        batch_axis: The axis of the batch.
+        name: A name for the operation.
+        seq_dim: The old name of `seq_axis`.
+        batch_dim: The old name of `batch_axis`.
+
+    Returns:
+        A tensor like `input`.
+    """
     along = rules.deprecated(seq_axis, seq_dim, "seq_axis", "seq_dim")
     batch = rules.deprecated(batch_axis, batch_dim, "batch_axis", "batch_dim")
     if along is None:
@@ -284,7 +297,17 @@ ROLL = op_def(
 
 
 def roll(input: TensorLike, shift: IntTensorLike, axis: IntTensorLike, name: str | None = None) -> Tensor:
-    """The tensor with its elements moved by `shift` along `axis`, those that leave coming in again (tf.roll)."""
+    """The tensor with its elements moved by `shift` along `axis`, those that leave coming in again (tf.roll).
+
+    Args:
+        input: A tensor.
+        shift: How far, a scalar or one for each axis.
+        axis: The axes.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `input`.
+    """
     return apply(ROLL, (input, shift, axis), name=name).outputs[0]
 
 
@@ -349,20 +372,57 @@ ENSURE_SHAPE = op_def(
 
 
 def broadcast_to(input: TensorLike, shape: IntTensorLike, name: str | None = None) -> Tensor:
-    """The tensor repeated along new axes and axes of length 1 to a shape (tf.broadcast_to)."""
+    """The tensor repeated along new axes and axes of length 1 to a shape (tf.broadcast_to).
+
+    Args:
+        input: A tensor.
+        shape: The shape, a vector of integers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape.
+    """
     return apply(BROADCAST_TO, (input, shape), name=name).outputs[0]
 
 
 def broadcast_dynamic_shape(shape_x: IntTensorLike, shape_y: IntTensorLike) -> Tensor:
-    """The shape vector of two shapes broadcast together (tf.broadcast_dynamic_shape)."""
+    """The shape vector of two shapes broadcast together (tf.broadcast_dynamic_shape).
+
+    Args:
+        shape_x: A vector of integers.
+        shape_y: A vector of integers.
+
+    Returns:
+        A vector of integers.
+    """
     return apply(BROADCAST_ARGS, (shape_x, shape_y)).outputs[0]
 
 
 def broadcast_static_shape(shape_x: ShapeLike, shape_y: ShapeLike) -> TensorShape:
-    """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape); ValueError if they do not."""
+    """The TensorShape of two shapes broadcast together (tf.broadcast_static_shape).
+
+    Args:
+        shape_x: A gf.TensorShape.
+        shape_y: A gf.TensorShape.
+
+    Returns:
+        A gf.TensorShape.
+
+    Raises:
+        ValueError: If they do not.
+    """
     return TensorShape(shapes.broadcast(shapes.as_dims(shape_x), shapes.as_dims(shape_y)))
 
 
 def ensure_shape(x: TensorLike, shape: ShapeLike, name: str | None = None) -> Tensor:
-    """The tensor, whose shape is checked when it runs and known from here on (tf.ensure_shape)."""
+    """The tensor, whose shape is checked when it runs and known from here on (tf.ensure_shape).
+
+    Args:
+        x: A tensor.
+        shape: A shape, of which parts may be None.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
+    """
     return apply(ENSURE_SHAPE, (x,), {"shape": TensorShape(shape)}, name).outputs[0]

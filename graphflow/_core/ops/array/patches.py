@@ -72,8 +72,23 @@ def extract_image_patches(
     """Windows of NHWC images, each flattened into the depth (tf.extract_image_patches).
 
     ksizes (or `sizes`), strides and rates are [1, rows, columns, 1]: the window's size, how far it moves, and the
-    distance of its elements. The result is [batch, window rows, window columns, rows * columns * channels]. ValueError
-    if they are something else, or if the window is larger than the image with padding "VALID".
+    distance of its elements. The result is [batch, window rows, window columns, rows * columns * channels].
+
+    Args:
+        images: [batch, rows, columns, channels].
+        ksizes: [1, rows, columns, 1].
+        strides: [1, rows, columns, 1].
+        rates: [1, rows, columns, 1].
+        padding: "VALID" or "SAME".
+        name: A name for the operation.
+        sizes: A newer name of `ksizes`.
+
+    Returns:
+        [batch, rows, columns, window * channels].
+
+    Raises:
+        ValueError: If they are something else, or if the window is larger than the image with padding
+            "VALID".
     """
     attrs = {
         "ksizes": _four(deprecated(ksizes, sizes, "ksizes", "sizes"), "ksizes"),
@@ -92,5 +107,17 @@ def extract_patches(
     padding: str,
     name: str | None = None,
 ) -> Tensor:
-    """extract_image_patches under the names of arguments that tf.image.extract_patches has."""
+    """extract_image_patches under the names of arguments that tf.image.extract_patches has.
+
+    Args:
+        images: Images [batch, height, width, channels]; one without the first axis, where that is said.
+        sizes: [1, rows, columns, 1].
+        strides: [1, rows, columns, 1].
+        rates: [1, rows, columns, 1].
+        padding: "VALID" or "SAME".
+        name: A name for the operation.
+
+    Returns:
+        [batch, rows, columns, window * channels].
+    """
     return extract_image_patches(images, sizes, strides, rates, padding, name)

@@ -152,12 +152,28 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def identity_n(input: Sequence[TensorLike], name: str | None = None) -> list[Tensor]:
-    """The same values in new tensors, which exist when all of them do (tf.identity_n)."""
+    """The same values in new tensors, which exist when all of them do (tf.identity_n).
+
+    Args:
+        input: A list of tensors.
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors.
+    """
     return apply(IDENTITY_N, (list(input),), name=name).outputs
 
 
 def guarantee_const(input: TensorLike, name: str | None = None) -> Tensor:
-    """The same values; TensorFlow's promise that they never change is not needed here (tf.guarantee_const)."""
+    """The same values; TensorFlow's promise that they never change is not needed here (tf.guarantee_const).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like it.
+    """
     return identity(input, name or "GuaranteeConst")
 
 
@@ -242,7 +258,16 @@ def shape(
 def shape_n(
     input: Sequence[TensorLike], out_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> list[Tensor]:
-    """The shapes of several tensors of one dtype (tf.shape_n)."""
+    """The shapes of several tensors of one dtype (tf.shape_n).
+
+    Args:
+        input: A list of tensors.
+        out_type: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        A list of vectors.
+    """
     return apply(SHAPE_N, (list(input),), {"out_type": as_dtype(out_type)}, name).outputs
 
 
@@ -452,5 +477,14 @@ BITCAST = op_def("Bitcast", ("input: T=number",), infer=_bitcast_infer, gradient
 
 
 def bitcast(input: TensorLike, type: DTypeLike, name: str | None = None) -> Tensor:
-    """The same bytes read as another type (tf.bitcast)."""
+    """The same bytes read as another type (tf.bitcast).
+
+    Args:
+        input: A tensor.
+        type: The dtype to read it as.
+        name: A name for the operation.
+
+    Returns:
+        A tensor with an axis more or less if the sizes differ.
+    """
     return apply(BITCAST, (input,), {"type": as_dtype(type)}, name).outputs[0]

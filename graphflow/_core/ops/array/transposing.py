@@ -82,7 +82,19 @@ def transpose(
 
 
 def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conjugate: bool = False) -> Tensor:
-    """The tensor with its last two axes exchanged (tf.matrix_transpose); ValueError if it has fewer."""
+    """The tensor with its last two axes exchanged (tf.matrix_transpose).
+
+    Args:
+        a: A tensor of at least two axes.
+        name: A name for the operation.
+        conjugate: Whether complex numbers are conjugated, too.
+
+    Returns:
+        A tensor.
+
+    Raises:
+        ValueError: If it has fewer.
+    """
     with op_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
         if tensor.dims is not None:
@@ -114,5 +126,16 @@ INVERT_PERMUTATION = op_def(
 
 
 def invert_permutation(x: TensorLike, name: str | None = None) -> Tensor:
-    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation); InvalidArgumentError if it is none."""
+    """The inverse of a permutation of 0 .. n-1 (tf.invert_permutation).
+
+    Args:
+        x: A vector of integers.
+        name: A name for the operation.
+
+    Returns:
+        A vector like it.
+
+    Raises:
+        InvalidArgumentError: If it is none.
+    """
     return apply(INVERT_PERMUTATION, (x,), name=name).outputs[0]

@@ -331,6 +331,19 @@ def assert_near(
     """An operation that raises InvalidArgumentError unless |x - y| <= atol + rtol * |y| (tf.debugging.assert_near).
 
     Both tolerances are ten times the machine's precision for the dtype by default.
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        rtol: The relative tolerance.
+        atol: The absolute tolerance.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
     """
     with op_scope(name, "assert_near", [x, y]):
         x = convert_to_tensor(x, name="x")
@@ -421,7 +434,19 @@ def assert_rank_at_least(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x has at least a rank (tf.assert_rank_at_least)."""
+    """An operation that raises InvalidArgumentError unless x has at least a rank (tf.assert_rank_at_least).
+
+    Args:
+        x: A tensor of numbers.
+        rank: A scalar integer.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _rank(name, "assert_rank_at_least", x, [rank], True, message, (data, summarize))
 
 
@@ -433,14 +458,36 @@ def assert_rank_in(
     message: str | None = None,
     name: str | None = None,
 ) -> Operation:
-    """An operation that raises InvalidArgumentError unless x has one of some ranks (tf.assert_rank_in)."""
+    """An operation that raises InvalidArgumentError unless x has one of some ranks (tf.assert_rank_in).
+
+    Args:
+        x: A tensor of numbers.
+        ranks: Integers.
+        data: Tensors whose values the error shows; by default the arguments.
+        summarize: How many elements of each tensor the error shows.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     return _rank(name, "assert_rank_in", x, list(ranks), False, message, (data, summarize))
 
 
 def assert_type(
     tensor: TensorLike, tf_type: DTypeLike, message: str | None = None, name: str | None = None
 ) -> Operation:
-    """Raises TypeError now unless the tensor has a dtype; an operation that does nothing (tf.assert_type)."""
+    """Raises TypeError now unless the tensor has a dtype; an operation that does nothing (tf.assert_type).
+
+    Args:
+        tensor: A tensor.
+        tf_type: A dtype.
+        message: A text that the error begins with.
+        name: A name for the operation.
+
+    Returns:
+        An operation that checks when it runs.
+    """
     with op_scope(name, "assert_type", [tensor]):
         tensor = convert_to_tensor(tensor, name="tensor")
         wanted = dtypes.as_dtype(tf_type)
@@ -472,7 +519,16 @@ def assert_integer(x: TensorLike, message: str | None = None, name: str | None =
 
 
 def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | None = None) -> Tensor:
-    """The tensor; ValueError now if it is known to be no scalar (tf.assert_scalar)."""
+    """The tensor; ValueError now if it is known to be no scalar (tf.assert_scalar).
+
+    Args:
+        tensor: A tensor.
+        name: A name for the operation.
+        message: A text that the error begins with.
+
+    Returns:
+        The tensor itself.
+    """
     with op_scope(name, "assert_scalar", [tensor]):
         checked = convert_to_tensor(tensor, name="tensor")
         if checked.dims not in (None, ()):
@@ -483,12 +539,20 @@ def assert_scalar(tensor: TensorLike, name: str | None = None, message: str | No
 
 
 def is_tensor(x: object) -> bool:
-    """Whether `x` is a tensor, a variable or a sparse value (tf.is_tensor)."""
+    """Whether `x` is a tensor, a variable or a sparse value (tf.is_tensor).
+
+    Args:
+        x: Anything.
+    """
     return isinstance(x, Tensor) or hasattr(x, "_as_graph_element") or hasattr(x, "dense_shape")
 
 
 def is_numeric_tensor(tensor: TensorLike) -> bool:
-    """Whether `tensor` is a tensor of numbers (tf.is_numeric_tensor)."""
+    """Whether `tensor` is a tensor of numbers (tf.is_numeric_tensor).
+
+    Args:
+        tensor: Anything.
+    """
     return isinstance(tensor, Tensor) and (
         tensor.dtype.is_floating or tensor.dtype.is_integer or tensor.dtype.is_complex
     )
@@ -502,10 +566,26 @@ def _ordered(x: Any, compare: _Compare, name: str | None, default: str) -> Tenso
 
 
 def is_strictly_increasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether each element is greater than the one before, in row-major order (tf.is_strictly_increasing)."""
+    """Whether each element is greater than the one before, in row-major order (tf.is_strictly_increasing).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A scalar of bools.
+    """
     return _ordered(x, less, name, "is_strictly_increasing")
 
 
 def is_non_decreasing(x: TensorLike, name: str | None = None) -> Tensor:
-    """Whether no element is less than the one before, in row-major order (tf.is_non_decreasing)."""
+    """Whether no element is less than the one before, in row-major order (tf.is_non_decreasing).
+
+    Args:
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A scalar of bools.
+    """
     return _ordered(x, less_equal, name, "is_non_decreasing")

@@ -148,7 +148,21 @@ def verify_tensor_all_finite(
     x: TensorLike | None = None,
     message: str | None = None,
 ) -> Tensor:
-    """The tensor itself; InvalidArgumentError if it has a NaN or infinity (tf.verify_tensor_all_finite)."""
+    """The tensor itself.
+
+    Args:
+        t: A tensor of floats.
+        msg: What the error says.
+        name: A name for the operation.
+        x: A newer name of `t`.
+        message: A newer name of `msg`.
+
+    Returns:
+        A tensor like `t`.
+
+    Raises:
+        InvalidArgumentError: If it has a NaN or infinity (tf.verify_tensor_all_finite).
+    """
     with op_scope(name, "VerifyFinite", [t, x]):
         given: Any = x if t is None else t
         tensor = convert_to_tensor(given)

@@ -205,8 +205,17 @@ def case(
 ) -> Any:
     """The function of the first predicate that is true, else `default()`; only that one runs (tf.case).
 
-    pred_fn_pairs: list of (scalar bool tensor, function), or a dictionary. With `exclusive`, InvalidArgumentError
-    if more than one predicate is true; without a default, if none is.
+    With `exclusive`, InvalidArgumentError if more than one predicate is true; without a default, if none is.
+
+    Args:
+        pred_fn_pairs: List of (scalar bool tensor, function), or a dictionary.
+        default: A function without arguments, or None.
+        exclusive: Whether more than one true predicate is an error.
+        strict: Whether a list of one result stays a list.
+        name: A name for the operation.
+
+    Returns:
+        What the function gives.
     """
     if isinstance(pred_fn_pairs, Mapping):
         pairs = list(pred_fn_pairs.items())
@@ -298,13 +307,14 @@ def while_loop(
 ) -> Any:
     """Repeats loop_vars = body(*loop_vars) while cond(*loop_vars) is true (tf.while_loop).
 
+    The shapes of the variables must not change, unless `shape_invariants` says what stays (ValueError otherwise).
+    Iterations run in order, whatever `parallel_iterations` says. One loop variable is returned bare unless
+    `return_same_structure`.
+
     Args:
         cond: A function of the loop's variables to a scalar bool tensor.
         body: A function of the loop's variables to new ones.
-        loop_vars: A nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors. Their shapes
-            must not change, unless `shape_invariants` says what stays (ValueError otherwise). Iterations run
-            in order, whatever `parallel_iterations` says. One loop variable is returned bare unless
-            `return_same_structure`.
+        loop_vars: A nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors.
         shape_invariants: Shapes, in the structure of `loop_vars`, that hold in every turn.
         parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
         back_prop: Whether gradients pass through.

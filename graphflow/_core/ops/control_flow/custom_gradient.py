@@ -115,7 +115,14 @@ def _takes_variables(function: Callable[..., Any]) -> bool:
 
 
 def grad_pass_through(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A decorator for a function whose gradient is that of the identity (tf.grad_pass_through)."""
+    """A decorator for a function whose gradient is that of the identity (tf.grad_pass_through).
+
+    Args:
+        f: The function.
+
+    Returns:
+        A function of the same arguments.
+    """
 
     @custom_gradient
     def passing(x: Tensor) -> Any:

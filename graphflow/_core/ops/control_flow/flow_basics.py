@@ -117,7 +117,19 @@ def tuple_(
 ) -> list[Any]:
     """The tensors, none of which exists before all of them and `control_inputs` have been computed (tf.tuple).
 
-    None stays None. ValueError if there is no tensor, TypeError if a control input is none.
+    None stays None.
+
+    Args:
+        tensors: A list of tensors, IndexedSlices and Nones.
+        name: A name for the operation.
+        control_inputs: Further operations.
+
+    Returns:
+        A list like `tensors`.
+
+    Raises:
+        ValueError: If there is no tensor.
+        TypeError: If a control input is none.
     """
     graph = get_default_graph()
     with graph.name_scope(name or "tuple"):

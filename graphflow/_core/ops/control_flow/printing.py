@@ -24,8 +24,18 @@ def string_format(
 ) -> Tensor:
     """A scalar string: the template with the values of tensors for its placeholders (tf.strings.format).
 
-    summarize: how many of the first and last elements along each axis are written, -1 for all. ValueError if the
-    placeholders are not as many as the inputs.
+    Args:
+        template: The text.
+        inputs: The tensors.
+        placeholder: What stands for a tensor.
+        summarize: How many of the first and last elements along each axis are written, -1 for all.
+        name: A name for the operation.
+
+    Returns:
+        A scalar string.
+
+    Raises:
+        ValueError: If the placeholders are not as many as the inputs.
     """
     tensors = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
     count = template.count(placeholder)
@@ -43,6 +53,13 @@ def print_v2(*inputs: Any, **kwargs: Any) -> Operation:
     Keywords: output_stream (sys.stdout, sys.stderr, the default, or "file://PATH"), summarize (how many of the first
     and last elements along each axis, 3 by default, -1 for all), sep, end, name. Structures are printed with the
     values of the tensors in them.
+
+    Args:
+        *inputs: What is printed.
+        **kwargs: As above.
+
+    Returns:
+        The operation.
     """
     stream = kwargs.pop("output_stream", sys.stderr)
     summarize = kwargs.pop("summarize", 3)

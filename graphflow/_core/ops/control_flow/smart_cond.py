@@ -20,7 +20,14 @@ from graphflow._core.ops.core import constant_value
 def smart_constant_value(pred: TensorLike) -> bool | None:
     """The truth of a Python bool, of 1 or 0, or of a tensor known while the graph is built; else None.
 
-    TypeError if it is anything else (tf.contrib.framework.smart_constant_value).
+    Args:
+        pred: A bool, or a scalar bool tensor.
+
+    Returns:
+        A bool, or None.
+
+    Raises:
+        TypeError: If it is anything else (tf.contrib.framework.smart_constant_value).
     """
     if isinstance(pred, Tensor):
         known = constant_value(pred)
@@ -38,7 +45,17 @@ def smart_cond(
 ) -> Any:
     """The result of the chosen function, called at once if `pred` is known; gf.cond if it is not.
 
-    TypeError if a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
+    Args:
+        pred: A bool, or a scalar bool tensor.
+        true_fn: A function without arguments.
+        false_fn: A function without arguments.
+        name: A name for the operation.
+
+    Returns:
+        What the function gives.
+
+    Raises:
+        TypeError: If a function cannot be called or pred is no truth value (tf.contrib.framework.smart_cond).
     """
     if not callable(true_fn):
         raise TypeError("`true_fn` must be callable.")
@@ -56,7 +73,14 @@ def smart_case(
     exclusive: bool = False,
     name: str = "smart_case",
 ) -> Any:
-    """gf.case without the functions that are known not to be called (tf.contrib.framework.smart_case)."""
+    """gf.case without the functions that are known not to be called (tf.contrib.framework.smart_case).
+
+    Args:
+        pred_fn_pairs: Pairs of a predicate and a function.
+        default: A function without arguments, or None.
+        exclusive: Whether more than one true predicate is an error.
+        name: A name for the operation.
+    """
     pairs = list(pred_fn_pairs.items() if isinstance(pred_fn_pairs, Mapping) else pred_fn_pairs)
     open_pairs = []
     for pred, function in pairs:

@@ -203,6 +203,9 @@ class TensorArray:
 
     A write returns the array to use from then on.
 
+    ValueError or TypeError if the arguments contradict each other; InvalidArgumentError while running on a
+    bad index, a second write and a read of what is not there.
+
     Args:
         dtype: Of the elements.
         size: How many there are, an int32 scalar.
@@ -210,9 +213,7 @@ class TensorArray:
         clear_after_read: Whether an element is forgotten once it was read, so that it can be read only once
             (the default).
         tensor_array_name: A name for the resource.
-        handle: With `flow`: an existing array in place of a new one. ValueError or TypeError if the arguments
-            contradict each other; InvalidArgumentError while running on a bad index, a second write and a
-            read of what is not there.
+        handle: With `flow`: an existing array in place of a new one.
         flow: See `handle`.
         infer_shape: Whether all elements have the same shape.
         element_shape: What is known of it; an element that was never written reads as zeros if it is fully

@@ -169,13 +169,21 @@ def all_reduce(
 ) -> Tensor:
     """The sum over all members of a group, on each of them (collective_ops.all_reduce).
 
-    tensor: of numbers; all members bring one dtype and one shape. group_size: how many members there are, each on a
-    device of its own. group_key names the group, instance_key the operation within it: the members meet by both, run
-    after run. merge: "add", "mul", "min" or "max"; final: "div" divides by the number of members. The members are
-    taken in the order of their devices, so the bits are the same on each and in every run. timeout: seconds.
-
     When it runs, DeadlineExceededError names the members that did not come in time, UnavailableError a task that is
     gone, AbortedError a member that gave up; InvalidArgumentError says whose value does not fit whose.
+
+    The members are taken in the order of their devices, so the bits are the same on each and in every run.
+
+    Args:
+        tensor: Of numbers; all members bring one dtype and one shape.
+        group_size: How many members there are, each on a device of its own. group_key names the group,
+            instance_key the operation within it: the members meet by both, run after run.
+        group_key: The number of the group.
+        instance_key: The number of this exchange.
+        merge: "add", "mul", "min" or "max".
+        final: "div" divides by the number of members.
+        timeout: Seconds.
+        name: A name for the operation.
     """
     attrs = _group(group_size, group_key, instance_key, timeout)
     attrs |= {"merge_op": _chosen(_MERGES, merge, "merge"), "final_op": _chosen(_FINALS, final, "final")}
@@ -195,6 +203,14 @@ def all_gather(
 
     They come in the order of the members' devices and may differ in their number of rows if that is not known while
     the graph is built. For the rest see all_reduce.
+
+    Args:
+        tensor: The tensor.
+        group_size: How many take part.
+        group_key: The number of the group.
+        instance_key: The number of this exchange.
+        timeout: The longest wait in seconds; 0 for no end.
+        name: A name for the operation.
     """
     value = convert_to_tensor(tensor)
     attrs = _group(group_size, group_key, instance_key, timeout)
@@ -214,6 +230,14 @@ def broadcast_send(
     """Gives this member's value to all others of a group, which call broadcast_recv (collective_ops.broadcast_send).
 
     The result is the value itself. For the rest see all_reduce.
+
+    Args:
+        tensor: The tensor.
+        group_size: How many take part.
+        group_key: The number of the group.
+        instance_key: The number of this exchange.
+        timeout: The longest wait in seconds; 0 for no end.
+        name: A name for the operation.
     """
     return apply(SEND, [tensor], _group(group_size, group_key, instance_key, timeout), name).outputs[0]
 
@@ -231,6 +255,15 @@ def broadcast_recv(
     """The value that one member of a group gives by broadcast_send (collective_ops.broadcast_recv).
 
     InvalidArgumentError, when it runs, if that has another dtype or shape. For the rest see all_reduce.
+
+    Args:
+        shape: The shape of what comes.
+        dtype: Its dtype.
+        group_size: How many take part.
+        group_key: The number of the group.
+        instance_key: The number of this exchange.
+        timeout: The longest wait in seconds; 0 for no end.
+        name: A name for the operation.
     """
     attrs = _group(group_size, group_key, instance_key, timeout)
     attrs |= {"T": dtypes.as_dtype(dtype), "shape": shapes.TensorShape(shape)}

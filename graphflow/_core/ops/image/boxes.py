@@ -102,13 +102,14 @@ def sample_distorted_bounding_box(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """(begin, size, box) of a random part of an image that holds enough of one of its objects, for gf.slice.
 
+    The part covers at least `min_object_covered` of a box, has width / height in `aspect_ratio_range` (0.75,
+    1.33) and `area_range` (0.05, 1) of the image; after `max_attempts` (100) it is the whole image. Without
+    boxes the image is the object if `use_image_if_no_bounding_boxes`, otherwise InvalidArgumentError at the
+    run. The same seeds give TensorFlow's parts (tf.image.sample_distorted_bounding_box).
+
     Args:
         image_size: (height, width, channels).
-        bounding_boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max) in [0, 1]. The part covers at least
-            `min_object_covered` of a box, has width / height in `aspect_ratio_range` (0.75, 1.33) and
-            `area_range` (0.05, 1) of the image; after `max_attempts` (100) it is the whole image. Without
-            boxes the image is the object if `use_image_if_no_bounding_boxes`, otherwise InvalidArgumentError
-            at the run. The same seeds give TensorFlow's parts (tf.image.sample_distorted_bounding_box).
+        bounding_boxes: [batch, number, 4] of (y_min, x_min, y_max, x_max) in [0, 1].
         seed: The op's own seed; with the graph's it decides what is drawn.
         seed2: A second seed.
         min_object_covered: The least share of a box that it holds.
@@ -225,10 +226,11 @@ def non_max_suppression(
 ) -> Tensor:
     """The numbers of the boxes of highest score that overlap little with each other, best first, int32.
 
+    A box is left out whose intersection over union with one that is taken is more than `iou_threshold`, or
+    whose score is not above `score_threshold`. TensorFlow: tf.image.non_max_suppression.
+
     Args:
-        boxes: [number, 4], any two opposite corners (y1, x1, y2, x2). A box is left out whose intersection
-            over union with one that is taken is more than `iou_threshold`, or whose score is not above
-            `score_threshold`. TensorFlow: tf.image.non_max_suppression.
+        boxes: [number, 4], any two opposite corners (y1, x1, y2, x2).
         scores: The score of each box, [number] of floats.
         max_output_size: The most that are taken, an int32 scalar.
         iou_threshold: The overlap, intersection over union, from which a box is left out.
@@ -252,6 +254,15 @@ def non_max_suppression_padded(
     """non_max_suppression, with zeros up to max_output_size if wanted, and how many are valid.
 
     TensorFlow: tf.image.non_max_suppression_padded.
+
+    Args:
+        boxes: [number, 4].
+        scores: The score of each box, [number] of floats.
+        max_output_size: The most that are taken, an int32 scalar.
+        iou_threshold: The overlap, intersection over union, from which a box is left out.
+        score_threshold: Boxes of a lower score are left out.
+        pad_to_max_output_size: Whether zeros fill the result.
+        name: A name for the operation.
     """
     with op_scope(name, "non_max_suppression_padded", [boxes, scores]):
         limits = _limits(iou_threshold=iou_threshold, score_threshold=score_threshold)
@@ -273,6 +284,15 @@ def non_max_suppression_with_scores(
 
     With `soft_nms_sigma` a box's score falls by exp(-overlap ** 2 / (2 * sigma)) for each that is taken before it
     (Bodla and others, 2017). TensorFlow: tf.image.non_max_suppression_with_scores.
+
+    Args:
+        boxes: [number, 4].
+        scores: The score of each box, [number] of floats.
+        max_output_size: The most that are taken, an int32 scalar.
+        iou_threshold: The overlap, intersection over union, from which a box is left out.
+        score_threshold: Boxes of a lower score are left out.
+        soft_nms_sigma: The deviation by which scores are lowered; 0 leaves boxes out.
+        name: A name for the operation.
     """
     with op_scope(name, "non_max_suppression_with_scores", [boxes, scores]):
         limits = _limits(
@@ -294,6 +314,14 @@ def non_max_suppression_overlaps(
     """non_max_suppression of things whose overlaps are given, [number, number].
 
     TensorFlow: tf.image.non_max_suppression_overlaps.
+
+    Args:
+        overlaps: The overlap of each pair, [number, number].
+        scores: The score of each box, [number] of floats.
+        max_output_size: The most that are taken, an int32 scalar.
+        overlap_threshold: From which a box is left out.
+        score_threshold: Boxes of a lower score are left out.
+        name: A name for the operation.
     """
     with op_scope(name, "non_max_suppression_overlaps", [overlaps, scores]):
         limit = convert_to_tensor(overlap_threshold, name="overlap_threshold")
@@ -353,9 +381,20 @@ def combined_non_max_suppression(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """non_max_suppression of each class of each image: boxes, scores, classes (float32) and how many are valid.
 
-    boxes: [batch, number, classes or 1, 4]; scores: [batch, number, classes]. The results are the `max_total_size` best
-    of all classes, best first, and zeros behind; with `pad_per_class` not more than all classes may have. `clip_boxes`
-    brings boxes into [0, 1]. TensorFlow: tf.image.combined_non_max_suppression.
+    The results are the `max_total_size` best of all classes, best first, and zeros behind; with
+    `pad_per_class` not more than all classes may have. `clip_boxes` brings boxes into [0, 1]. TensorFlow:
+    tf.image.combined_non_max_suppression.
+
+    Args:
+        boxes: [batch, number, classes or 1, 4].
+        scores: [batch, number, classes].
+        max_output_size_per_class: The most of one class.
+        max_total_size: The most of all classes.
+        iou_threshold: The overlap, intersection over union, from which a box is left out.
+        score_threshold: Boxes of a lower score are left out.
+        pad_per_class: Whether the result is no longer than its classes can fill.
+        clip_boxes: Whether boxes are cut to [0, 1].
+        name: A name for the operation.
     """
     with op_scope(name, "combined_non_max_suppression", [boxes, scores]):
         limits = _limits(dtypes.float32, iou_threshold=iou_threshold, score_threshold=score_threshold)
@@ -399,10 +438,18 @@ def extract_glimpse(
 ) -> Tensor:
     """A window of each image [batch, height, width, channels], float32 (tf.image.extract_glimpse).
 
-    size: (height, width). offsets: [batch, 2], the (y, x) of each window's middle: from the image's middle, 1 being
-    half of it, if `centered` and `normalized`; in pixels if not normalized; from the corner if not centered. What is
-    outside of the image is noise: uniform between the image's least and largest value, or normal with its mean and
-    deviation. The noise takes the graph's seed.
+    What is outside of the image is noise: uniform between the image's least and largest value, or normal with
+    its mean and deviation. The noise takes the graph's seed.
+
+    Args:
+        input: Images.
+        size: (height, width).
+        offsets: [batch, 2], the (y, x) of each window's middle: from the image's middle, 1 being half of it,
+            if `centered` and `normalized`; in pixels if not normalized; from the corner if not centered.
+        centered: Whether (0, 0) is the middle.
+        normalized: Whether offsets are in [-1, 1] and not pixels.
+        uniform_noise: Whether noise outside is uniform.
+        name: A name for the operation.
     """
     graph_seed, op_seed = get_seed(None)
     attrs = {

@@ -98,10 +98,11 @@ def decode_png(
 ) -> Tensor:
     """The pixels of a PNG file in a scalar string, [height, width, channels] of uint8 or uint16 (tf.image.decode_png).
 
+    JPEG files and GIF files of one picture are taken, too.
+
     Args:
         contents: The bytes of a file, a scalar string.
-        channels: 0 (as in the file), 1 grey, 3 RGB, 4 RGBA. JPEG files and GIF files of one picture are
-            taken, too.
+        channels: 0 (as in the file), 1 grey, 3 RGB, 4 RGBA.
         dtype: gf.uint8 or gf.uint16.
         name: A name for the operation.
 
@@ -149,13 +150,15 @@ def decode_jpeg(
 ) -> Tensor:
     """The pixels of a JPEG file in a scalar string, [height, width, channels] of uint8 (tf.image.decode_jpeg).
 
+    Of the other arguments nothing depends: libjpeg decides. PNG files and GIF files of one picture are taken,
+    too.
+
     Args:
         contents: The bytes of a file, a scalar string.
         channels: 0 (as in the file), 1 grey, 3 RGB.
         ratio: 1, 2, 4 or 8, by which the picture is made smaller while it is decoded.
         fancy_upscaling: Accepted, as TensorFlow has it; see above for what it changes.
-        try_recover_truncated: What is missing of a file stays grey. Of the other arguments nothing depends:
-            libjpeg decides. PNG files and GIF files of one picture are taken, too.
+        try_recover_truncated: What is missing of a file stays grey.
         acceptable_fraction: Accepted, as TensorFlow has it; see above for what it changes.
         dct_method: Accepted, as TensorFlow has it; see above for what it changes.
         name: A name for the operation.
@@ -182,7 +185,22 @@ def decode_and_crop_jpeg(
 ) -> Tensor:
     """A part of a JPEG file's pixels; see decode_jpeg (tf.image.decode_and_crop_jpeg).
 
-    crop_window: (first row, first column, height, width), int32; InvalidArgumentError if it is not in the picture.
+    Args:
+        contents: The bytes of a file, a scalar string.
+        crop_window: (first row, first column, height, width), int32.
+        channels: 0 (as in the file), 1 grey or 3 RGB.
+        ratio: 1, 2, 4 or 8: by how much it is made smaller.
+        fancy_upscaling: Accepted, as TensorFlow has it; see above for what it changes.
+        try_recover_truncated: Accepted, as TensorFlow has it; see above for what it changes.
+        acceptable_fraction: Accepted, as TensorFlow has it; see above for what it changes.
+        dct_method: Accepted, as TensorFlow has it; see above for what it changes.
+        name: A name for the operation.
+
+    Returns:
+        [height, width, channels] of uint8.
+
+    Raises:
+        InvalidArgumentError: If it is not in the picture.
     """
     attrs = _jpeg_attrs(
         channels, ratio, fancy_upscaling, try_recover_truncated, acceptable_fraction, dct_method
@@ -293,7 +311,16 @@ def encode_jpeg_variable_quality(images: Any, quality: Any, name: str | None = N
 def extract_jpeg_shape(
     contents: TensorLike, output_type: DTypeLike = dtypes.int32, name: str | None = None
 ) -> Tensor:
-    """Height, width and channels of a JPEG file, from its head alone, int32 or int64 (tf.image.extract_jpeg_shape)."""
+    """Height, width and channels of a JPEG file, from its head alone, int32 or int64 (tf.image.extract_jpeg_shape).
+
+    Args:
+        contents: The bytes of a file, a scalar string.
+        output_type: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        A vector of three.
+    """
     wanted = as_dtype(output_type)
     if wanted not in (dtypes.int32, dtypes.int64):
         raise TypeError(f"A shape is int32 or int64, not {wanted.name}.")

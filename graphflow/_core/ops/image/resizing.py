@@ -275,14 +275,16 @@ def crop_and_resize(
 ) -> Tensor:
     """Boxes cut out of images [batch, height, width, channels] and brought to one size, float32.
 
+    What lies outside of the image is `extrapolation_value`. Gradients flow to image and boxes. TensorFlow:
+    tf.image.crop_and_resize.
+
     Args:
         image: An image [height, width, channels], or a batch of them.
         boxes: [number, 4] of (y1, x1, y2, x2), where 0 and 1 are the first and the last pixel; y1 > y2 turns
             a crop upside down. box_indices (or `box_ind`): the image of each box.
         box_ind: The image of each box, [number] of int32.
         crop_size: (height, width).
-        method: "bilinear" or "nearest". What lies outside of the image is `extrapolation_value`. Gradients
-            flow to image and boxes. TensorFlow: tf.image.crop_and_resize.
+        method: "bilinear" or "nearest".
         extrapolation_value: The value outside of the image.
         name: A name for the operation.
         box_indices: A newer name of `box_ind`.

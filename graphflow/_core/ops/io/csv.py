@@ -46,6 +46,8 @@ def decode_csv(
 ) -> list[Tensor]:
     """The fields of strings of comma-separated values: a tensor of the records' shape for each column (tf.decode_csv).
 
+    When it runs, InvalidArgumentError if a record has another number of fields or one that is no number.
+
     Args:
         records: A tensor of strings.
         record_defaults: For each column a value that stands for an empty field and gives the dtype, or an
@@ -54,8 +56,7 @@ def decode_csv(
         use_quote_delim: Fields may be in double quotes (RFC 4180).
         name: A name for the operation.
         na_value: A text that counts as empty.
-        select_cols: The columns that are wanted, in order; record_defaults are theirs. When it runs,
-            InvalidArgumentError if a record has another number of fields or one that is no number.
+        select_cols: The columns that are wanted, in order; record_defaults are theirs.
 
     Returns:
         A list of tensors.

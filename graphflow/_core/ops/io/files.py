@@ -68,5 +68,12 @@ def matching_files(pattern: TensorLike, name: str | None = None) -> Tensor:
     """The names of the files that match a pattern, or a vector of patterns, sorted (tf.matching_files).
 
     They are looked up at each run. gf.errors.NotFoundError if there is no such folder.
+
+    Args:
+        pattern: A pattern, or several.
+        name: A name for the operation.
+
+    Returns:
+        A vector of strings.
     """
     return apply(MATCHING_FILES, (pattern,), name=name).outputs[0]

@@ -72,7 +72,12 @@ class TextFileIndex:
 
 
 class TableInitializerBase:
-    """What a table is filled from."""
+    """What a table is filled from.
+
+    Args:
+        key_dtype: Of the keys.
+        value_dtype: Of the values.
+    """
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -93,12 +98,24 @@ class TableInitializerBase:
         return ""
 
     def initialize(self, table: Any) -> Operation:
-        """The operation that fills a table."""
+        """The operation that fills a table.
+
+        Args:
+            table: The table.
+        """
         raise NotImplementedError
 
 
 class KeyValueTensorInitializer(TableInitializerBase):
-    """Fills a table from two vectors (tf.lookup.KeyValueTensorInitializer)."""
+    """Fills a table from two vectors (tf.lookup.KeyValueTensorInitializer).
+
+    Args:
+        keys: A vector.
+        values: A vector of as many.
+        key_dtype: By default that of the keys.
+        value_dtype: By default that of the values.
+        name: A name for the operation.
+    """
 
     def __init__(
         self, keys: TensorLike, values: TensorLike, key_dtype: DTypeLike | None = None,
@@ -111,7 +128,11 @@ class KeyValueTensorInitializer(TableInitializerBase):
         super().__init__(self._keys.dtype, self._values.dtype)
 
     def initialize(self, table: Any) -> Operation:
-        """The operation that fills a table; it is added to TABLE_INITIALIZERS."""
+        """The operation that fills a table; it is added to TABLE_INITIALIZERS.
+
+        Args:
+            table: The table.
+        """
         _check_types(table, self)
         done = apply(INITIALIZE, (table.resource_handle, self._keys, self._values), name=self._name)
         get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, done)
@@ -171,7 +192,11 @@ class TextFileInitializer(TableInitializerBase):
         return "_".join(map(str, ("hash_table", file, *count, *self._indices)))
 
     def initialize(self, table: Any) -> Operation:
-        """The operation that fills a table; it is added to TABLE_INITIALIZERS, a known name to ASSET_FILEPATHS."""
+        """The operation that fills a table; it is added to TABLE_INITIALIZERS, a known name to ASSET_FILEPATHS.
+
+        Args:
+            table: The table.
+        """
         _check_types(table, self)
         with op_scope(self._name, "text_file_init", [table.resource_handle]):
             filename = convert_to_tensor(self._filename, dtypes.string, name="asset_filepath")
@@ -188,7 +213,17 @@ class TextFileInitializer(TableInitializerBase):
 
 
 class TextFileIdTableInitializer(TextFileInitializer):
-    """Fills a table of numbers of lines by their texts."""
+    """Fills a table of numbers of lines by their texts.
+
+    Args:
+        filename: The file.
+        key_column_index: Which column has the keys.
+        value_column_index: Which column has the values.
+        vocab_size: How many lines there are, if it is known.
+        delimiter: What stands between columns.
+        name: A name for the operation.
+        key_dtype: Of the keys.
+    """
 
     def __init__(
         self, filename: TensorLike, key_column_index: int = TextFileIndex.WHOLE_LINE,
@@ -208,7 +243,16 @@ class TextFileIdTableInitializer(TextFileInitializer):
 
 
 class TextFileStringTableInitializer(TextFileInitializer):
-    """Fills a table of texts of lines by their numbers."""
+    """Fills a table of texts of lines by their numbers.
+
+    Args:
+        filename: The file.
+        key_column_index: Which column has the keys.
+        value_column_index: Which column has the values.
+        vocab_size: How many lines there are, if it is known.
+        delimiter: What stands between columns.
+        name: A name for the operation.
+    """
 
     def __init__(
         self, filename: TensorLike, key_column_index: int = TextFileIndex.LINE_NUMBER,
@@ -235,7 +279,12 @@ def _check_types(table: Any, source: TableInitializerBase) -> None:
 
 
 class LookupInterface:
-    """A table, whatever it is made of."""
+    """A table, whatever it is made of.
+
+    Args:
+        key_dtype: Of the keys.
+        value_dtype: Of the values.
+    """
 
     def __init__(self, key_dtype: DTypeLike, value_dtype: DTypeLike) -> None:
         self._key_dtype, self._value_dtype = as_dtype(key_dtype), as_dtype(value_dtype)
@@ -251,7 +300,18 @@ class LookupInterface:
         return self._value_dtype
 
     def lookup(self, keys: Any, name: str | None = None) -> Any:
-        """The values of keys: a SparseTensor for a sparse one, otherwise a tensor; TypeError for another dtype."""
+        """The values of keys: a SparseTensor for a sparse one, otherwise a tensor.
+
+        Args:
+            keys: A tensor or SparseTensor of keys.
+            name: A name for the operation.
+
+        Returns:
+            Their values.
+
+        Raises:
+            TypeError: For another dtype.
+        """
         found = SparseTensor.from_value(keys) if _is_sparse(keys) else convert_to_tensor(keys)
         if found.dtype is not self._key_dtype:
             raise TypeError(

@@ -193,10 +193,15 @@ def parse_example(
 ) -> dict[str, Any]:
     """The features of a vector of serialized Example messages, as a dictionary (tf.parse_example).
 
-    features: for each name a FixedLenFeature (gives a tensor of shape [batch, ...]), VarLenFeature (a SparseTensor) or
-    FixedLenSequenceFeature ([batch, longest, ...]). example_names: strings that errors call the examples. When it runs,
-    InvalidArgumentError for what is no Example, for a feature of another type or shape, and for one that is not there
-    and has no default value.
+    When it runs, InvalidArgumentError for what is no Example, for a feature of another type or shape, and for
+    one that is not there and has no default value.
+
+    Args:
+        serialized: A vector of strings.
+        features: For each name a FixedLenFeature (gives a tensor of shape [batch, ...]), VarLenFeature (a
+            SparseTensor) or FixedLenSequenceFeature ([batch, longest, ...]).
+        name: A name for the operation.
+        example_names: Strings that errors call the examples.
     """
     with op_scope(name, "ParseExample", [serialized]):
         serialized = convert_to_tensor(serialized, dtypes.string, name="serialized")

@@ -394,11 +394,12 @@ class FIFOQueue(QueueBase):
 class RandomShuffleQueue(QueueBase):
     """A queue that gives its elements in random order (tf.RandomShuffleQueue).
 
+    The order follows from `seed` and the graph's seed; it is TensorFlow's. The rest as for FIFOQueue.
+
     Args:
         capacity: The most elements that it holds.
         min_after_dequeue: So many elements stay in it, as long as it is not closed, so that the order is well
-            mixed. The order follows from `seed` and the graph's seed; it is TensorFlow's. The rest as for
-            FIFOQueue.
+            mixed.
         dtypes: Of the components, a dtype or a list.
         shapes: Of the components, all fully known; needed for dequeue_many.
         names: Of the components: elements are then dictionaries.

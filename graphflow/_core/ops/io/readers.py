@@ -165,8 +165,16 @@ class TextLineReader(ReaderBase):
 class FixedLengthRecordReader(ReaderBase):
     """Gives blocks of record_bytes bytes; the key is name:number, from 0 on (tf.FixedLengthRecordReader).
 
-    header_bytes, footer_bytes: left out at the beginning and end of a file. hop_bytes: from one block to the next,
-    record_bytes if it is 0. encoding: "GZIP" or "ZLIB" for compressed files. ValueError for impossible sizes.
+    Args:
+        record_bytes: How many bytes a record has.
+        header_bytes: With `footer_bytes`: left out at the beginning and end of a file.
+        footer_bytes: See `header_bytes`.
+        hop_bytes: From one block to the next, record_bytes if it is 0.
+        name: A name for the operation.
+        encoding: "GZIP" or "ZLIB" for compressed files.
+
+    Raises:
+        ValueError: For impossible sizes.
     """
 
     def __init__(

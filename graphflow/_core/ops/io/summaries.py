@@ -157,12 +157,13 @@ def image(
 ) -> Tensor:
     """A summary with the first `max_outputs` images of a batch, under NAME/image/0 and so on (tf.summary.image).
 
+    A floating-point image without negative values is scaled so that its largest becomes 255; another so that
+    its largest magnitude becomes 127 away from 128. Pixels that are not finite are red.
+
     Args:
         name: A name for the operation.
         tensor: [batch, height, width, channels]: 1 channel is grey, 3 red, green and blue, 4 with opacity.
-            uint8 is taken as it is. A floating-point image without negative values is scaled so that its
-            largest becomes 255; another so that its largest magnitude becomes 127 away from 128. Pixels that
-            are not finite are red.
+            uint8 is taken as it is.
         max_outputs: How many images of the batch.
         collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
         family: A prefix of the tag, by which TensorBoard groups.
@@ -207,7 +208,16 @@ def audio(
 
 
 def text(name: str, tensor: TensorLike, collections: CollectionNames | None = None) -> Tensor:
-    """A summary with strings, which TensorBoard shows as Markdown, a matrix as a table (tf.summary.text)."""
+    """A summary with strings, which TensorBoard shows as Markdown, a matrix as a table (tf.summary.text).
+
+    Args:
+        name: A name for the operation.
+        tensor: A tensor of strings.
+        collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
+
+    Returns:
+        A scalar string tensor: the serialized Summary message.
+    """
     strings = convert_to_tensor(tensor)
     if strings.dtype is not dtypes.string:
         raise ValueError(f"Expected tensor {strings.name} to have dtype string, got {strings.dtype!r}")
@@ -228,7 +238,18 @@ def tensor_summary(
 ) -> Tensor:
     """A summary with a whole tensor, for a plugin of TensorBoard (tf.summary.tensor_summary).
 
-    summary_metadata: a SummaryMetadata that names the plugin; the description and the name to show may be given apart.
+    Args:
+        name: A name for the operation.
+        tensor: The tensor.
+        summary_description: A SummaryDescription message, or None.
+        collections: Collections that the summary is added to; by default GraphKeys.SUMMARIES.
+        summary_metadata: a SummaryMetadata that names the plugin; the description and the name to show may be
+            given apart.
+        family: A prefix of the tag, by which TensorBoard groups.
+        display_name: The name that is shown.
+
+    Returns:
+        A scalar string tensor: the serialized Summary message.
     """
     metadata = protos.summary_pb2.SummaryMetadata()
     if summary_metadata is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Protocol, overload
 
 import graphflow._core.ops.core as core
+from graphflow._core.common.shown.docstrings import document
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
@@ -102,7 +103,12 @@ def _converter(dtype: DType, default_name: str) -> _Conversion:
     convert.__name__ = (
         f"to_{'double' if dtype is dtypes.float64 else 'float' if dtype is dtypes.float32 else dtype.name}"
     )
-    convert.__doc__ = f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there)."
+    convert.__doc__ = document(
+        f"gf.cast to {dtype.name} (tf.{convert.__name__}, deprecated there).",
+        ("x", "name"),
+        {"x": "A tensor or SparseTensor of numbers.", "name": "A name for the operation."},
+        f"A tensor, or SparseTensor, of {dtype.name}.",
+    )
     return convert
 
 

@@ -98,7 +98,16 @@ def clip_by_norm(
 
 
 def clip_by_average_norm(t: TensorLike, clip_norm: TensorLike, name: str | None = None) -> Tensor:
-    """The tensor scaled down if its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm)."""
+    """The tensor scaled down if its L2 norm divided by its size is beyond `clip_norm` (tf.clip_by_average_norm).
+
+    Args:
+        t: A tensor.
+        clip_norm: The largest norm by element.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `t`.
+    """
     with op_scope(name, "clip_by_average_norm", (t, clip_norm)) as scope:
         t = convert_to_tensor(t, name="t")
         count = casting.cast(array.size(t), t.dtype)

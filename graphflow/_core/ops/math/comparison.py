@@ -160,7 +160,17 @@ def greater_equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tens
 def approximate_equal(
     x: TensorLike, y: TensorLike, tolerance: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """Whether x and y are less than `tolerance` apart, for each element (tf.approximate_equal)."""
+    """Whether x and y are less than `tolerance` apart, for each element (tf.approximate_equal).
+
+    Args:
+        x: A tensor of numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        tolerance: The largest difference.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of bools of the shape that both broadcast to.
+    """
     return apply(APPROXIMATE_EQUAL, (x, y), {"tolerance": float(tolerance)}, name).outputs[0]
 
 

@@ -302,12 +302,28 @@ def matrix_determinant(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def slogdet(input: TensorLike, name: str | None = None) -> LogMatrixDeterminant:
-    """Sign and logarithm of the determinants (tf.linalg.slogdet)."""
+    """Sign and logarithm of the determinants (tf.linalg.slogdet).
+
+    Args:
+        input: Square matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The signs, and the logarithms of the absolute values.
+    """
     return LogMatrixDeterminant(*apply(LOG_DETERMINANT, (input,), name=name).outputs)
 
 
 def logdet(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithm of the determinants of positive definite matrices (tf.linalg.logdet)."""
+    """The logarithm of the determinants of positive definite matrices (tf.linalg.logdet).
+
+    Args:
+        matrix: Positive definite matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The logarithms of the determinants.
+    """
     with op_scope(name, "logdet", (matrix,)):
         diagonal = numeric.real(linalg.matrix_diag_part(cholesky(matrix)))
         return arithmetic.multiply(2.0, reductions.reduce_sum(transcendental.log(diagonal), [-1]), "mul")
@@ -330,7 +346,16 @@ def cholesky(input: TensorLike, name: str | None = None) -> Tensor:
 
 
 def cholesky_solve(chol: TensorLike, rhs: TensorLike, name: str | None = None) -> Tensor:
-    """Solves A x = rhs for A = chol chol^H (tf.cholesky_solve)."""
+    """Solves A x = rhs for A = chol chol^H (tf.cholesky_solve).
+
+    Args:
+        chol: What cholesky gave.
+        rhs: The right sides, [..., rows, columns].
+        name: A name for the operation.
+
+    Returns:
+        The solutions.
+    """
     with op_scope(name, "cholesky_solve", (chol, rhs)):
         return matrix_triangular_solve(chol, matrix_triangular_solve(chol, rhs), adjoint=True)
 
@@ -384,6 +409,16 @@ def matrix_solve_ls(
     """Least squares (tf.matrix_solve_ls), by normal equations and Cholesky, or by orthogonal means if not `fast`.
 
     l2_regularizer is added to the diagonal of the normal equations; `fast` does not need it if the rank is full.
+
+    Args:
+        matrix: Matrices in the last two axes.
+        rhs: The right sides, [..., rows, columns].
+        l2_regularizer: At least 0.
+        fast: Whether by the normal equations.
+        name: A name for the operation.
+
+    Returns:
+        The solutions.
     """
     with op_scope(name, "matrix_solve_ls", (matrix, rhs)) as scope:
         matrix, rhs = convert_to_tensor(matrix, name="matrix"), convert_to_tensor(rhs, name="rhs")

@@ -136,7 +136,20 @@ def sparse_matmul(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of two matrices, sparse or not (tf.sparse_matmul)."""
+    """The product of two matrices, sparse or not (tf.sparse_matmul).
+
+    Args:
+        a: A matrix.
+        b: A matrix.
+        transpose_a: Whether `a` is transposed first.
+        transpose_b: Whether `b` is.
+        a_is_sparse: Accepted, and not needed.
+        b_is_sparse: Accepted, and not needed.
+        name: A name for the operation.
+
+    Returns:
+        A matrix.
+    """
     return matmul(a, b, transpose_a, transpose_b, name=name or "SparseMatMul")
 
 
@@ -149,7 +162,20 @@ def matvec(
     b_is_sparse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The product of matrices and vectors, in the last axes (tf.linalg.matvec)."""
+    """The product of matrices and vectors, in the last axes (tf.linalg.matvec).
+
+    Args:
+        a: Matrices in the last two axes.
+        b: Vectors in the last axis.
+        transpose_a: Whether the matrices are transposed first.
+        adjoint_a: Whether they are conjugated, too.
+        a_is_sparse: Accepted, and not needed.
+        b_is_sparse: Accepted, and not needed.
+        name: A name for the operation.
+
+    Returns:
+        Vectors.
+    """
     with op_scope(name, "MatVec", (a, b)):
         column = array.expand_dims(b, axis=-1)
         return array.squeeze(matmul(a, column, transpose_a, adjoint_a=adjoint_a), axis=-1)
@@ -260,17 +286,42 @@ CROSS = op_def("Cross", ("a: T=real", "b: T"), infer=_cross_infer, gradient=_cro
 
 
 def matrix_diag(diagonal: TensorLike, name: str | None = "diag") -> Tensor:
-    """Matrices with these diagonals, from the last axis, and zeros elsewhere (tf.matrix_diag)."""
+    """Matrices with these diagonals, from the last axis, and zeros elsewhere (tf.matrix_diag).
+
+    Args:
+        diagonal: Vectors in the last axis.
+        name: A name for the operation.
+
+    Returns:
+        Matrices with these diagonals.
+    """
     return unary(MATRIX_DIAG, diagonal, name)
 
 
 def matrix_diag_part(input: TensorLike, name: str | None = "diag_part") -> Tensor:
-    """The main diagonals of the matrices in the last two axes (tf.matrix_diag_part)."""
+    """The main diagonals of the matrices in the last two axes (tf.matrix_diag_part).
+
+    Args:
+        input: Matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The diagonals, of one axis less.
+    """
     return unary(MATRIX_DIAG_PART, input, name)
 
 
 def matrix_set_diag(input: TensorLike, diagonal: TensorLike, name: str | None = "set_diag") -> Tensor:
-    """The matrices with other main diagonals (tf.matrix_set_diag)."""
+    """The matrices with other main diagonals (tf.matrix_set_diag).
+
+    Args:
+        input: Matrices in the last two axes.
+        diagonal: The diagonals, of one axis less.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape.
+    """
     return apply(MATRIX_SET_DIAG, (input, diagonal), name=name).outputs[0]
 
 
@@ -288,7 +339,15 @@ def tensor_diag(diagonal: TensorLike, name: str | None = None) -> Tensor:
 
 
 def tensor_diag_part(input: TensorLike, name: str | None = None) -> Tensor:
-    """The diagonal of a tensor whose shape is one shape twice (tf.diag_part)."""
+    """The diagonal of a tensor whose shape is one shape twice (tf.diag_part).
+
+    Args:
+        input: A tensor of shape [*shape, *shape].
+        name: A name for the operation.
+
+    Returns:
+        A tensor of shape `shape`.
+    """
     return unary(DIAG_PART, input, name)
 
 
@@ -317,18 +376,43 @@ def matrix_band_part(
 
 
 def trace(x: TensorLike, name: str | None = None) -> Tensor:
-    """The sum of the main diagonals of the matrices in the last two axes (tf.trace)."""
+    """The sum of the main diagonals of the matrices in the last two axes (tf.trace).
+
+    Args:
+        x: Matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        The traces.
+    """
     with op_scope(name, "Trace", (x,)) as scope:
         x = convert_to_tensor(x, name="x")
         return reductions.reduce_sum(matrix_diag_part(x), [-1], name=scope)
 
 
 def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
-    """The cross product of vectors of three elements, in the last axis (tf.cross)."""
+    """The cross product of vectors of three elements, in the last axis (tf.cross).
+
+    Args:
+        a: A tensor of numbers.
+        b: A tensor of the same shape and dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `a`.
+    """
     return binary(CROSS, a, b, name)
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
-    """The transposed conjugate of the matrices in the last two axes (tf.linalg.adjoint)."""
+    """The transposed conjugate of the matrices in the last two axes (tf.linalg.adjoint).
+
+    Args:
+        matrix: Matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        Matrices.
+    """
     with op_scope(name, "adjoint", (matrix,)):
         return array.matrix_transpose(convert_to_tensor(matrix, name="matrix"), conjugate=True)

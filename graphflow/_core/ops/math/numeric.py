@@ -159,7 +159,19 @@ def abs_(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Spar
 
 
 def complex_(real: TensorLike, imag: TensorLike, name: str | None = None) -> Tensor:
-    """Complex numbers of real and imaginary parts (tf.complex); TypeError unless both are float32 or both float64."""
+    """Complex numbers of real and imaginary parts (tf.complex).
+
+    Args:
+        real: A tensor of floats.
+        imag: A tensor of the same dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of complex numbers.
+
+    Raises:
+        TypeError: Unless both are float32 or both float64.
+    """
     real, imag = convert_to_tensor(real, name="real"), convert_to_tensor(imag, name="imag")
     if real.dtype is not imag.dtype or real.dtype not in _COMPLEX_OF:
         raise TypeError(
@@ -242,7 +254,16 @@ def conj(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def saturate_cast(value: TensorLike, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """As cast, but values beyond the range of the dtype become its nearest end (tf.saturate_cast)."""
+    """As cast, but values beyond the range of the dtype become its nearest end (tf.saturate_cast).
+
+    Args:
+        value: A tensor of numbers.
+        dtype: The dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that dtype.
+    """
     with op_scope(name, "saturate_cast", (value,)) as scope:
         value, target = convert_to_tensor(value, name="value"), as_dtype(dtype)
         ends = (
@@ -331,7 +352,20 @@ def accumulate_n(
     tensor_dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The sum of tensors of one shape and dtype (tf.accumulate_n); ValueError if they or `shape` differ."""
+    """The sum of tensors of one shape and dtype (tf.accumulate_n).
+
+    Args:
+        inputs: A list of tensors.
+        shape: Their shape, if it is not known.
+        tensor_dtype: Their dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of that shape and dtype.
+
+    Raises:
+        ValueError: If they or `shape` differ.
+    """
     if not isinstance(inputs, list | tuple) or not inputs:
         raise ValueError("inputs must be a list of at least one Tensor with the same dtype and shape")
     tensors = convert_n_to_tensor(inputs)
@@ -359,7 +393,19 @@ def scalar_mul(scalar: TensorLike, x: SupportsTensor, name: str | None = None) -
 def scalar_mul(
     scalar: TensorLike, x: Tensor | SupportsTensor, name: str | None = None
 ) -> Tensor | IndexedSlices:
-    """A scalar times a tensor or IndexedSlices (tf.scalar_mul); ValueError if `scalar` is none."""
+    """A scalar times a tensor or IndexedSlices (tf.scalar_mul).
+
+    Args:
+        scalar: A scalar.
+        x: A tensor or IndexedSlices.
+        name: A name for the operation.
+
+    Returns:
+        What `x` is.
+
+    Raises:
+        ValueError: If `scalar` is none.
+    """
     scalar = convert_to_tensor(scalar, dtype=x.dtype, name="scalar")
     if scalar.dims is None or scalar.dims != ():
         raise ValueError(f"Only scalar multiply works, got shape {scalar.shape}")

@@ -241,5 +241,16 @@ def cumulative_logsumexp(
     reverse: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The logarithm of the running sum of exp(x), without overflow (tf.math.cumulative_logsumexp)."""
+    """The logarithm of the running sum of exp(x), without overflow (tf.math.cumulative_logsumexp).
+
+    Args:
+        x: A tensor of numbers.
+        axis: The axis.
+        exclusive: Whether each element is left out of its own sum.
+        reverse: Whether it runs from the end.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
+    """
     return _running(CUMULATIVE_LOGSUMEXP, x, axis, exclusive, reverse, name)

@@ -551,7 +551,17 @@ DYNAMIC_STITCH = op_def(
 def dynamic_partition(
     data: TensorLike, partitions: IntTensorLike, num_partitions: int, name: str | None = None
 ) -> list[Tensor]:
-    """The rows of `data` sorted into tensors: row i goes to number partitions[i] (tf.dynamic_partition)."""
+    """The rows of `data` sorted into tensors: row i goes to number partitions[i] (tf.dynamic_partition).
+
+    Args:
+        data: A tensor.
+        partitions: Numbers below `num_partitions`, an int32 tensor whose shape `data` begins with.
+        num_partitions: How many tensors there are, a Python int.
+        name: A name for the operation.
+
+    Returns:
+        A list of tensors.
+    """
     attrs = {"num_partitions": int(num_partitions)}
     return apply(DYNAMIC_PARTITION, (data, partitions), attrs, name).outputs
 
@@ -559,6 +569,15 @@ def dynamic_partition(
 def dynamic_stitch(
     indices: Sequence[IntTensorLike], data: Sequence[TensorLike], name: str | None = None
 ) -> Tensor:
-    """One tensor whose row `indices[m][i]` is `data[m][i]`; the last one wins (tf.dynamic_stitch)."""
+    """One tensor whose row `indices[m][i]` is `data[m][i]`; the last one wins (tf.dynamic_stitch).
+
+    Args:
+        indices: A list of int32 tensors.
+        data: A list of tensors, whose shapes begin with those of the indices.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of max(indices) + 1 rows.
+    """
     places = [np.asarray(p, np.int32) if isinstance(p, list | tuple) and not p else p for p in indices]
     return apply(DYNAMIC_STITCH, (places, list(data)), {"N": len(places)}, name).outputs[0]

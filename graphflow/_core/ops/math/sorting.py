@@ -122,9 +122,11 @@ def in_top_k(
 ) -> Tensor:
     """Whether the prediction for each row's target is among the row's k largest (tf.nn.in_top_k).
 
+    Ties count as within; a row with a value that is not finite is False.
+
     Args:
         predictions: [batch, classes] float32.
-        targets: [batch]. Ties count as within; a row with a value that is not finite is False.
+        targets: [batch].
         k: How many of the largest count.
         name: A name for the operation.
 
@@ -139,7 +141,17 @@ def in_top_k(
 
 
 def sort(values: TensorLike, axis: int = -1, direction: str = "ASCENDING", name: str | None = None) -> Tensor:
-    """The elements in order along an axis (tf.sort); direction is ASCENDING or DESCENDING."""
+    """The elements in order along an axis (tf.sort); direction is ASCENDING or DESCENDING.
+
+    Args:
+        values: A tensor of numbers.
+        axis: The axis.
+        direction: "ASCENDING" or "DESCENDING".
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `values`.
+    """
     with op_scope(name, "sort", [values]):
         return _ordered(values, axis, direction, want_indices=False)
 
@@ -151,7 +163,18 @@ def argsort(
     stable: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """The places of the elements in order along an axis, int32 (tf.argsort); it is always stable."""
+    """The places of the elements in order along an axis, int32 (tf.argsort); it is always stable.
+
+    Args:
+        values: A tensor of numbers.
+        axis: The axis.
+        direction: "ASCENDING" or "DESCENDING".
+        stable: Accepted: it always is.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of int32.
+    """
     with op_scope(name, "argsort", [values]):
         return _ordered(values, axis, direction, want_indices=True)
 
@@ -208,7 +231,18 @@ def searchsorted(
     name: str | None = None,
 ) -> Tensor:
     """The position at which each value would be put into its row of a sorted tensor, before equals or after them
-    (tf.searchsorted)."""
+    (tf.searchsorted).
+
+    Args:
+        sorted_sequence: [..., n], ascending in the last axis.
+        values: [..., m].
+        side: "left" or "right".
+        out_type: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `values`.
+    """
     if side not in ("left", "right"):
         raise ValueError(f"side must be either 'right' or 'left'. Saw: {side}.")
     sequence, wanted = convert_to_tensor(sorted_sequence), convert_to_tensor(values)
@@ -269,21 +303,49 @@ LIST_DIFF = op_def(
 
 
 def unique(x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None) -> Unique:
-    """The distinct elements of a vector in the order of their first appearance (tf.unique)."""
+    """The distinct elements of a vector in the order of their first appearance (tf.unique).
+
+    Args:
+        x: A vector.
+        out_idx: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        The elements, and for each of `x` its place among them.
+    """
     return Unique(*apply(UNIQUE, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
 
 
 def unique_with_counts(
     x: TensorLike, out_idx: DTypeLike = dtypes.int32, name: str | None = None
 ) -> UniqueWithCounts:
-    """As gf.unique, and how often each occurs (tf.unique_with_counts)."""
+    """As gf.unique, and how often each occurs (tf.unique_with_counts).
+
+    Args:
+        x: A vector.
+        out_idx: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        The elements, for each of `x` its place among them, and how often each is there.
+    """
     return UniqueWithCounts(*apply(UNIQUE_WITH_COUNTS, (x,), {"out_idx": as_dtype(out_idx)}, name).outputs)
 
 
 def setdiff1d(
     x: TensorLike, y: TensorLike, index_dtype: DTypeLike = dtypes.int32, name: str | None = None
 ) -> ListDiff:
-    """The elements of x that are not in y, in order, and their places (tf.setdiff1d)."""
+    """The elements of x that are not in y, in order, and their places (tf.setdiff1d).
+
+    Args:
+        x: A vector.
+        y: A vector of the same dtype.
+        index_dtype: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        The elements, and their places in `x`.
+    """
     return ListDiff(*apply(LIST_DIFF, (x, y), {"out_idx": as_dtype(index_dtype)}, name).outputs)
 
 
@@ -309,6 +371,17 @@ def bincount(
     """How often each non-negative integer occurs, or the sum of its weights (tf.bincount).
 
     The result has max(arr) + 1 elements, at least `minlength`, at most `maxlength`.
+
+    Args:
+        arr: A tensor of int32.
+        weights: What each counts, or None.
+        minlength: The least length of the result.
+        maxlength: The most.
+        dtype: The dtype of the counts.
+        name: A name for the operation.
+
+    Returns:
+        A vector.
     """
     with op_scope(name, "bincount", [arr, weights]):
         numbers = convert_to_tensor(arr, dtype=None if isinstance(arr, Tensor) else dtypes.int32, name="arr")
@@ -346,6 +419,16 @@ def histogram_fixed_width(
     """How many values fall into each of `nbins` bins of equal width; what lies outside counts at the ends
 
     (tf.histogram_fixed_width).
+
+    Args:
+        values: A tensor of numbers.
+        value_range: [lower, upper].
+        nbins: How many bins.
+        dtype: gf.int32 or gf.int64.
+        name: A name for the operation.
+
+    Returns:
+        A vector of counts.
     """
     with op_scope(name, "histogram_fixed_width", [values, value_range, nbins]) as scope:
         attrs = {"dtype": as_dtype(dtype)}
@@ -358,7 +441,19 @@ def confusion_matrix(
 ) -> Tensor:  # fmt: skip
     """How often, or with what weight, each label (row) was predicted as each class (column) (tf.confusion_matrix).
 
-    InvalidArgumentError if a label or prediction is negative or at least `num_classes`.
+    Args:
+        labels: A vector of class numbers.
+        predictions: A vector of class numbers.
+        num_classes: How many classes; by default the largest number and one.
+        dtype: The dtype of the counts.
+        name: A name for the operation.
+        weights: A factor for each, or None.
+
+    Returns:
+        [classes, classes]: a row for each label.
+
+    Raises:
+        InvalidArgumentError: If a label or prediction is negative or at least `num_classes`.
     """
     with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))

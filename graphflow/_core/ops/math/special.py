@@ -195,7 +195,16 @@ def polygamma(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def zeta(x: TensorLike, q: TensorLike, name: str | None = None) -> Tensor:
-    """Hurwitz's zeta function: the sum of (q + n) ** -x (tf.zeta)."""
+    """Hurwitz's zeta function: the sum of (q + n) ** -x (tf.zeta).
+
+    Args:
+        x: A tensor of numbers.
+        q: A tensor of the same dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
     return binary(ZETA, x, q, name)
 
 
@@ -228,7 +237,14 @@ def igammac(a: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def betainc(a: TensorLike, b: TensorLike, x: TensorLike, name: str | None = None) -> Tensor:
-    """The regularised incomplete beta function (tf.betainc)."""
+    """The regularised incomplete beta function (tf.betainc).
+
+    Args:
+        a: A tensor of numbers.
+        b: A tensor of the same dtype.
+        x: A tensor of numbers.
+        name: A name for the operation.
+    """
     return apply(BETAINC, (a, b, x), name=name).outputs[0]
 
 
@@ -287,7 +303,15 @@ def bessel_i1(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
-    """The logarithm of the multivariate beta function of vectors in the last axis (tf.lbeta)."""
+    """The logarithm of the multivariate beta function of vectors in the last axis (tf.lbeta).
+
+    Args:
+        x: Vectors in the last axis.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of one axis less.
+    """
     with op_scope(name, "lbeta", (x,)):
         x = convert_to_tensor(x, name="x")
         log_gammas = reductions.reduce_sum(lgamma(x), [-1])
@@ -295,5 +319,14 @@ def lbeta(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def nextafter(x1: TensorLike, x2: TensorLike, name: str | None = None) -> Tensor:
-    """The next float after x1 in the direction of x2 (tf.math.nextafter)."""
+    """The next float after x1 in the direction of x2 (tf.math.nextafter).
+
+    Args:
+        x1: A tensor of floats.
+        x2: A tensor of the same dtype.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype.
+    """
     return binary(NEXT_AFTER, x1, x2, name)

@@ -527,7 +527,16 @@ def round_(x: TensorLike, name: str | None = None) -> Tensor:
 
 
 def polyval(coeffs: Sequence[TensorLike], x: TensorLike, name: str | None = None) -> Tensor:
-    """A polynomial by Horner's rule, coefficients from the highest power down (tf.math.polyval)."""
+    """A polynomial by Horner's rule, coefficients from the highest power down (tf.math.polyval).
+
+    Args:
+        coeffs: The coefficients, the highest power first.
+        x: A tensor of numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor like `x`.
+    """
     with op_scope(name, "polyval", (*coeffs, x)) as scope:
         x = convert_to_tensor(x, name="x")
         if not coeffs:

@@ -309,7 +309,23 @@ def conv2d_backprop_input(
     name: str | None = None,
     filters: TensorLike | None = None,
 ) -> Tensor:
-    """The gradient of conv2d with regard to its input, of shape `input_sizes` (tf.nn.conv2d_backprop_input)."""
+    """The gradient of conv2d with regard to its input, of shape `input_sizes` (tf.nn.conv2d_backprop_input).
+
+    Args:
+        input_sizes: The shape of the input.
+        filter: The filter, whose shape is given above.
+        out_backprop: The gradient of the result.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        use_cudnn_on_gpu: Accepted, and not needed.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+        name: A name for the operation.
+        filters: The filter, whose shape is given above.
+
+    Returns:
+        The gradient of the input.
+    """
     filter = deprecated(filters, filter, "filters", "filter")
     attrs = _attrs(strides, padding, data_format, dilations)
     return apply(CONV_INPUT, (input_sizes, filter, out_backprop), attrs, name).outputs[0]
@@ -326,7 +342,22 @@ def conv2d_backprop_filter(
     dilations: IntsLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The gradient of conv2d with regard to its filter, of shape `filter_sizes` (tf.nn.conv2d_backprop_filter)."""
+    """The gradient of conv2d with regard to its filter, of shape `filter_sizes` (tf.nn.conv2d_backprop_filter).
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        filter_sizes: The shape of the filter.
+        out_backprop: The gradient of the result.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        use_cudnn_on_gpu: Accepted, and not needed.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        dilations: How far apart the window's elements are along each axis.
+        name: A name for the operation.
+
+    Returns:
+        The gradient of the filter.
+    """
     attrs = _attrs(strides, padding, data_format, dilations)
     return apply(CONV_FILTER, (input, filter_sizes, out_backprop), attrs, name).outputs[0]
 

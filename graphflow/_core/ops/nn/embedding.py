@@ -135,6 +135,18 @@ def embedding_lookup_sparse(
 
     `combiner` is "sum", "mean" (the default) or "sqrtn" (the sum over the root of the sum of squared weights);
     `sp_weights` is None or a SparseTensor with the ids' indices. A row without ids, other than at the end, gives zeros.
+
+    Args:
+        params: The table, or a list of its parts.
+        sp_ids: A SparseTensor of ids, a row for each result.
+        sp_weights: Their weights, a SparseTensor like it, or None.
+        partition_strategy: "mod" or "div": how ids are spread over the parts.
+        name: A name for the operation.
+        combiner: "sum", "mean" or "sqrtn".
+        max_norm: The largest norm of a row of the table, or None.
+
+    Returns:
+        A tensor with a row for each row of ids.
     """
     combiner = "mean" if combiner is None else combiner
     if combiner not in ("mean", "sqrtn", "sum"):

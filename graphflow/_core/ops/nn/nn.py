@@ -271,7 +271,13 @@ def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None
 
 
 def crelu(features: TensorLike, name: str | None = None, axis: int = -1) -> Tensor:
-    """relu of [features, -features] concatenated along `axis` (tf.nn.crelu)."""
+    """relu of [features, -features] concatenated along `axis` (tf.nn.crelu).
+
+    Args:
+        features: A tensor of numbers.
+        name: A name for the operation.
+        axis: The axis along which both are joined.
+    """
     with op_scope(name, "CRelu", (features,)) as scope:
         x = convert_to_tensor(features, name="features")
         return relu(array.concat([x, -x], axis, name=scope))

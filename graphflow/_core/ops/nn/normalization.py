@@ -121,7 +121,24 @@ def fused_batch_norm(
     """Images normalised by channel: (result, mean, variance) (tf.nn.fused_batch_norm; Ioffe and Szegedy 2015).
 
     In training the batch's own mean and variance are used and returned, the variance with n - 1 in its denominator;
-    otherwise those given. ValueError if they are given in training.
+    otherwise those given.
+
+    Args:
+        x: Images of float16 or float32.
+        scale: A factor for each channel.
+        offset: An offset for each channel.
+        mean: The means of the channels, if not in training.
+        variance: The variances of the channels, if not in training.
+        epsilon: Added to the variance.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        is_training: Whether the batch's own mean and variance are used.
+        name: A name for the operation.
+
+    Returns:
+        The result, the means and the variances.
+
+    Raises:
+        ValueError: If they are given in training.
     """
     if is_training and (mean is not None or variance is not None):
         raise ValueError("Both 'mean' and 'variance' must be None if is_training is True.")

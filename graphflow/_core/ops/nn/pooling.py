@@ -234,6 +234,20 @@ def max_pool_with_argmax(
     """The largest element of each window and its place, (row * columns + column) * channels + channel.
 
     TensorFlow: tf.nn.max_pool_with_argmax.
+
+    Args:
+        input: Images, [batch, rows, columns, channels] or as `data_format` says.
+        ksize: The window's size along each axis of the input.
+        strides: How far the window moves along each axis of the input.
+        padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
+        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        Targmax: The dtype of the places.
+        name: A name for the operation.
+        output_dtype: A newer name of `Targmax`.
+        include_batch_in_index: Whether the batch counts in the places.
+
+    Returns:
+        The largest elements, and their places.
     """
     dtype = dtypes.as_dtype(deprecated(output_dtype, Targmax, "output_dtype", "Targmax") or dtypes.int64)
     attrs = _pool_attrs(ksize, strides, padding, data_format)

@@ -62,14 +62,34 @@ def _depth_attrs(block_size: int, data_format: str) -> dict[str, Any]:
 def space_to_depth(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Blocks of block_size x block_size pixels moved into channels (tf.space_to_depth)."""
+    """Blocks of block_size x block_size pixels moved into channels (tf.space_to_depth).
+
+    Args:
+        input: Images, or as `data_format` says.
+        block_size: The side of a block, an int of at least 2.
+        name: A name for the operation.
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        Images with block_size * block_size times more channels.
+    """
     return apply(SPACE_TO_DEPTH, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
 
 
 def depth_to_space(
     input: TensorLike, block_size: int, name: str | None = None, data_format: str = "NHWC"
 ) -> Tensor:
-    """Channels moved into blocks of block_size x block_size pixels (tf.depth_to_space)."""
+    """Channels moved into blocks of block_size x block_size pixels (tf.depth_to_space).
+
+    Args:
+        input: Images, or as `data_format` says.
+        block_size: The side of a block, an int of at least 2.
+        name: A name for the operation.
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        Images with block_size * block_size times fewer channels.
+    """
     return apply(DEPTH_TO_SPACE, (input,), _depth_attrs(block_size, data_format), name).outputs[0]
 
 
@@ -127,14 +147,34 @@ BATCH_TO_SPACE = op_def(
 def space_to_batch_nd(
     input: TensorLike, block_shape: IntTensorLike, paddings: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """The padded tensor's blocks moved into the batch (tf.space_to_batch_nd)."""
+    """The padded tensor's blocks moved into the batch (tf.space_to_batch_nd).
+
+    Args:
+        input: A tensor.
+        block_shape: The size of a block along each axis.
+        paddings: [axes, 2] of int32: zeros added at each side.
+        name: A name for the operation.
+
+    Returns:
+        A tensor.
+    """
     return apply(SPACE_TO_BATCH, (input, block_shape, paddings), name=name).outputs[0]
 
 
 def batch_to_space_nd(
     input: TensorLike, block_shape: IntTensorLike, crops: IntTensorLike, name: str | None = None
 ) -> Tensor:
-    """The batch moved into blocks of space, which is then cropped (tf.batch_to_space_nd)."""
+    """The batch moved into blocks of space, which is then cropped (tf.batch_to_space_nd).
+
+    Args:
+        input: A tensor.
+        block_shape: The size of a block along each axis.
+        crops: [axes, 2] of int32: what is cut off at each side.
+        name: A name for the operation.
+
+    Returns:
+        A tensor.
+    """
     return apply(BATCH_TO_SPACE, (input, block_shape, crops), name=name).outputs[0]
 
 
@@ -152,7 +192,18 @@ def space_to_batch(
     name: str | None = None,
     block_shape: IntTensorLike | None = None,
 ) -> Tensor:
-    """space_to_batch_nd with square blocks (tf.space_to_batch)."""
+    """space_to_batch_nd with square blocks (tf.space_to_batch).
+
+    Args:
+        input: A tensor.
+        paddings: [2, 2] of int32: zeros added at each side.
+        block_size: The side of a block.
+        name: A name for the operation.
+        block_shape: A newer name of `block_size`.
+
+    Returns:
+        A tensor.
+    """
     return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
 
 
@@ -163,5 +214,16 @@ def batch_to_space(
     name: str | None = None,
     block_shape: IntTensorLike | None = None,
 ) -> Tensor:
-    """batch_to_space_nd with square blocks (tf.batch_to_space)."""
+    """batch_to_space_nd with square blocks (tf.batch_to_space).
+
+    Args:
+        input: A tensor.
+        crops: [2, 2] of int32: what is cut off at each side.
+        block_size: The side of a block.
+        name: A name for the operation.
+        block_shape: A newer name of `block_size`.
+
+    Returns:
+        A tensor.
+    """
     return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)

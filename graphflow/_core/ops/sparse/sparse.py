@@ -152,7 +152,15 @@ def sparse_tensor_to_dense(
 
 
 def from_dense(tensor: TensorLike, name: str | None = None) -> SparseTensor:
-    """The SparseTensor of a tensor's elements that are not 0 (tf.sparse.from_dense)."""
+    """The SparseTensor of a tensor's elements that are not 0 (tf.sparse.from_dense).
+
+    Args:
+        tensor: A tensor.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor.
+    """
     with op_scope(name, "dense_to_sparse", [tensor]):
         dense = convert_to_tensor(tensor)
         places = where(comparison.not_equal(dense, constant(0, dense.dtype)))
@@ -280,7 +288,18 @@ def sparse_reduce_sum(
     sp_input: SparseTensorLike, axis: IntTensorLike | None = None, keepdims: bool | None = None,
     reduction_axes: IntTensorLike | None = None, keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The sum over some axes, dense (tf.sparse_reduce_sum)."""
+    """The sum over some axes, dense (tf.sparse_reduce_sum).
+
+    Args:
+        sp_input: A SparseTensor.
+        axis: The axes; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        reduction_axes: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor.
+    """
     return _reduced(REDUCE_SUM, sp_input, axis, keepdims, reduction_axes, keep_dims)
 
 
@@ -288,7 +307,18 @@ def sparse_reduce_max(
     sp_input: SparseTensorLike, axis: IntTensorLike | None = None, keepdims: bool | None = None,
     reduction_axes: IntTensorLike | None = None, keep_dims: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """The largest value over some axes, dense; 0 if there is none (tf.sparse_reduce_max)."""
+    """The largest value over some axes, dense; 0 if there is none (tf.sparse_reduce_max).
+
+    Args:
+        sp_input: A SparseTensor.
+        axis: The axes; None for all.
+        keepdims: Whether an axis of length 1 stays in place of each that is reduced.
+        reduction_axes: The old name of `axis`.
+        keep_dims: The old name of `keepdims`.
+
+    Returns:
+        A tensor.
+    """
     return _reduced(REDUCE_MAX, sp_input, axis, keepdims, reduction_axes, keep_dims)
 
 
@@ -296,7 +326,15 @@ def sparse_reduce_max(
 
 
 def sparse_retain(sp_input: SparseTensorLike, to_retain: TensorLike) -> SparseTensor:
-    """The SparseTensor with only the values for which `to_retain` holds (tf.sparse_retain)."""
+    """The SparseTensor with only the values for which `to_retain` holds (tf.sparse_retain).
+
+    Args:
+        sp_input: A SparseTensor.
+        to_retain: A vector of bools, one for each value.
+
+    Returns:
+        A SparseTensor.
+    """
     sparse = as_sparse(sp_input)
     kept = reshape(where(convert_to_tensor(to_retain)), [-1])
     return SparseTensor(
@@ -345,7 +383,16 @@ RESHAPE = op_def(
 
 
 def sparse_reshape(sp_input: SparseTensorLike, shape: IntTensorLike, name: str | None = None) -> SparseTensor:
-    """The SparseTensor under another shape, of which one extent may be -1 (tf.sparse_reshape)."""
+    """The SparseTensor under another shape, of which one extent may be -1 (tf.sparse_reshape).
+
+    Args:
+        sp_input: A SparseTensor.
+        shape: The shape, a vector of integers.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor.
+    """
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseReshape", [sparse.values, shape]) as scope:
         wanted = casting.cast(shape, dtypes.int64)
@@ -358,7 +405,16 @@ def sparse_reshape(sp_input: SparseTensorLike, shape: IntTensorLike, name: str |
 def sparse_transpose(
     sp_input: SparseTensorLike, perm: IntTensorLike | None = None, name: str | None = None
 ) -> SparseTensor:
-    """The SparseTensor with its axes in the order `perm`, by default reversed (tf.sparse_transpose)."""
+    """The SparseTensor with its axes in the order `perm`, by default reversed (tf.sparse_transpose).
+
+    Args:
+        sp_input: A SparseTensor.
+        perm: The order of the axes; by default reversed.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor.
+    """
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseTranspose", [sparse.values]):
         if perm is None:
@@ -400,7 +456,17 @@ SLICE_GRAD = op_def(
 def sparse_slice(
     sp_input: SparseTensorLike, start: IntTensorLike, size: IntTensorLike, name: str | None = None
 ) -> SparseTensor:
-    """The block of shape `size` that starts at `start` (tf.sparse_slice)."""
+    """The block of shape `size` that starts at `start` (tf.sparse_slice).
+
+    Args:
+        sp_input: A SparseTensor.
+        start: Where it begins along each axis.
+        size: How long it is along each axis.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor.
+    """
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseSlice", [sparse.values]) as scope:
         inputs = (sparse.indices, sparse.values, sparse.dense_shape, start, size)
@@ -414,6 +480,15 @@ def sparse_concat(
     """SparseTensors joined along an axis, in row-major order (tf.sparse_concat).
 
     With `expand_nonconcat_dim` their other extents may differ, and the largest counts.
+
+    Args:
+        axis: The axis.
+        sp_inputs: The SparseTensors.
+        name: A name for the operation.
+        expand_nonconcat_dim: Whether other axes may differ: the largest counts.
+
+    Returns:
+        A SparseTensor.
     """
     inputs = [as_sparse(s) for s in sp_inputs]
     with op_scope(name, "SparseConcat", [s.values for s in inputs]):
@@ -484,6 +559,15 @@ def sparse_add(
     """The sum of two SparseTensors, or of one and a tensor, which is dense (tf.sparse_add).
 
     Of two sparse ones, sums whose magnitude is below `threshold` (0) are left out.
+
+    Args:
+        a: A tensor or SparseTensor.
+        b: A tensor or SparseTensor.
+        threshold: Sums of two sparse ones whose magnitude is below it are left out.
+        thresh: The old name of `threshold`.
+
+    Returns:
+        A SparseTensor if both are, else a tensor.
     """
     limit = rules.deprecated(threshold, thresh, "threshold", "thresh")
     limit = 0 if limit is None else limit
@@ -524,7 +608,16 @@ FILL_EMPTY_ROWS = op_def(
 def sparse_fill_empty_rows(
     sp_input: SparseTensorLike, default_value: TensorLike, name: str | None = None
 ) -> tuple[SparseTensor, Tensor]:
-    """The SparseTensor with a default in rows without a value, and which they are (tf.sparse_fill_empty_rows)."""
+    """The SparseTensor with a default in rows without a value, and which they are (tf.sparse_fill_empty_rows).
+
+    Args:
+        sp_input: A SparseTensor.
+        default_value: A scalar.
+        name: A name for the operation.
+
+    Returns:
+        A SparseTensor, and which rows were empty.
+    """
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseFillEmptyRows", [sparse.values]):
         default = convert_to_tensor(default_value, dtype=sparse.dtype)

@@ -111,6 +111,26 @@ def get_local_variable(
     """The same as get_variable, for a variable that is local to the process: not trained, not saved, not on a ps task.
 
     Its collection is LOCAL_VARIABLES; `trainable` is ignored (tf.get_local_variable).
+
+    Args:
+        name: The variable's name in its scope.
+        shape: The shape.
+        dtype: The dtype.
+        initializer: What it begins with.
+        regularizer: From the variable to a scalar that is added to the losses.
+        trainable: Whether its variables are among those that optimizers train.
+        collections: Collections that it is added to; by default LOCAL_VARIABLES.
+        caching_device: Accepted, and not needed.
+        partitioner: How it is cut into parts.
+        validate_shape: Whether its shape is known and stays.
+        use_resource: Accepted, and not needed.
+        custom_getter: Called instead of the one that makes variables.
+        constraint: From the updated value to the one that it gets.
+        synchronization: Of gf.VariableSynchronization.
+        aggregation: Of gf.VariableAggregation.
+
+    Returns:
+        The variable.
     """
     return get_variable(
         name, shape, dtype, initializer, regularizer, False, [*(collections or ()), GraphKeys.LOCAL_VARIABLES],
@@ -129,7 +149,21 @@ def create_partitioned_variables(
     name: str | None = None,
     reuse: bool | None = None,
 ) -> list[Variable]:
-    """The parts of a variable cut as `slicing` says: a count for each axis (tf.create_partitioned_variables)."""
+    """The parts of a variable cut as `slicing` says: a count for each axis (tf.create_partitioned_variables).
+
+    Args:
+        shape: The shape of all together.
+        slicing: How many parts along each axis.
+        initializer: What it begins with.
+        dtype: The dtype.
+        trainable: Whether its variables are among those that optimizers train.
+        collections: Collections that they are added to.
+        name: A name for the operation.
+        reuse: Whether variables that are there are taken.
+
+    Returns:
+        A list of variables.
+    """
     if len(shape) != len(slicing):
         raise ValueError(
             f"'shape' and 'slicing' must have the same length: shape: {shape}, slicing: {slicing}"

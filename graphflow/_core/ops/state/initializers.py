@@ -277,6 +277,11 @@ class UniformUnitScaling(Initializer):
 
     The limit is factor * sqrt(3 / inputs), inputs being the product of all extents but the last (Sussillo and Abbott,
     2014; factor 1 for linear layers, 1.43 for relu, 1.15 for tanh).
+
+    Args:
+        factor: A positive float.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
     """
 
     def __init__(
@@ -424,7 +429,15 @@ class GlorotNormal(VarianceScaling):
 class Orthogonal(Initializer):
     """A matrix with orthonormal rows or columns, times `gain` (tf.orthogonal_initializer; Saxe et al., 2014).
 
-    A shape of more axes is seen as a matrix of its last axis. ValueError for a shape of less than two axes.
+    A shape of more axes is seen as a matrix of its last axis.
+
+    Args:
+        gain: A factor.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        dtype: A float dtype.
+
+    Raises:
+        ValueError: For a shape of less than two axes.
     """
 
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
@@ -462,7 +475,15 @@ class Orthogonal(Initializer):
 
 
 class Identity(Initializer):
-    """The identity matrix, times `gain` (tf.initializers.identity). ValueError for a shape of other than two axes."""
+    """The identity matrix, times `gain` (tf.initializers.identity).
+
+    Args:
+        gain: A factor.
+        dtype: A float dtype.
+
+    Raises:
+        ValueError: For a shape of other than two axes.
+    """
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
@@ -533,10 +554,12 @@ def he_uniform(seed: int | None = None) -> VarianceScaling:
 class ContribVarianceScaling(Initializer):
     """Draws of variance factor / n (tf.contrib.layers.variance_scaling_initializer).
 
+    The normal draws are truncated, with a factor 1.3 for what that takes away of the variance, which is not
+    what VarianceScaling does.
+
     Args:
         factor: A positive float.
-        mode: "FAN_IN", "FAN_OUT" or "FAN_AVG". The normal draws are truncated, with a factor 1.3 for what
-            that takes away of the variance, which is not what VarianceScaling does.
+        mode: "FAN_IN", "FAN_OUT" or "FAN_AVG".
         uniform: Whether draws are uniform, else normal.
         seed: The op's own seed; with the graph's it decides what is drawn.
         dtype: A float dtype.

@@ -51,7 +51,15 @@ def _along(shape: TensorShape, axis: int, count: int) -> list[int]:
 
 
 def fixed_size_partitioner(num_shards: int, axis: int = 0) -> Partitioner:
-    """A partitioner into `num_shards` parts along an axis, or fewer if it is shorter (tf.fixed_size_partitioner)."""
+    """A partitioner into `num_shards` parts along an axis, or fewer if it is shorter (tf.fixed_size_partitioner).
+
+    Args:
+        num_shards: How many parts.
+        axis: The axis.
+
+    Returns:
+        A function of a shape and a dtype.
+    """
 
     def partition(shape: Any, dtype: Any = None) -> list[int]:
         whole = shapes.as_shape(shape)
@@ -65,8 +73,19 @@ def variable_axis_size_partitioner(
 ) -> Partitioner:
     """A partitioner into parts of at most `max_shard_bytes`, and at most `max_shards` of them.
 
-    A part holds one slice of the axis at least (tf.variable_axis_size_partitioner). ValueError if a limit is not
-    positive.
+    A part holds one slice of the axis at least (tf.variable_axis_size_partitioner).
+
+    Args:
+        max_shard_bytes: The most bytes of a part.
+        axis: The axis.
+        bytes_per_string_element: What a string counts.
+        max_shards: The most parts, or None.
+
+    Returns:
+        A function of a shape and a dtype.
+
+    Raises:
+        ValueError: If a limit is not positive.
     """
     if max_shard_bytes < 1 or bytes_per_string_element < 1:
         raise ValueError(
@@ -97,6 +116,15 @@ def min_max_variable_partitioner(
     """A partitioner into parts of about `min_slice_size` bytes, at most `max_partitions` of them.
 
     The same as TensorFlow's tf.min_max_variable_partitioner.
+
+    Args:
+        max_partitions: The most parts.
+        axis: The axis.
+        min_slice_size: The least bytes of a part.
+        bytes_per_string_element: What a string counts.
+
+    Returns:
+        A function of a shape and a dtype.
     """
 
     def partition(shape: Any, dtype: DType) -> list[int]:

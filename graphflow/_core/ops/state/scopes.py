@@ -55,7 +55,13 @@ def _entered(graph: Graph, name: str | None) -> Iterator[str]:
 
 
 def op_scope(values: Iterable[Any], name: str | None, default_name: str | None = None) -> name_scope:
-    """name_scope() with its arguments in the old order (tf.op_scope)."""
+    """name_scope() with its arguments in the old order (tf.op_scope).
+
+    Args:
+        values: Tensors, whose graph is used.
+        name: A name for the operation.
+        default_name: The name if there is none.
+    """
     return name_scope(name, default_name, values)
 
 
@@ -101,7 +107,11 @@ def colocate_with(
 
 
 def container(container_name: str) -> AbstractContextManager[str]:
-    """Puts the state of operations built inside in a container, which Session.reset() can clear (tf.container)."""
+    """Puts the state of operations built inside in a container, which Session.reset() can clear (tf.container).
+
+    Args:
+        container_name: Its name.
+    """
     return get_default_graph().container(container_name)
 
 

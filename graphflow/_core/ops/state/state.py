@@ -432,5 +432,17 @@ def scatter_nd_sub(
 
 
 def count_up_to(ref: VariableLike | Tensor, limit: int, name: str | None = None) -> Tensor:
-    """Counts a variable up by one and gives the value before; OutOfRangeError at the limit (tf.count_up_to)."""
+    """Counts a variable up by one and gives the value before.
+
+    Args:
+        ref: A variable of int32 or int64.
+        limit: The number at which it stops.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+
+    Raises:
+        OutOfRangeError: At the limit (tf.count_up_to).
+    """
     return _write(COUNT_UP_TO, ref, (), {"limit": int(limit)}, name)

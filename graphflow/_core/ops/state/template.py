@@ -155,8 +155,16 @@ def make_template(
 ) -> Template:
     """A function that calls `func_` with `kwargs` and shares the variables it makes between calls (tf.make_template).
 
-    name_: the scope of the variables, made unique. create_scope_now_: fixes the scope here instead of at the first
-    call. unique_name_: a name taken as it is. custom_getter_: see variable_scope.
+    Args:
+        name_: The scope of the variables, made unique.
+        func_: The function.
+        create_scope_now_: Fixes the scope here instead of at the first call.
+        unique_name_: a name taken as it is.
+        custom_getter_: See variable_scope.
+        **kwargs: Its arguments by name.
+
+    Returns:
+        A function.
     """
     function = functools.partial(func_, **kwargs) if kwargs else func_
     return Template(name_, function, create_scope_now_, unique_name_, custom_getter_)

@@ -124,6 +124,12 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     """A tensor that fails if a variable has no value (tf.assert_variables_initialized).
 
     Running it raises FailedPreconditionError then. None if there are no variables.
+
+    Args:
+        var_list: The variables; by default all.
+
+    Returns:
+        The operation.
     """
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
     if not variables:

@@ -41,6 +41,9 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
 
     It returns the variable, as a rule what next_creator(**arguments) made. The innermost creator is asked first. Holds
     for the default graph and this thread.
+
+    Args:
+        variable_creator: A function of the next creator and of the arguments of a variable.
     """
     scopes = get_default_graph().scopes
     outer = scopes.creators

@@ -48,6 +48,19 @@ class VariableScope:
 
     `name` is the prefix of variables, `original_name_scope` that of the operations built when the scope was first
     opened. Setters change the scope for what follows.
+
+    Args:
+        reuse: Whether variables that are there are taken.
+        name: The scope's name.
+        initializer: What it begins with.
+        regularizer: Of the variables made in it.
+        caching_device: Accepted, and not needed.
+        partitioner: Of the variables made in it.
+        custom_getter: Called instead of the one that makes variables.
+        name_scope: The name scope of its operations.
+        dtype: Of the variables made in it.
+        use_resource: Accepted, and not needed.
+        constraint: Of the variables made in it.
     """
 
     def __init__(
@@ -144,27 +157,51 @@ class VariableScope:
         self._initializer = initializer
 
     def set_regularizer(self, regularizer: Regularizer | None) -> None:
-        """Sets the regularizer of variables that are given none."""
+        """Sets the regularizer of variables that are given none.
+
+        Args:
+            regularizer: From a variable to a scalar that is added to the losses.
+        """
         self._regularizer = regularizer
 
     def set_caching_device(self, caching_device: DeviceLike | None) -> None:
-        """Sets the caching device of variables that are given none."""
+        """Sets the caching device of variables that are given none.
+
+        Args:
+            caching_device: Accepted, and not needed.
+        """
         self._caching_device = caching_device
 
     def set_partitioner(self, partitioner: Partitioner | None) -> None:
-        """Sets the partitioner of variables that are given none."""
+        """Sets the partitioner of variables that are given none.
+
+        Args:
+            partitioner: From a shape and a dtype to the number of parts along each axis, or None.
+        """
         self._partitioner = partitioner
 
     def set_custom_getter(self, custom_getter: Callable[..., Any] | None) -> None:
-        """Sets the function that makes its variables."""
+        """Sets the function that makes its variables.
+
+        Args:
+            custom_getter: Called instead of the one that makes variables, which is its first argument.
+        """
         self._custom_getter = custom_getter
 
     def set_dtype(self, dtype: DTypeLike) -> None:
-        """Sets the dtype of variables that are given none."""
+        """Sets the dtype of variables that are given none.
+
+        Args:
+            dtype: The dtype.
+        """
         self._dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:
-        """Accepted for compatibility: there is one kind of variable."""
+        """Accepted for compatibility: there is one kind of variable.
+
+        Args:
+            use_resource: Accepted, and not needed.
+        """
         self._use_resource = use_resource
 
     def get_collection(self, name: str) -> list[Any]:
@@ -196,7 +233,12 @@ class VariableScope:
         return f"{self._name}/{name}" if self._name else name
 
     def complete(self, request: Request, dtype: DTypeLike | None) -> None:
-        """Fills in what a caller of get_variable left open."""
+        """Fills in what a caller of get_variable left open.
+
+        Args:
+            request: What is asked of a variable.
+            dtype: Its dtype.
+        """
         request.name = self.full_name(request.name)
         request.reuse = self._reuse
         request.dtype = self._dtype if dtype is None else dtype
@@ -457,7 +499,22 @@ def variable_op_scope(
     use_resource: bool | None = None,
     constraint: Constraint | None = None,
 ) -> Iterator[VariableScope]:
-    """The old form of variable_scope, with `values` first (tf.variable_op_scope)."""
+    """The old form of variable_scope, with `values` first (tf.variable_op_scope).
+
+    Args:
+        values: Tensors, whose graph is used.
+        name_or_scope: The scope.
+        default_name: The name if there is none, made unique.
+        initializer: What it begins with.
+        regularizer: Of the variables made in it.
+        caching_device: Accepted, and not needed.
+        partitioner: Of the variables made in it.
+        custom_getter: Called instead of the one that makes variables.
+        reuse: Whether variables that are there are taken.
+        dtype: Of the variables made in it.
+        use_resource: Accepted, and not needed.
+        constraint: Of the variables made in it.
+    """
     with variable_scope(
         name_or_scope, default_name, values, initializer, regularizer, caching_device, partitioner, custom_getter,
         reuse, dtype, use_resource, constraint,
@@ -466,4 +523,8 @@ def variable_op_scope(
 
 
 def no_regularizer(_: Any) -> None:
-    """Regularizes nothing: for a variable inside a scope with a regularizer (tf.no_regularizer)."""
+    """Regularizes nothing: for a variable inside a scope with a regularizer (tf.no_regularizer).
+
+    Args:
+        _: The variable.
+    """
