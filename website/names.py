@@ -86,8 +86,8 @@ def _listed(module: str, source: Path) -> Iterator[tuple[str, str]]:
         if isinstance(value, ModuleType):
             if value.__name__ == f"{module}.{name}":
                 yield name, value.__name__
-        elif hasattr(loaded, "__all__") and isinstance(owner, str) and owner.startswith(f"{PACKAGE}."):
-            yield name, f"{owner}.{getattr(value, '__qualname__', name)}"
+        elif hasattr(loaded, "__all__") and (inspect.isroutine(value) or inspect.isclass(value)) and owner:
+            yield name, f"{owner}.{value.__qualname__}"
         elif hasattr(loaded, "__all__") or owner == module or _is_constant(name):
             yield name, f"{module}.{name}"
 
