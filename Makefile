@@ -144,7 +144,7 @@ installed: $(VENV)/.dev
 	$(BIN)/python -m build --no-isolation --outdir $(INSTALLED)/dist . >/dev/null
 	$(BIN)/python -m venv $(INSTALLED)
 	$(INSTALLED)/bin/python -m pip install -q --disable-pip-version-check \
-		"$$(echo $(INSTALLED)/dist/*.whl)[demo,image,remote,tensorboard]"
+		"$$(echo $(INSTALLED)/dist/*.whl)[demo,image,onnx,remote,tensorboard]"
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff check .

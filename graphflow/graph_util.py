@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
+from graphflow._core.checkpoint.atomic import write_atomically
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.attributes import tensor_to_proto
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import SessionLike
+from graphflow._core.interop.onnx.model import onnx_model
+
+if TYPE_CHECKING:
+    from os import PathLike
 
 if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.graph_util", globals())
@@ -220,3 +227,33 @@ def remove_training_nodes(input_graph: Any, protected_nodes: Iterable[str] | Non
                 source = replaced[source]
             copy.input.append(source)
     return result
+
+
+def export_onnx(
+    sess: SessionLike,
+    filename: str | PathLike[str],
+    inputs: Mapping[str, Tensor] | Sequence[Tensor],
+    outputs: Mapping[str, Tensor] | Sequence[Tensor],
+) -> None:
+    """Writes an ONNX model of part of the session's graph, with the values that its variables have now.
+
+    Args:
+        sess: The session.
+        filename: The file.
+        inputs: The tensors that the model is given, by name, or a sequence of those that keep their own names. What has
+            a batch of any size has it in the model, too.
+        outputs: The tensors that it computes, likewise.
+
+    Raises:
+        UnimplementedError: An operation has no ONNX form: names it and the line that built it.
+        InvalidArgumentError: The outputs need a placeholder that is not among the inputs.
+        ModuleNotFoundError: The package onnx is not installed.
+    """
+    model = onnx_model(_by_name(inputs), _by_name(outputs), sess.run)
+    write_atomically(user_path(filename), model.SerializeToString())
+
+
+def _by_name(tensors: Any) -> dict[str, Tensor]:
+    if isinstance(tensors, Mapping):
+        return dict(tensors)
+    return {tensor.name.removesuffix(":0"): tensor for tensor in tensors}

@@ -20,8 +20,8 @@ from graphflow._core.transport.addresses import is_number, split_bind
 from graphflow._core.transport.routes import check_reach
 from graphflow.cli.imports import add_imports, import_words
 from graphflow.cli.keygen import add_keys
-from graphflow.cli.launch_hosts import add_hosts, launch_on_hosts, workers_on
-from graphflow.cli.launch_on import add_engines, jobs_of, launch_on
+from graphflow.cli.launching.engines import add_engines, jobs_of, launch_on
+from graphflow.cli.launching.hosts import add_hosts, launch_on_hosts, workers_on
 from graphflow.cli.main import UsageError
 
 _EPILOG: Final = """\

@@ -26,6 +26,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "keygen": "make the key of a cluster",
     "checkpoint": "show what a checkpoint holds",
     "saved-model": "show what a SavedModel holds, or run it",
+    "export": "write a model as an ONNX file",
     "cache": "show, clear or fill the cache of compiled kernels",
     "devices": "list the devices of this machine",
     "ops": "list the op types: gradient, kernels, compiled code, names",

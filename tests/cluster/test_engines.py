@@ -128,7 +128,7 @@ def test_a_job_is_submitted(
 def test_an_engine_that_does_not_answer_is_not_waited_for_for_ever(
     program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("graphflow.cli.launch_on.ENGINE_ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("graphflow.cli.launching.engines.ENGINE_ANSWER_SECONDS", 0.2)
     stand_in(program.parent, "sbatch", "exec sleep 600", monkeypatch)
     assert main(["launch", "--on", "slurm", program.name]) == 2
     assert "sbatch has not answered for 0.2 s" in capsys.readouterr().err

@@ -13,7 +13,7 @@ from pathlib import Path
 from graphflow._core.cluster.launch import hosts
 from graphflow._core.cluster.launch.launcher import Launcher, roles
 from graphflow._core.transport import keys
-from graphflow.cli.launch_on import jobs_of, key_text
+from graphflow.cli.launching.engines import jobs_of, key_text
 from graphflow.cli.main import UsageError
 
 

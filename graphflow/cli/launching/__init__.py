@@ -1,0 +1,1 @@
+"""What graphflow launch does on other machines: engines that start tasks, and hosts that ssh reaches."""
