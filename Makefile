@@ -2,19 +2,22 @@
 VENV ?= .venv
 PYTHON ?=
 BIN := $(VENV)/bin
+ENGINES_VENV ?= $(VENV)-engines
 # numba-cuda takes the place of numba.cuda wherever it is installed, so that it has an environment of its own.
 CUDA_VENV ?= $(VENV)-cuda
 PYTEST := $(BIN)/python -m pytest -q
 # Some environments forbid bytecode. Tests start hundreds of processes, each of which would compile all of the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
+.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
 	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
 	@echo "make check     lint, types, layers and one test in twelve: an answer in three minutes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
+	@echo "make test-engines  run clusters on a real Ray, which it installs into .venv-engines"
+	@echo "make recovery  measure how long a training stands still when a process or a host is lost, and write docs/engines.md"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
@@ -46,6 +49,13 @@ test: lint
 
 check: lint
 	$(PYTEST) --quick -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
+
+# Ray begins processes of its own for minutes: it has an environment of its own, and is no part of make test.
+test-engines: $(ENGINES_VENV)/.engines
+	ENGINES=1 $(ENGINES_VENV)/bin/python -m pytest -q tests/engines $(TEST_ARGS)
+
+recovery: $(ENGINES_VENV)/.engines
+	$(ENGINES_VENV)/bin/python -m tests.engines.recovery
 
 test-all: lint
 	$(PYTEST) --everything $(TEST_ARGS)
@@ -157,7 +167,7 @@ format: $(VENV)/.dev
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) $(CUDA_VENV) $(INSTALLED) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) $(CUDA_VENV) $(INSTALLED) $(ENGINES_VENV) .bench .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 $(BIN)/python:
 	@set -e; \
@@ -182,6 +192,12 @@ $(CUDA_VENV)/.cuda: pyproject.toml | $(BIN)/python
 	$(BIN)/python -m venv $(CUDA_VENV)
 	$(CUDA_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ci-cuda]' \
 		$(if $(findstring ziglang,$(C_COMPILER)),ziglang)
+	@touch $@
+
+$(ENGINES_VENV)/.engines: pyproject.toml | $(BIN)/python
+	$(BIN)/python -m venv $(ENGINES_VENV)
+	$(ENGINES_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ray,image,tensorboard]' \
+		hypothesis pytest pytest-timeout pytest-xdist
 	@touch $@
 
 $(VENV)/.gpu: pyproject.toml | $(BIN)/python

@@ -129,6 +129,7 @@ from graphflow._core.ops.math.numeric import conj as conj
 from graphflow._core.ops.core import constant as constant
 from graphflow._core.ops.state.initializers import Constant as _constant_initializer
 from graphflow._core.ops.state.scopes import container as container
+from . import cluster as cluster
 from . import contrib as contrib
 from graphflow._core.ops.state.scopes import control_dependencies as control_dependencies
 from graphflow._core.ops.core import convert_n_to_tensor as convert_n_to_tensor

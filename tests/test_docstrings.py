@@ -22,7 +22,7 @@ WITHOUT: Final[Mapping[str, int]] = {
     "graphflow._core.cluster.resolvers.base": 1,
     "graphflow._core.common.files.paths": 1,
     "graphflow._core.common.printable": 1,
-    "graphflow._core.common.records": 7,
+    "graphflow._core.common.records": 8,
     "graphflow._core.compiler.values": 1,
     "graphflow._core.graph.attributes": 1,
     "graphflow._core.ops.control_flow.flow_basics": 1,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,3 +25,4 @@ def run(folder: str, name: str, role: str, spec: Any, index: int, life: int, sav
         server.join()
     else:
         once_role.train(Path(folder), name, server, index, life, save_steps)
+        os._exit(0)

@@ -111,6 +111,7 @@ def trainer(folder: Path, name: str, role: str, spec: Any, index: int, life: int
     save_steps: how often the chief saves; 0 for a training without checkpoints.
     """
     train(folder, name, gf.train.Server(spec, "worker", index), index, life, save_steps)
+    os._exit(0)
 
 
 def train(folder: Path, name: str, server: gf.train.Server, index: int, life: int, save_steps: int) -> None:
@@ -143,4 +144,3 @@ def train(folder: Path, name: str, server: gf.train.Server, index: int, life: in
             print("RECOVERY", recovery.from_step, recovery.to_step, recovery.reason, flush=True)
         if index == 0:
             write_result(folder, session, training)
-    os._exit(0)

@@ -297,6 +297,11 @@ ENGINE_ANSWER_SECONDS: Final = 120.0
 
 Guard: tests/cluster/test_engines.py::test_an_engine_that_does_not_answer_is_not_waited_for_for_ever
 """
+REGISTRY_ANSWER_SECONDS: Final = 30.0
+"""How long the actor that knows where the tasks on Ray are may take to answer; a head that is busy needs seconds.
+
+Guard: tests/engines/test_ray.py::test_a_registry_that_stands_still_is_not_waited_for_for_ever
+"""
 HOST_LOOK_SECONDS: Final = 60.0
 """How long a host may take to say over ssh what it has, Python's start from a slow disk included.
 

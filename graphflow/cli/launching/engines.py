@@ -17,6 +17,7 @@ from typing import IO, Final
 
 from graphflow._core.cluster.launch import kubernetes, slurm
 from graphflow._core.cluster.launch.launcher import Launcher, roles, stop_others
+from graphflow._core.cluster.on_ray.cluster import RayCluster, TaskFailed, launch
 from graphflow._core.cluster.resolvers.found import resolver_from_environment
 from graphflow._core.common.shown.terminal import tell
 from graphflow._core.common.timeouts import ENGINE_ANSWER_SECONDS
@@ -24,7 +25,7 @@ from graphflow._core.transport import keys
 from graphflow.cli.imports import import_words
 from graphflow.cli.main import UsageError
 
-ENGINES: Final = ("slurm", "kubernetes", "environment")
+ENGINES: Final = ("ray", "slurm", "kubernetes", "environment")
 _CHIEFS: Final = ("chief", "master", "worker")
 
 
@@ -35,7 +36,8 @@ def add_engines(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--on", choices=ENGINES, default="",
-        help="have an engine start the tasks: slurm submits a job, kubernetes makes StatefulSets. environment is what "
+        help="have an engine start the tasks: ray makes actors, and this process stays; slurm submits a job, "
+        "kubernetes makes StatefulSets. environment is what "
         "an engine runs: this process is one task, and the environment says which",
     )  # fmt: skip
     group.add_argument(
@@ -44,6 +46,21 @@ def add_engines(parser: argparse.ArgumentParser) -> None:
     group.add_argument(
         "--name", metavar="NAME", default="", help="with --on: of the job (default: of PROGRAM)"
     )
+    group.add_argument(
+        "--address", metavar="ADDRESS", default="",
+        help="with --on ray: of the Ray to use, auto for one that runs on this machine (default: that of RAY_ADDRESS, "
+        "or one that is begun here for the run)",
+    )  # fmt: skip
+    for what in ("cpus", "gpus"):
+        group.add_argument(
+            f"--{what}", metavar="JOB=N,...", type=_amounts, default={},
+            help=f"with --on ray: {what.upper()[:-1]}s of each task of a job, as in ps=1,worker=4 "
+            f"(default: {'1' if what == 'cpus' else 'none'})",
+        )  # fmt: skip
+    group.add_argument(
+        "--max-restarts", metavar="N", type=int, default=10,
+        help="with --on ray: how often each task is begun anew (default: 10)",
+    )  # fmt: skip
     group.add_argument(
         "--sbatch", metavar="OPTION", action="append", default=[],
         help="with --on slurm: an option for sbatch, as in --sbatch=--time=1:00:00; may be given several times",
@@ -72,6 +89,8 @@ def launch_on(arguments: argparse.Namespace, serve: Sequence[str], command: Sequ
     """Runs `graphflow launch` with --on: serve is what runs a ps, command what runs the program, here."""
     if arguments.on == "environment":
         return _one_task(arguments, serve, command)
+    if arguments.on == "ray":
+        return _on_ray(arguments)
     return _on_kubernetes(arguments) if arguments.on == "kubernetes" else _on_slurm(arguments)
 
 
@@ -98,6 +117,44 @@ def jobs_of(arguments: argparse.Namespace) -> dict[str, int]:
     """How many tasks each job has, those without any left out."""
     counts = {"chief": int(arguments.chief), "ps": arguments.ps, "worker": arguments.workers}
     return {job: count for job, count in counts.items() if count}
+
+
+def _amounts(text: str) -> dict[str, float]:
+    """The numbers of "ps=1,worker=0.5"."""
+    try:
+        pairs = [part.partition("=") for part in text.split(",")]
+        return {job.strip(): float(number) for job, _, number in pairs}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"it must be like ps=1,worker=4, not {text!r}") from None
+
+
+def _on_ray(arguments: argparse.Namespace) -> int:
+    """Runs the program in the workers of a cluster on Ray; this process stays until the chief's end."""
+    if arguments.print:
+        raise UsageError("--print has nothing to write for --on ray: actors are made by this process.")
+    if arguments.chief or arguments.ps_program == "same" or arguments.keys:
+        raise UsageError(
+            "With --on ray worker 0 is the chief, a ps serves, and the key is made for the run: without --chief, "
+            "--ps-program and --keys."
+        )
+    if not arguments.program.endswith(".py"):
+        raise UsageError(f"With --on ray PROGRAM is a Python file, not {arguments.program}.")
+    try:
+        cluster = RayCluster(
+            arguments.ps, arguments.workers, address=arguments.address, name=arguments.name, cpus=arguments.cpus,
+            gpus=arguments.gpus, max_restarts=arguments.max_restarts, grace=arguments.grace,
+            local_devices=arguments.local_devices, imports=arguments.imports or (),
+        )  # fmt: skip
+        words = arguments.arguments
+        launch(cluster, arguments.program, words[1:] if words[:1] == ["--"] else words)
+    except TaskFailed as failed:
+        tell(str(failed), sys.stderr)
+        return 1
+    except (ImportError, ValueError, RuntimeError, ConnectionError) as error:
+        raise UsageError(str(error)) from error
+    except KeyboardInterrupt:
+        return 130
+    return 0
 
 
 def _on_slurm(arguments: argparse.Namespace) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import EXAMPLE, VARIABLE
+from graphflow._core.cluster.on_ray.resolver import RayClusterResolver
 from graphflow._core.cluster.resolvers.base import JOBS_VARIABLE, ClusterResolver
 from graphflow._core.cluster.resolvers.kubernetes import KubernetesClusterResolver
 from graphflow._core.cluster.resolvers.slurm import SlurmClusterResolver
@@ -17,7 +18,7 @@ def find_resolver(environment: Mapping[str, str] | None = None) -> ClusterResolv
     """The resolver that the environment asks for, what names the cluster itself before what an engine says.
 
     TF_CONFIG comes first; then JOB_NAME, TASK_INDEX and the hosts of the jobs; then, if GRAPHFLOW_JOBS names the jobs,
-    Slurm and Kubernetes. Without that variable a process on these is a task of no cluster of ours.
+    Ray, Slurm and Kubernetes. Without that variable a process on these is a task of no cluster of ours.
 
     Args:
         environment: By default that of this process.
@@ -30,6 +31,8 @@ def find_resolver(environment: Mapping[str, str] | None = None) -> ClusterResolv
         return TFConfigClusterResolver(variables=environment)
     if HostsClusterResolver.is_told(variables):
         return HostsClusterResolver(variables=environment)
+    if RayClusterResolver.is_told(variables):
+        return RayClusterResolver(variables=environment)
     if SlurmClusterResolver.is_told(variables):
         return SlurmClusterResolver(variables=environment)
     if KubernetesClusterResolver.is_told(variables):

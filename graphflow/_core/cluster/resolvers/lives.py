@@ -46,15 +46,15 @@ class Lives:
         """Begins the next life of a task, once the present one is silent.
 
         Args:
-          task: its name.
-          who: who wants to be that life, a text that nobody else has; who asks later comes before who asked earlier.
-          now: the time, of a clock that never goes back.
+            task: its name.
+            who: who wants to be that life, a text that nobody else has; who asks later comes before who asked earlier.
+            now: the time, of a clock that never goes back.
 
         Returns:
-          The number of the life, and 0.0; or 0, and the seconds after which to ask again.
+            The number of the life, and 0.0; or 0, and the seconds after which to ask again.
 
         Raises:
-          ValueError: if somebody else has asked since.
+            ValueError: if somebody else has asked since.
         """
         life = self._of(task)
         if who in life.claimants[:-1]:

@@ -25,7 +25,13 @@ def _name(host: str) -> str:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a task is: host:port, the number of its life, and the incarnation of its server, in hexadecimal."""
+    """Where a task is, and in which life.
+
+    Args:
+        address: The host and the port, host:port.
+        life: The number of this life of the task; 0 if its engine does not count.
+        incarnation: The incarnation of its server, in hexadecimal.
+    """
 
     address: str
     life: int = 0

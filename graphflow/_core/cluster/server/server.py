@@ -297,6 +297,7 @@ class Server:
         """
         resolver = resolver_from_environment()
         if isinstance(resolver, MovingClusterResolver):
+            config = config or ConfigProto(device_count={"CPU": resolver.local_devices()})
             return Server(resolver, config=config, start=start)
         cluster, job, index = resolver.task()
         config = config or ConfigProto(device_count={"CPU": resolver.local_devices()})

@@ -1,0 +1,182 @@
+"""Measures how long a training stands still when a process or a host of it is lost, on each engine that runs here.
+
+    make recovery
+
+writes the table of docs/engines.md. A training of two ps and two workers saves every ten steps. "Stands still" is the
+longest pause between two steps that were acknowledged, by whichever worker, around the loss.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+import signal
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, Final
+
+import graphflow as gf
+from tests.cluster.processes import Processes
+from tests.engines.ray_role import Trains
+
+PAGE: Final = Path(__file__).parents[2] / "docs" / "engines.md"
+LEASE: Final = 10.0
+_BEGIN, _END = "<!-- recovery, written by `make recovery` -->\n", "<!-- end -->\n"
+_STEPS: Final = 30
+
+
+class Pauses:
+    """When steps were acknowledged by the workers of a training."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.times: list[tuple[float, int]] = []
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._look)
+        self._thread.start()
+
+    def count(self) -> int:
+        """How many steps there were."""
+        return sum(path.read_text().count("\n") for path in self.folder.glob("acknowledged_*"))
+
+    def _look(self) -> None:
+        while not self._ended.wait(0.02):
+            count = self.count()
+            if not self.times or count > self.times[-1][1]:
+                self.times.append((time.monotonic(), count))
+
+    def later(self) -> None:
+        """Until there were some steps more."""
+        wanted, limit = self.count() + _STEPS, time.monotonic() + 300
+        while self.count() < wanted:
+            assert time.monotonic() < limit, "the training does not go on"
+            time.sleep(0.02)
+
+    def around(self, loss: float) -> float:
+        """The longest pause that ended after a moment."""
+        times = [moment for moment, _ in self.times]
+        return max(after - before for before, after in pairwise(times) if after > loss)
+
+    def end(self) -> None:
+        """Notes no more."""
+        self._ended.set()
+        self._thread.join()
+
+
+def measured(folder: Path, lose: Callable[[], object]) -> float:
+    """How long a training in a folder stands still when something is lost."""
+    pauses = Pauses(folder)
+    try:
+        pauses.later()
+        lost = time.monotonic()
+        lose()
+        pauses.later()
+        time.sleep(2.0)  # A worker alone may have gone on for a moment.
+        pauses.later()
+        return pauses.around(lost)
+    finally:
+        pauses.end()
+
+
+def on_this_machine(role: str) -> float:
+    """`graphflow launch --restart`, which begins a process anew after half a second: here, the same by hand."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        Processes(Path(folder), "tests.cluster.once_role", {"ps": 2, "worker": 2}) as run,
+    ):
+        for index in range(2):
+            run.start("ps", index)
+        for index in range(2):
+            run.start("trainer", index, save_steps=10)
+
+        def lose() -> None:
+            run.signal(role, 1, signal.SIGKILL)
+            time.sleep(0.5)
+            run.start(role, 1, **({"save_steps": 10} if role == "trainer" else {}))
+
+        found = measured(Path(folder), lose)
+        (Path(folder) / "finish").touch()
+        run.ended("trainer", 0)
+        return found
+
+
+def on_ray(what: str) -> float:
+    """On a Ray of three nodes, which are processes of this machine."""
+    ray: Any = import_module("ray")
+    nodes = import_module("ray.cluster_utils").Cluster(
+        initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
+    )
+    nodes.add_node(num_cpus=1)
+    third = nodes.add_node(num_cpus=1)
+    ray.init(address=nodes.address, namespace="graphflow", log_to_driver=False)
+    try:
+        small = {"ps": 0.25, "worker": 0.25}
+        with (
+            tempfile.TemporaryDirectory() as text,
+            gf.cluster.RayCluster(2, 2, cpus=small, lease_seconds=LEASE) as cluster,
+        ):
+            folder = Path(text)
+            thread = threading.Thread(target=cluster.run, args=(Trains(folder, 10),))
+            thread.start()
+
+            def process(task: str) -> tuple[int, str, int, str]:
+                return cluster._ask("process", task)
+
+            def lose() -> None:
+                if what == "host":
+                    nodes.remove_node(third, allow_graceful=False)
+                else:
+                    number = signal.SIGSTOP if what == "stopped" else signal.SIGKILL
+                    os.kill(process("worker-1" if what == "worker" else "ps-1")[2], number)
+
+            found = measured(folder, lose)
+            if what == "host":
+                print(
+                    [f"{event.kind} {event.job} {event.index}" for event in cluster.events()], file=sys.stderr
+                )
+            (folder / "finish").touch()
+            thread.join(120)
+            return found
+    finally:
+        ray.shutdown()
+        nodes.shutdown()
+
+
+ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
+    "this machine, a worker is killed": (
+        "others go on; begun anew after 0.5 s",
+        lambda: on_this_machine("trainer"),
+    ),
+    "this machine, a ps is killed": ("begun anew after 0.5 s", lambda: on_this_machine("ps")),
+    "Ray, a worker is killed": ("others go on", lambda: on_ray("worker")),
+    "Ray, a ps is killed": ("begun anew on its node", lambda: on_ray("ps")),
+    "Ray, a ps stands still": (f"killed when its lease of {LEASE:g} s has lapsed", lambda: on_ray("stopped")),
+    "Ray, a host is lost": (f"elsewhere, when its lease of {LEASE:g} s has lapsed", lambda: on_ray("host")),
+}
+
+
+def main() -> None:
+    """Measures all of it, and writes the table."""
+    lines = ["| engine, and what is lost | what happens | training stands still |", "|--|--|--|"]
+    for name, (what, measure) in ROWS.items():
+        seconds = measure()
+        print(f"{name}: {seconds:.1f} s", flush=True)
+        lines.append(f"| {name} | {what} | {seconds:.1f} s |")
+    ray: Any = import_module("ray")
+    where = (
+        f"Measured once on {os.cpu_count()} cores, Python {platform.python_version()}, Ray {ray.__version__}:"
+    )
+    text = PAGE.read_text()
+    table = "\n".join(["", where, "", *lines, "", ""])
+    PAGE.write_text(re.sub(f"{_BEGIN}.*?{_END}", lambda _: _BEGIN + table + _END, text, flags=re.DOTALL))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,240 @@
+"""Protects clusters on Ray, with the real one: who is who, what is told of failures, what is lost and comes back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import ray
+
+import graphflow as gf
+from graphflow._core.cluster.on_ray import cluster as on_ray
+from tests.engines.ray_role import Fails, Trains, who
+
+WITHIN = 240.0
+SMALL = {"ps": 0.25, "worker": 0.25}
+LEASE = 4.0
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_ray() -> Iterator[None]:
+    """A Ray of this machine with two nodes, so that there is another one to move to."""
+    from ray.cluster_utils import Cluster
+
+    path = os.environ.get("PYTHONPATH", "")
+    os.environ["PYTHONPATH"] = f"{Path(__file__).parents[2]}{os.pathsep}{path}"
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    found.add_node(num_cpus=1)
+    ray.init(address=found.address, namespace="graphflow", log_to_driver=False)
+    NODES.append(found)
+    yield
+    ray.shutdown()
+    found.shutdown()
+
+
+NODES: list[Any] = []
+
+
+def until(there: Callable[[], bool], what: str, also: Callable[[], object] = str) -> None:
+    limit = time.monotonic() + WITHIN
+    while not there():
+        assert time.monotonic() < limit, f"waited for {what}: {also()}"
+        time.sleep(0.05)
+
+
+def begin(**options: Any) -> gf.cluster.RayCluster:
+    return gf.cluster.RayCluster(cpus=SMALL, lease_seconds=LEASE, **options)
+
+
+def kinds(cluster: gf.cluster.RayCluster, job: str, index: int) -> list[str]:
+    return [event.kind for event in cluster.events() if (event.job, event.index) == (job, index)]
+
+
+class Training:
+    """A training on a cluster, in a thread."""
+
+    def __init__(self, cluster: gf.cluster.RayCluster, folder: Path) -> None:
+        self.cluster, self.folder = cluster, folder
+        self.result: Any = None
+        self.error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        try:
+            self.result = self.cluster.run(Trains(self.folder, 10))
+        except BaseException as error:
+            self.error = error
+
+    def acknowledged(self) -> list[int]:
+        files = sorted(self.folder.glob("acknowledged_*"))
+        return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
+
+    def later(self, steps: int = 30) -> None:
+        """Until so many steps more are acknowledged."""
+        wanted = len(self.acknowledged()) + steps
+        until(
+            lambda: self.error is not None or len(self.acknowledged()) >= wanted,
+            f"{wanted} steps",
+            lambda: self.cluster.events(),
+        )
+        assert self.error is None, self.error
+
+    def end(self) -> None:
+        """Ends it, and sees that each update counts once, and that what was acknowledged is there or logged as lost."""
+        (self.folder / "finish").touch()
+        self._thread.join(WITHIN)
+        assert self.error is None and not self._thread.is_alive(), (self.error, self.cluster.events())
+        found = json.loads((self.folder / "result").read_text())
+        ledgers = [{int(tag): count for tag, count in ledger.items()} for ledger in found["ledgers"]]
+        assert {count for ledger in ledgers for count in ledger.values()} == {1.0}, (
+            "an update was applied twice"
+        )
+        assert self.acknowledged()[-1] in ledgers[0].keys() & ledgers[1].keys()
+
+
+def test_a_function_runs_in_each_worker_and_the_chiefs_result_comes_back() -> None:
+    with begin(ps=1, workers=2) as cluster:
+        assert cluster.run(who) == ("worker", 0, 3)
+        until(lambda: len(cluster.events()) == 3, "three starts")
+        assert {event.kind for event in cluster.events()} == {"started"}
+    assert len(cluster.events()) == 3, "after its end it has forgotten what has happened"
+
+
+def test_a_program_that_fails_is_named_with_its_host_and_traceback() -> None:
+    with begin(ps=1, workers=2) as cluster, pytest.raises(gf.cluster.TaskFailed) as failed:
+        cluster.run(Fails())
+    error = failed.value
+    assert (error.job, error.index) == ("worker", 1) and error.host == ray.util.get_node_ip_address()
+    assert "ArithmeticError: worker 1 cannot count" in error.traceback and "ray_role.py" in error.traceback
+
+
+def test_a_killed_worker_and_a_killed_ps_come_back_and_each_update_counts_once(tmp_path: Path) -> None:
+    with begin(ps=2, workers=2) as cluster:
+        training = Training(cluster, tmp_path)
+        training.later()
+        os.kill(int((tmp_path / "pid_1").read_text()), signal.SIGKILL)
+        until(lambda: len(kinds(cluster, "worker", 1)) == 3, "worker 1 to come back", cluster.events)
+        training.later()
+        ray.kill(cluster.actor("ps", 1), no_restart=False)
+        until(lambda: len(kinds(cluster, "ps", 1)) == 3, "ps 1 to come back", cluster.events)
+        training.later()
+        training.end()
+        assert kinds(cluster, "worker", 1)[:2] == ["started", "lost"]
+        assert kinds(cluster, "ps", 0) == ["started"]
+
+
+def test_a_ps_that_stands_still_is_begun_anew_when_its_lease_has_lapsed(tmp_path: Path) -> None:
+    with begin(ps=2, workers=2) as cluster:
+        training = Training(cluster, tmp_path)
+        training.later()
+        pid = _pid_of(cluster, "ps-0")
+        stopped = time.monotonic()
+        os.kill(pid, signal.SIGSTOP)
+        until(lambda: len(kinds(cluster, "ps", 0)) == 3, "ps 0 to come back", cluster.events)
+        assert time.monotonic() - stopped > LEASE / 2
+        training.later()
+        training.end()
+
+
+def _pid_of(cluster: gf.cluster.RayCluster, task: str) -> int:
+    found = cluster._ask("process", task)
+    return int(found[2])
+
+
+def test_the_tasks_of_a_lost_host_go_elsewhere(tmp_path: Path) -> None:
+    (nodes,) = NODES
+    lost = nodes.add_node(num_cpus=1, resources={"third": 1})
+    with begin(ps=2, workers=2) as cluster:
+        training = Training(cluster, tmp_path)
+        training.later()
+        there = [
+            name
+            for name in ("ps-0", "ps-1", "worker-0", "worker-1")
+            if cluster._ask("process", name)[1] == lost.node_id
+        ]
+        assert there, "no task is on the third node"
+        nodes.remove_node(lost, allow_graceful=False)
+        for name in there:
+            job, _, index = name.rpartition("-")
+            until(
+                lambda job=job, index=index: kinds(cluster, job, int(index))[-1:] == ["moved"],
+                f"{name} to move",
+                cluster.events,
+            )
+        training.later()
+        training.end()
+
+
+def test_a_cluster_for_which_there_is_no_room_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "ENGINE_ANSWER_SECONDS", 1.0)
+    with (
+        pytest.raises(RuntimeError, match="Ray has no room for the 2 tasks"),
+        gf.cluster.RayCluster(ps=1, workers=1, cpus={"worker": 1000}),
+    ):
+        pass
+
+
+def test_a_registry_that_stands_still_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(on_ray, "REGISTRY_ANSWER_SECONDS", 1.0)
+    with begin(ps=0, workers=1) as cluster:
+        until(lambda: kinds(cluster, "worker", 0) == ["started"], "the start")
+        registry = ray.get(
+            ray.get_actor(f"{cluster.name}/registry", namespace="graphflow").__ray_call__.remote(
+                lambda self: os.getpid()
+            )
+        )
+        os.kill(registry, signal.SIGSTOP)
+        begun = time.monotonic()
+        assert [event.kind for event in cluster.events()] == ["started"], "what was known is forgotten"
+        assert time.monotonic() - begun < 60
+        os.kill(registry, signal.SIGCONT)
+
+
+def test_the_command_runs_a_program_and_says_how_it_failed(tmp_path: Path) -> None:
+    (nodes,) = NODES
+    program = tmp_path / "program.py"
+    program.write_text(
+        "import sys\n"
+        "import graphflow as gf\n"
+        "cluster, job, index = gf.train.task_from_environment()\n"
+        "open(f'{sys.argv[1]}/{job}-{index}', 'w').write(' '.join(sys.argv[2:]))\n"
+        "if sys.argv[2:] == ['--fail']: sys.exit('this is why')\n"
+    )
+    words = [
+        sys.executable,
+        "-m",
+        "graphflow.cli",
+        "launch",
+        "--on",
+        "ray",
+        "--address",
+        nodes.address,
+        "--ps",
+        "1",
+    ]
+    words += [
+        "--workers",
+        "1",
+        "--cpus",
+        "ps=0.25,worker=0.25",
+        "--max-restarts",
+        "1",
+        str(program),
+        "--",
+        str(tmp_path),
+    ]
+    found = subprocess.run([*words, "--lr", "0.1"], capture_output=True, text=True, timeout=WITHIN)
+    assert found.returncode == 0, found.stderr
+    assert (tmp_path / "worker-0").read_text() == "--lr 0.1"
+    found = subprocess.run([*words, "--fail"], capture_output=True, text=True, timeout=WITHIN)
+    assert found.returncode == 1 and "worker 0 on" in found.stderr and "this is why" in found.stderr
