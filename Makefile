@@ -171,8 +171,8 @@ clean:
 
 $(BIN)/python:
 	@set -e; \
-	for candidate in $(PYTHON) python3.11 python3.12 python3.13 python3; do \
-	    if $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))' 2>/dev/null; then \
+	for candidate in $(PYTHON) python3.11 python3.12 python3.13 python3.14 python3; do \
+	    if $$candidate -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2])' 2>/dev/null; then \
 	        echo "making $(VENV) with $$($$candidate --version)"; \
 	        $$candidate -m venv $(VENV) || { \
 	            rm -rf $(VENV); \
@@ -181,7 +181,7 @@ $(BIN)/python:
 	        exit 0; \
 	    fi; \
 	done; \
-	echo "graphflow needs Python 3.11, 3.12 or 3.13, and none was found." >&2; \
+	echo "graphflow needs Python 3.11 or newer, and none was found." >&2; \
 	echo "Install one, or name it: make PYTHON=/path/to/python3.11 ..." >&2; exit 1
 
 $(VENV)/.demo: pyproject.toml | $(BIN)/python

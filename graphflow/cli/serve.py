@@ -103,7 +103,8 @@ def _serve(arguments: argparse.Namespace) -> int:
             server = Server(cluster, job, index, config=config)
             LOG.setLevel(logging.INFO)
         except OSError as error:
-            raise UsageError(error.strerror or str(error)) from error
+            where = f"{error.filename}: " if error.filename else ""
+            raise UsageError(f"{where}{error.strerror or error}") from error
         except ValueError as error:
             raise UsageError(str(error)) from error
         tell(f"{job} {index} listens at {server.target}")

@@ -245,3 +245,12 @@ def test_variables_are_listed_by_size_with_their_sum() -> None:
     assert "ps: 1.92 KB of variables on 2 tasks, the most on one is 1.81 times the mean" in status.shown(
         [task, other]
     )
+
+
+def test_a_file_in_place_of_the_folder_of_keys_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["keygen", str(tmp_path / "keys")]) == 0
+    key = tmp_path / "keys" / "cluster.key"
+    assert main(["serve", "--cluster", "w=localhost:0", "--keys", str(key)]) == 2
+    assert f"{key}" in capsys.readouterr().err

@@ -48,6 +48,12 @@ _STORED: Final[Mapping[str, tuple[str, int, tuple[int, ...]]]] = {
 """Of each dtype: safetensors' name, the bytes of one element of that, and what is added to the shape."""
 
 
+_OF_OTHERS: Final = (
+    "its header does not begin as that of a graphflow checkpoint; if another library has written it, take "
+    "gf.train.restore_safetensors"
+)
+
+
 class CorruptError(Exception):
     """A file is no whole checkpoint; the text says what is wrong with it."""
 
@@ -150,11 +156,19 @@ def _json(value: Any) -> str:
 # ---- reading --------------------------------------------------------------------------------------------------------
 
 
+def _begins(data: memoryview) -> bool:
+    """Whether a file begins as a checkpoint, as far as it goes."""
+    begin = bytes(data[_LENGTH.size : _LENGTH.size + len(_START)])
+    return _START.startswith(begin)
+
+
 def decode_header(data: memoryview) -> tuple[list[Record], dict[str, str], int]:
     """The records of a file, its metadata, and where its data begin; CorruptError if anything does not fit."""
     import xxhash
 
     fixed = _LENGTH.size + len(_START) + _DIGITS
+    if bytes(data[_LENGTH.size : _LENGTH.size + len(_START)][:2]) == b'{"' and not _begins(data):
+        raise CorruptError(_OF_OTHERS)
     if len(data) < fixed:
         raise CorruptError(f"it is {len(data)} bytes long, too short for a checkpoint")
     (length,) = _LENGTH.unpack(data[: _LENGTH.size])
@@ -162,10 +176,7 @@ def decode_header(data: memoryview) -> tuple[list[Record], dict[str, str], int]:
         raise CorruptError(f"it is {len(data)} bytes long and gives the length of its header as {length}")
     text = bytes(data[_LENGTH.size : _LENGTH.size + length])
     if not text.startswith(_START):
-        raise CorruptError(
-            "its header does not begin as that of a graphflow checkpoint; if another library has written it, take "
-            "gf.train.restore_safetensors"
-        )
+        raise CorruptError(_OF_OTHERS)
     given = text[len(_START) : len(_START) + _DIGITS]
     zeroed = _START + b"0" * _DIGITS + text[len(_START) + _DIGITS :]
     found = xxhash.xxh3_128_hexdigest(bytes(data[: _LENGTH.size]) + zeroed).encode()

@@ -114,3 +114,14 @@ def test_a_checkpoint_of_another_library_names_the_function(path: Path) -> None:
     v = gf.get_variable("v", [])
     with gf.Session() as session, pytest.raises(gf.errors.DataLossError, match="restore_safetensors"):
         gf.train.Saver({"v": v}).restore(session, str(path))
+
+
+@pytest.mark.parametrize("size", [1, 4, 4000])
+def test_who_restores_one_as_a_checkpoint_is_told_how_it_is_read(size: int, tmp_path: Path) -> None:
+    save_file({"encoder": np.ones(size, np.float32)}, tmp_path / "weights.safetensors")
+    with gf.Graph().as_default(), gf.Session() as session:
+        gf.get_variable("encoder", shape=[size])
+        with pytest.raises(
+            gf.errors.DataLossError, match=r"another library .* gf\.train\.restore_safetensors"
+        ):
+            gf.train.Saver().restore(session, str(tmp_path / "weights"))
