@@ -104,6 +104,12 @@ class ConfigProto:
             True: always. False: never.
         verify_plans: Check each plan after every pass: InternalError names the pass that made a wrong one
             (docs/write-a-pass.md).
+
+    Examples:
+        >>> config = gf.ConfigProto(allow_soft_placement=True, compiled="never")
+        >>> with gf.Session(config=config) as session:
+        ...     print(session.run(gf.constant(1) + 1))
+        2
     """
 
     device_count: dict[str, int] = field(default_factory=dict)

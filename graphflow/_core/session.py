@@ -422,6 +422,12 @@ class Session(BaseSession):
         target: "" for this process, or the address of a task of a cluster, which runs the graph on all of them.
         graph: The graph to run; by default the default graph.
         config: Its settings.
+
+    Examples:
+        >>> x = gf.placeholder(gf.float32)
+        >>> with gf.Session() as session:
+        ...     print(session.run([x + 1.0, x * 3.0], {x: 2.0}))
+        [np.float32(3.0), np.float32(6.0)]
     """
 
     def __enter__(self) -> Session:

@@ -129,6 +129,13 @@ class Dataset:
 
         Raises:
             ValueError: If the sizes of that axis differ.
+
+        Examples:
+            >>> dataset = gf.data.Dataset.from_tensor_slices([1, 2, 3]).map(lambda x: x * 2).batch(2)
+            >>> element = dataset.make_one_shot_iterator().get_next()
+            >>> with gf.Session() as session:
+            ...     print(session.run(element), session.run(element))
+            [2 4] [6]
         """
         element = _normalized(tensors)
         types, forms = _signature(element)

@@ -64,6 +64,11 @@ class Dense(Layer):
         dtype: Of the variables; by default that of the first input.
         _scope: The variable scope, for the functions of gf.layers.
         _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
+
+    Examples:
+        >>> layer = gf.layers.Dense(3, activation=gf.nn.relu)
+        >>> layer(gf.ones([2, 4])).shape
+        TensorShape([2, 3])
     """
 
     def __init__(

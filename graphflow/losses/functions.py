@@ -66,6 +66,10 @@ def mean_squared_error(
 
     Returns:
         The loss, a tensor of floats: a scalar unless `reduction` leaves the elements.
+
+    Examples:
+        >>> gf.Session().run(gf.losses.mean_squared_error([1.0, 2.0], [1.0, 4.0]))
+        np.float32(2.0)
     """
     _require(labels=labels, predictions=predictions)
     with op_scope(scope, "mean_squared_error", (predictions, labels, weights)) as inner:

@@ -200,6 +200,13 @@ def accuracy(
 
     Returns:
         The value, and the operation that adds a batch to it and gives the new value.
+
+    Examples:
+        >>> value, update = gf.metrics.accuracy([1, 0, 1], [1, 1, 1])
+        >>> with gf.Session() as session:
+        ...     session.run(gf.local_variables_initializer())
+        ...     print(round(float(session.run(update)), 3))
+        0.667
     """
     p, y, factors = same_ranks(predictions, labels, weights)
     p = p if p.dtype is y.dtype else math.cast(p, y.dtype)

@@ -488,6 +488,12 @@ class BasicLSTMCell(LSTMCell):
         reuse: Whether to take variables that are there.
         name: A name for the operation.
         dtype: The dtype of the state that is made of zeros.
+
+    Examples:
+        >>> cell = gf.nn.rnn_cell.BasicLSTMCell(4)
+        >>> outputs, state = gf.nn.static_rnn(cell, [gf.zeros([2, 3])] * 5, dtype=gf.float32)
+        >>> len(outputs), outputs[0].shape
+        (5, TensorShape([2, 4]))
     """
 
     def __init__(

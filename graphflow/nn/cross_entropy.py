@@ -44,6 +44,11 @@ def sigmoid_cross_entropy_with_logits(
 
     Returns:
         The loss of each element, of that shape.
+
+    Examples:
+        >>> losses = gf.nn.sigmoid_cross_entropy_with_logits(labels=[1.0], logits=[0.0])
+        >>> gf.Session().run(losses)
+        array([0.6931472], dtype=float32)
     """
     require_named("sigmoid_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (logits, labels)

@@ -41,6 +41,10 @@ def dropout(
 
     Raises:
         ValueError: The rate is outside [0, 1), not given or given twice, or `x` is not of floats.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.dropout(gf.ones([3]), rate=0.0))
+        array([1., 1., 1.], dtype=float32)
     """
     try:
         complement = None if keep_prob is None else 1.0 - keep_prob

@@ -36,6 +36,10 @@ def moments(
 
     Returns:
         The mean and the variance, of shape `x.shape` without the axes.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.moments([1.0, 3.0], axes=[0]))
+        (np.float32(2.0), np.float32(1.0))
     """
     keep = deprecated(keepdims, keep_dims, "keepdims", "keep_dims")
     with op_scope(name, "moments", (x,)):

@@ -123,6 +123,12 @@ def dynamic_rnn(
 
     Raises:
         TypeError: For what is no cell.
+
+    Examples:
+        >>> cell = gf.nn.rnn_cell.GRUCell(4)
+        >>> outputs, state = gf.nn.dynamic_rnn(cell, gf.zeros([2, 5, 3]), dtype=gf.float32)
+        >>> outputs.shape, state.shape
+        (TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
     _check_cell(cell)
     with variable_scope(scope or "rnn"):

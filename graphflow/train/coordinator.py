@@ -25,6 +25,12 @@ class Coordinator:
     Args:
         clean_stop_exception_types: Exceptions that mean a normal end when they are reported, by default
             OutOfRangeError, with which input ends.
+
+    Examples:
+        >>> coordinator = gf.train.Coordinator()
+        >>> coordinator.request_stop()
+        >>> coordinator.should_stop()
+        True
     """
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:

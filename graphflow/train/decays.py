@@ -59,6 +59,11 @@ def exponential_decay(
 
     Returns:
         The rate at that step, a scalar of floats.
+
+    Examples:
+        >>> rate = gf.train.exponential_decay(0.1, global_step=100, decay_steps=100, decay_rate=0.5)
+        >>> gf.Session().run(rate)
+        np.float32(0.05)
     """
     with get_default_graph().name_scope(name or "ExponentialDecay") as scope:
         rate, step, steps, decay = _start(learning_rate, global_step, decay_steps, decay_rate)

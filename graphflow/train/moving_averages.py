@@ -129,6 +129,18 @@ class ExponentialMovingAverage:
             (10 + num_updates)), so that the averages move faster at first.
         zero_debias: Whether averages of tensors, which begin at zero, are corrected for that.
         name: The last part of the averages' names.
+
+    Examples:
+        >>> x = gf.Variable(1.0)
+        >>> average = gf.train.ExponentialMovingAverage(0.9)
+        >>> update = average.apply([x])
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     session.run(x.assign(2.0))
+        ...     session.run(update)
+        ...     print(round(float(session.run(average.average(x))), 3))
+        np.float32(2.0)
+        1.1
     """
 
     def __init__(

@@ -90,6 +90,10 @@ def get_or_create_global_step(graph: Graph | None = None) -> Variable:
 
     Args:
         graph: By default the default graph.
+
+    Examples:
+        >>> gf.train.get_or_create_global_step().name
+        'global_step:0'
     """
     graph = graph or get_default_graph()
     step = get_global_step(graph)

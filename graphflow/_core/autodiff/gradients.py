@@ -65,6 +65,11 @@ def gradients(
         LookupError: An operation between them has no gradient.
         ValueError: There are not as many grad_ys as ys.
         TypeError: A dtype of grad_ys differs.
+
+    Examples:
+        >>> x = gf.constant(3.0)
+        >>> gf.Session().run(gf.gradients(x * x, [x]))
+        [np.float32(6.0)]
     """
     ys, xs = _as_list(ys), _as_list(xs)
     if unconnected_gradients not in (UnconnectedGradients.NONE, UnconnectedGradients.ZERO):

@@ -66,6 +66,11 @@ class ClusterSpec:
     Raises:
         TypeError: For anything else.
         ValueError: For an address whose port is none.
+
+    Examples:
+        >>> cluster = gf.train.ClusterSpec({"ps": ["a:2222"], "worker": ["b:2222", "c:2222"]})
+        >>> cluster.jobs, cluster.num_tasks("worker")
+        (['ps', 'worker'], 2)
     """
 
     def __init__(self, cluster: ClusterLike) -> None:

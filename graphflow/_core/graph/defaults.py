@@ -41,7 +41,13 @@ _lock = threading.Lock()
 
 
 def get_default_graph() -> Graph:
-    """The innermost graph made default in this thread, or else the process's global one."""
+    """The innermost graph made default in this thread, or else the process's global one.
+
+    Examples:
+        >>> with gf.Graph().as_default() as graph:
+        ...     print(gf.get_default_graph() is graph)
+        True
+    """
     if _stacks.graphs:
         graph: Graph = _stacks.graphs[-1]
         return graph

@@ -33,6 +33,13 @@ class Graph(OfThisProcess, ContainerScope):
     """A dataflow graph: operations, and tensors between them. It holds no values.
 
     Thread-safe: operations may be added from several threads.
+
+    Examples:
+        >>> graph = gf.Graph()
+        >>> with graph.as_default():
+        ...     x = gf.constant(1.0, name="x")
+        >>> [op.name for op in graph.get_operations()]
+        ['x']
     """
 
     instead = "Build it anew in the other process, or send `graph.as_graph_def()`."

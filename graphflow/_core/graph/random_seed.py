@@ -49,6 +49,13 @@ def set_random_seed(seed: int | None) -> None:
 
     Args:
         seed: An int; None removes it.
+
+    Examples:
+        >>> gf.set_random_seed(1)
+        >>> x = gf.random_uniform([])
+        >>> first, second = (gf.Session().run(x) for _ in range(2))
+        >>> bool(first == second)
+        True
     """
     get_default_graph().seed = seed
 

@@ -183,6 +183,11 @@ class TensorShape:
 
     Args:
         dims: A list of sizes, each an int, None or a Dimension; None for an unknown rank.
+
+    Examples:
+        >>> shape = gf.TensorShape([None, 3])
+        >>> shape.ndims, shape.as_list(), shape.is_compatible_with([5, 3])
+        (2, [None, 3], True)
     """
 
     __slots__ = ("raw",)

@@ -289,6 +289,10 @@ def convert_to_tensor(
     Raises:
         ValueError: If a tensor has another dtype than asked for.
         TypeError: If the value cannot be of that dtype.
+
+    Examples:
+        >>> gf.convert_to_tensor([[1, 2], [3, 4]]).dtype
+        gf.int32
     """
     wanted = None if dtype is None else as_dtype(dtype)
     if isinstance(value, Tensor):
@@ -413,6 +417,12 @@ def constant(
     Raises:
         ValueError: There are more values than the shape has room for, or nested lists are uneven.
         TypeError: A value is not of the dtype; with verify_shape, the shapes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.constant([1, 2, 3]))
+        array([1, 2, 3], dtype=int32)
+        >>> gf.constant(0.5, shape=[2, 2]).shape
+        TensorShape([2, 2])
     """
     array = constant_array(value, dtype, shape, verify_shape)
     element_type = dtypes.string if array.dtype == object else as_dtype(array.dtype)

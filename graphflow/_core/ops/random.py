@@ -203,6 +203,10 @@ def random_normal(
 
     Raises:
         TypeError: The dtype is no float.
+
+    Examples:
+        >>> gf.random_normal([2, 3], mean=1.0, stddev=0.1).shape
+        TensorShape([2, 3])
     """
     return _scaled(RANDOM_STANDARD_NORMAL, "random_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -227,6 +231,10 @@ def truncated_normal(
 
     Returns:
         A tensor of that shape and dtype.
+
+    Examples:
+        >>> gf.truncated_normal([2, 3], stddev=0.1).shape
+        TensorShape([2, 3])
     """
     return _scaled(TRUNCATED_NORMAL, "truncated_normal", shape, mean, stddev, dtype, seed, name)
 
@@ -255,6 +263,11 @@ def random_uniform(
 
     Raises:
         ValueError: The dtype is another, or `maxval` is not given for integers.
+
+    Examples:
+        >>> numbers = gf.Session().run(gf.random_uniform([1000], minval=2.0, maxval=3.0))
+        >>> bool((numbers >= 2.0).all() and (numbers < 3.0).all())
+        True
     """
     element_type = as_dtype(dtype)
     if element_type not in _UNIFORM_TYPES:

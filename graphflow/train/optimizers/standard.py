@@ -22,6 +22,15 @@ class GradientDescentOptimizer(RuleOptimizer):
         learning_rate: A number, a scalar tensor, or a function that makes one when the step is built.
         use_locking: Changes nothing.
         name: A name for the operations of a step.
+
+    Examples:
+        >>> x = gf.Variable(1.0)
+        >>> step = gf.train.GradientDescentOptimizer(0.1).minimize(gf.square(x))
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     session.run(step)
+        ...     print(session.run(x))
+        0.8
     """
 
     def __init__(
@@ -49,6 +58,16 @@ class MomentumOptimizer(RuleOptimizer):
         use_locking: Accepted, and not needed: updates of a variable do not mix.
         name: A name for the operation.
         use_nesterov: Whether the gradient is taken as Nesterov has it.
+
+    Examples:
+        >>> x = gf.Variable(1.0)
+        >>> step = gf.train.MomentumOptimizer(0.1, momentum=0.9).minimize(gf.square(x))
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     session.run(step)
+        ...     session.run(step)
+        ...     print(round(float(session.run(x)), 3))
+        0.46
     """
 
     def __init__(
@@ -155,6 +174,16 @@ class RMSPropOptimizer(RuleOptimizer):
         use_locking: Changes nothing.
         centered: Whether the average gradient is taken off, so that the root is the standard deviation.
         name: A name for the operations and slots.
+
+    Examples:
+        >>> x = gf.Variable(1.0)
+        >>> step = gf.train.RMSPropOptimizer(0.1).minimize(gf.square(x))
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     before = session.run(x)
+        ...     session.run(step)
+        ...     print(bool(session.run(x) < before))
+        True
     """
 
     def __init__(
@@ -190,6 +219,15 @@ class AdamOptimizer(RuleOptimizer):
         epsilon: What is added to the root of the second, so that nothing is divided by zero.
         use_locking: Changes nothing.
         name: A name for the operations and slots.
+
+    Examples:
+        >>> x = gf.Variable(1.0)
+        >>> step = gf.train.AdamOptimizer(0.1).minimize(gf.square(x))
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     session.run(step)
+        ...     print(round(float(session.run(x)), 3))
+        0.9
     """
 
     def __init__(

@@ -126,6 +126,19 @@ class Saver:
 
     Raises:
         ValueError: There is nothing to save, or a builder is given.
+
+    Examples:
+        >>> import tempfile
+        >>> v = gf.Variable(3.0)
+        >>> saver = gf.train.Saver()
+        >>> with tempfile.TemporaryDirectory() as folder, gf.Session() as session:
+        ...     session.run(v.initializer)
+        ...     path = saver.save(session, folder + "/model", global_step=7)
+        ...     session.run(v.assign(0.0))
+        ...     saver.restore(session, path)
+        ...     print(session.run(v), path.endswith("model-7"))
+        np.float32(0.0)
+        3.0 True
     """
 
     def __init__(

@@ -132,6 +132,11 @@ def zeros(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | N
 
     Returns:
         A tensor of that shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.zeros([2, 2]))
+        array([[0., 0.],
+               [0., 0.]], dtype=float32)
     """
     return _filled(0, shape, dtype, name or "zeros")
 
@@ -147,6 +152,10 @@ def ones(shape: IntTensorLike, dtype: DTypeLike = dtypes.float32, name: str | No
 
     Returns:
         A tensor of that shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.ones([2], gf.int32))
+        array([1, 1], dtype=int32)
     """
     return _filled(1, shape, dtype, name or "ones")
 
@@ -164,6 +173,10 @@ def zeros_like(
 
     Returns:
         A tensor of zeros of that shape.
+
+    Examples:
+        >>> gf.Session().run(gf.zeros_like([[1, 2]]))
+        array([[0, 0]], dtype=int32)
     """
     with op_scope(name, "zeros_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -188,6 +201,10 @@ def ones_like(
 
     Returns:
         A tensor of ones of that shape.
+
+    Examples:
+        >>> gf.Session().run(gf.ones_like([[1.5, 2.5]]))
+        array([[1., 1.]], dtype=float32)
     """
     with op_scope(name, "ones_like", [tensor]) as scope:
         tensor = convert_to_tensor(tensor, name="tensor")
@@ -265,6 +282,10 @@ def range_(
 
     Raises:
         ValueError: `delta` is 0.
+
+    Examples:
+        >>> gf.Session().run(gf.range(2, 10, 3))
+        array([2, 5, 8], dtype=int32)
     """
     if limit is None:
         start, limit = 0, start
@@ -368,6 +389,11 @@ def one_hot(
 
     Raises:
         TypeError: The dtypes of the values differ.
+
+    Examples:
+        >>> gf.Session().run(gf.one_hot([0, 2], depth=3))
+        array([[1., 0., 0.],
+               [0., 0., 1.]], dtype=float32)
     """
     values: tuple[tuple[str, Any], ...] = (("on_value", on_value), ("off_value", off_value))
     with op_scope(name, "one_hot", [indices, depth, on_value, off_value]) as scope:

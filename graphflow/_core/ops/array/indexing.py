@@ -85,6 +85,10 @@ def gather(
 
     Returns:
         A tensor of the shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
+
+    Examples:
+        >>> gf.Session().run(gf.gather([10, 20, 30], [2, 0]))
+        array([30, 10], dtype=int32)
     """
     where = batch_dims if axis is None else axis
     return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]
@@ -376,6 +380,13 @@ def where(
 
     Raises:
         ValueError: If only one of x and y is given.
+
+    Examples:
+        >>> gf.Session().run(gf.where([True, False], [1, 2], [10, 20]))
+        array([ 1, 20], dtype=int32)
+        >>> gf.Session().run(gf.where([False, True, True]))
+        array([[1],
+               [2]])
     """
     return _choice(SELECT, condition, x, y, name)
 

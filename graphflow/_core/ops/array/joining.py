@@ -33,6 +33,11 @@ def stack(
 
     Raises:
         ValueError: The shapes differ, or the axis is out of range.
+
+    Examples:
+        >>> gf.Session().run(gf.stack([[1, 2], [3, 4]], axis=1))
+        array([[1, 3],
+               [2, 4]], dtype=int32)
     """
     name = name or "stack"
     if isinstance(values, Tensor):
@@ -106,6 +111,11 @@ def unstack(
 
     Raises:
         ValueError: If their number is unknown.
+
+    Examples:
+        >>> a, b = gf.unstack([[1, 2], [3, 4]])
+        >>> gf.Session().run(b)
+        array([3, 4], dtype=int32)
     """
     name = name or "unstack"
     if num is None:
@@ -189,6 +199,11 @@ def concat(values: TensorLike, axis: IntTensorLike, name: str | None = "concat")
     Raises:
         ValueError: The list is empty, the shapes do not fit, or the axis is out of range.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.concat([[[1, 2]], [[3, 4]]], axis=0))
+        array([[1, 2],
+               [3, 4]], dtype=int32)
     """
     name = name or "concat"
     parts: Sequence[Any] = values if isinstance(values, list | tuple) else [values]
@@ -297,6 +312,11 @@ def split(
 
     Raises:
         ValueError: The axis cannot be divided so, or `num` is needed.
+
+    Examples:
+        >>> parts = gf.split([1, 2, 3, 4, 5, 6], 3)
+        >>> gf.Session().run(parts[1])
+        array([3, 4], dtype=int32)
     """
     name = name or "split"
     sizes = convert_to_tensor(num_or_size_splits)

@@ -82,6 +82,11 @@ def tile(input: TensorLike, multiples: IntTensorLike, name: str | None = None) -
 
     Returns:
         A tensor of shape `input.shape * multiples`.
+
+    Examples:
+        >>> gf.Session().run(gf.tile([[1, 2]], [2, 2]))
+        array([[1, 2, 1, 2],
+               [1, 2, 1, 2]], dtype=int32)
     """
     return apply(TILE, (input, multiples), name=name).outputs[0]
 
@@ -184,6 +189,10 @@ def pad(
 
     Raises:
         ValueError: For another mode.
+
+    Examples:
+        >>> gf.Session().run(gf.pad([1, 2], [[1, 2]]))
+        array([0, 1, 2, 0, 0], dtype=int32)
     """
     chosen = mode.upper()
     if chosen == "CONSTANT":

@@ -116,6 +116,11 @@ def placeholder(dtype: DTypeLike, shape: ShapeLike = None, name: str | None = No
     Returns:
         A tensor of that dtype and shape. A run that needs it and is not fed it raises InvalidArgumentError; one
         that is fed another shape raises ValueError.
+
+    Examples:
+        >>> x = gf.placeholder(gf.float32, [None, 2])
+        >>> gf.Session().run(x * 2.0, {x: [[1.0, 2.0]]})
+        array([[2., 4.]], dtype=float32)
     """
     attrs = {"dtype": as_dtype(dtype), "shape": TensorShape(shape)}
     return get_default_graph().add(PLACEHOLDER, (), attrs, name or "Placeholder").outputs[0]
@@ -147,6 +152,10 @@ def identity(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.identity([1, 2]))
+        array([1, 2], dtype=int32)
     """
     return apply(IDENTITY, (input,), name=name).outputs[0]
 
@@ -186,6 +195,11 @@ def stop_gradient(input: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same shape and dtype.
+
+    Examples:
+        >>> x = gf.constant(3.0)
+        >>> gf.Session().run(gf.gradients(x * gf.stop_gradient(x), [x]))
+        [np.float32(3.0)]
     """
     return apply(STOP_GRADIENT, (input,), name=name).outputs[0]
 
@@ -243,6 +257,10 @@ def shape(
     Returns:
         A vector with the size of each axis, of `out_type`; a constant if the shape is known. What is known while
         the graph is built says `input.shape`.
+
+    Examples:
+        >>> gf.Session().run(gf.shape([[1, 2, 3], [4, 5, 6]]))
+        array([2, 3], dtype=int32)
     """
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
@@ -359,6 +377,11 @@ def reshape(tensor: TensorLike, shape: IntTensorLike, name: str | None = None) -
 
     Raises:
         ValueError: The known numbers of elements differ. If they are not known, InvalidArgumentError when it runs.
+
+    Examples:
+        >>> gf.Session().run(gf.reshape([1, 2, 3, 4, 5, 6], [2, -1]))
+        array([[1, 2, 3],
+               [4, 5, 6]], dtype=int32)
     """
     return apply(RESHAPE, (tensor, index_vector(shape)), name=name).outputs[0]
 
@@ -402,6 +425,10 @@ def expand_dims(
 
     Raises:
         ValueError: The axis is out of range, or is not given, or both names of it are.
+
+    Examples:
+        >>> gf.expand_dims(gf.zeros([2, 3]), axis=0).shape
+        TensorShape([1, 2, 3])
     """
     axis = rules.deprecated(axis, dim, "axis", "dim")
     if axis is None:
@@ -452,6 +479,10 @@ def squeeze(
     Raises:
         ValueError: An axis is known to have another length. If that is not known, InvalidArgumentError when it
             runs.
+
+    Examples:
+        >>> gf.squeeze(gf.zeros([1, 2, 1, 3])).shape
+        TensorShape([2, 3])
     """
     axis = rules.deprecated(axis, squeeze_dims, "axis", "squeeze_dims")
     axes = [] if axis is None else list(rules.axes_list(axis))

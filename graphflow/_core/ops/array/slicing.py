@@ -234,5 +234,10 @@ def slice_(input_: TensorLike, begin: IntTensorLike, size: IntTensorLike, name: 
 
     Returns:
         A tensor of the same rank and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.slice([[1, 2, 3], [4, 5, 6]], begin=[0, 1], size=[2, -1]))
+        array([[2, 3],
+               [5, 6]], dtype=int32)
     """
     return apply(SLICE, (input_, begin, size), name=name).outputs[0]

@@ -68,6 +68,12 @@ def transpose(
 
     Raises:
         ValueError: `perm` is no permutation of the axes.
+
+    Examples:
+        >>> gf.Session().run(gf.transpose([[1, 2, 3], [4, 5, 6]]))
+        array([[1, 4],
+               [2, 5],
+               [3, 6]], dtype=int32)
     """
     with op_scope(name, "transpose", [a]) as scope:
         tensor = convert_to_tensor(a, name="a")

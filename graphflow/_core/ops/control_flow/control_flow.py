@@ -144,6 +144,12 @@ def cond(
     Raises:
         TypeError: `pred` is a Python bool, or not of bool; or a function is none.
         ValueError: The structures or dtypes differ, or `pred` is no scalar.
+
+    Examples:
+        >>> x = gf.placeholder(gf.float32, [])
+        >>> y = gf.cond(x > 0.0, lambda: x * 2.0, lambda: x - 1.0)
+        >>> [float(gf.Session().run(y, {x: value})) for value in (3.0, -3.0)]
+        [6.0, -4.0]
     """
     for new, old, names in ((true_fn, fn1, "true_fn and fn1"), (false_fn, fn2, "false_fn and fn2")):
         if new is not None and old is not None:
@@ -325,6 +331,10 @@ def while_loop(
 
     Returns:
         The variables after the last turn.
+
+    Examples:
+        >>> gf.Session().run(gf.while_loop(lambda i: i < 10, lambda i: i * 2, [gf.constant(1)]))
+        np.int32(16)
     """
     if not callable(cond):
         raise TypeError("cond must be callable.")

@@ -22,6 +22,9 @@ def no_op(name: str | None = None) -> Operation:
 
     Args:
         name: A name for the operation.
+
+    Examples:
+        >>> gf.Session().run(gf.no_op())
     """
     return get_default_graph().add(NO_OP, (), {}, name or "NoOp")
 
@@ -65,6 +68,14 @@ def group(*inputs: Any, **kwargs: Any) -> Operation:
 
     Raises:
         TypeError: An input is nothing that could run.
+
+    Examples:
+        >>> a, b = gf.Variable(0), gf.Variable(0)
+        >>> both = gf.group(a.assign(1), b.assign(2))
+        >>> with gf.Session() as session:
+        ...     session.run(both)
+        ...     print(session.run([a, b]))
+        [np.int32(1), np.int32(2)]
     """
     name = kwargs.pop("name", None)
     if kwargs:

@@ -25,7 +25,15 @@ from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scop
 
 
 class FixedLenFeature(NamedTuple):
-    """A feature of a fixed shape (tf.FixedLenFeature); `default_value` stands for one that is not there."""
+    """A feature of a fixed shape (tf.FixedLenFeature); `default_value` stands for one that is not there.
+
+    Examples:
+        >>> example = gf.train.Example()
+        >>> example.features.feature["age"].int64_list.value.append(29)
+        >>> features = {"age": gf.FixedLenFeature([], gf.int64)}
+        >>> gf.Session().run(gf.parse_single_example(example.SerializeToString(), features))
+        {'age': np.int64(29)}
+    """
 
     shape: Any
     dtype: Any

@@ -123,6 +123,12 @@ def scalar(
 
     Raises:
         ModuleNotFoundError: The tensorboard package is not installed.
+
+    Examples:
+        >>> loss = gf.constant(0.5)
+        >>> text = gf.Session().run(gf.summary.scalar("loss", loss))
+        >>> gf.Summary.FromString(text).value[0].tag
+        'loss'
     """
     with _summary_scope(name, family, [tensor]) as (tag, scope):
         return _collect(apply(SCALAR_SUMMARY, (tag, tensor), None, scope).outputs[0], collections)

@@ -78,6 +78,11 @@ def add(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.add([1, 2], [[10], [20]]))
+        array([[11, 12],
+               [21, 22]], dtype=int32)
     """
     return binary(ADD, x, y, name)
 
@@ -101,6 +106,10 @@ def subtract(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.subtract([5, 6], 1))
+        array([4, 5], dtype=int32)
     """
     return binary(SUB, x, y, name)
 
@@ -119,6 +128,10 @@ def multiply(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.multiply([1.0, 2.0], 3.0))
+        array([3., 6.], dtype=float32)
     """
     return binary(MUL, x, y, name)
 
@@ -212,6 +225,10 @@ def pow_(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype, of the shape that both broadcast to.
+
+    Examples:
+        >>> gf.Session().run(gf.pow([2.0, 3.0], 2.0))
+        array([4., 9.], dtype=float32)
     """
     return binary(POW, x, y, name)
 
@@ -230,6 +247,10 @@ def maximum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.maximum([1, 5], [3, 2]))
+        array([3, 5], dtype=int32)
     """
     return binary(MAXIMUM, x, y, name)
 
@@ -248,6 +269,10 @@ def minimum(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.minimum([1, 5], [3, 2]))
+        array([1, 2], dtype=int32)
     """
     return binary(MINIMUM, x, y, name)
 
@@ -376,6 +401,10 @@ def div(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype, of the shape that both broadcast to.
+
+    Examples:
+        >>> gf.Session().run(gf.div([7, -7], 2))
+        array([ 3, -4], dtype=int32)
     """
     with op_scope(name, "div", (x, y)) as scope:
         x, y = _operands(x, y)

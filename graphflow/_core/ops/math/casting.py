@@ -72,6 +72,10 @@ def cast(
     Raises:
         TypeError: There is no such dtype.
         UnimplementedError: `x` is text.
+
+    Examples:
+        >>> gf.Session().run(gf.cast([1.7, -1.7], gf.int32))
+        array([ 1, -1], dtype=int32)
     """
     target = as_dtype(dtype)
     if isinstance(x, Tensor) and x.dtype is target:

@@ -46,6 +46,10 @@ def clip_by_value(
 
     Raises:
         ValueError: A bound would change the shape.
+
+    Examples:
+        >>> gf.Session().run(gf.clip_by_value([-2.0, 0.5, 2.0], -1.0, 1.0))
+        array([-1. ,  0.5,  1. ], dtype=float32)
     """
     given = t.values if isinstance(t, IndexedSlices) else t
     with op_scope(name, "clip_by_value", (given, clip_value_min, clip_value_max)) as scope:
@@ -165,6 +169,11 @@ def clip_by_global_norm(
 
     Source: Pascanu et al. 2012 (tf.clip_by_global_norm). None and IndexedSlices are passed on as such. If the norm
     is infinite or NaN, so is the result.
+
+    Examples:
+        >>> clipped, norm = gf.clip_by_global_norm([[3.0], [4.0]], clip_norm=1.0)
+        >>> gf.Session().run([*clipped, norm])
+        [array([0.6], dtype=float32), array([0.8], dtype=float32), np.float32(5.0)]
     """
     _require_list(t_list)
     items = list(t_list)

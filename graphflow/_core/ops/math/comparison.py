@@ -83,6 +83,10 @@ def equal(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     Raises:
         ValueError: The shapes do not broadcast.
         TypeError: The dtypes differ.
+
+    Examples:
+        >>> gf.Session().run(gf.equal([1, 2, 3], [1, 0, 3]))
+        array([ True, False,  True])
     """
     return binary(EQUAL, x, y, name)
 

@@ -106,6 +106,10 @@ def matmul(
 
     Raises:
         ValueError: The inner extents differ, or a factor is to be both transposed and adjoint.
+
+    Examples:
+        >>> gf.Session().run(gf.matmul([[1.0, 2.0]], [[3.0], [4.0]]))
+        array([[11.]], dtype=float32)
     """
     with op_scope(name, "MatMul", (a, b)) as scope:
         for side, transpose, adjoint in (("a", transpose_a, adjoint_a), ("b", transpose_b, adjoint_b)):

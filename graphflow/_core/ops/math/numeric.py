@@ -149,6 +149,10 @@ def abs_(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Spar
 
     Returns:
         What was given, of the same shape and dtype; of complex numbers, floats of half their size.
+
+    Examples:
+        >>> gf.Session().run(gf.abs([-1.5, 2.0]))
+        array([1.5, 2. ], dtype=float32)
     """
     if isinstance(x, SparseTensor):
         return SparseTensor(x.indices, abs_(x.values, name), x.dense_shape)
@@ -323,6 +327,10 @@ def add_n(inputs: TensorLike | Sequence[TensorLike], name: str | None = None) ->
 
     Returns:
         A tensor of that shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.add_n([[1, 2], [3, 4], [5, 6]]))
+        array([ 9, 12], dtype=int32)
     """
     if not isinstance(inputs, list | tuple):
         raise TypeError(f"inputs must be a list of tensors, got {inputs!r}.")

@@ -149,6 +149,10 @@ def reduce_sum(
 
     Raises:
         ValueError: An axis does not exist, or both names of an argument are given.
+
+    Examples:
+        >>> gf.Session().run(gf.reduce_sum([[1, 2], [3, 4]], axis=1))
+        array([3, 7], dtype=int32)
     """
     return _reduce(SUM, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -177,6 +181,10 @@ def reduce_mean(
 
     Raises:
         ValueError: An axis does not exist, or both names of an argument are given.
+
+    Examples:
+        >>> gf.Session().run(gf.reduce_mean([[1.0, 3.0], [5.0, 7.0]], axis=0))
+        array([3., 5.], dtype=float32)
     """
     return _reduce(MEAN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -205,6 +213,10 @@ def reduce_max(
 
     Raises:
         ValueError: An axis does not exist, or both names of an argument are given.
+
+    Examples:
+        >>> gf.Session().run(gf.reduce_max([[1, 5], [7, 2]], axis=1))
+        array([5, 7], dtype=int32)
     """
     return _reduce(MAX, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 
@@ -229,6 +241,10 @@ def reduce_min(
 
     Returns:
         A tensor without the reduced axes.
+
+    Examples:
+        >>> gf.Session().run(gf.reduce_min([[1, 5], [7, 2]], axis=0))
+        array([1, 2], dtype=int32)
     """
     return _reduce(MIN, input_tensor, axis, keepdims, name, reduction_indices, keep_dims)
 

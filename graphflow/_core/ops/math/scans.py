@@ -69,6 +69,10 @@ def argmax(
     Returns:
         A tensor of output_type, of the input's shape without the axis. InvalidArgumentError when it runs if the
         axis has no elements.
+
+    Examples:
+        >>> gf.Session().run(gf.argmax([[1, 9, 2], [7, 0, 3]], axis=1))
+        array([1, 0])
     """
     return _place(ARG_MAX, input, axis, dimension, output_type, name)
 

@@ -158,6 +158,10 @@ def square(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Sp
 
     Returns:
         What was given, of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.square([2.0, -3.0]))
+        array([4., 9.], dtype=float32)
     """
     return sparse_unary(SQUARE, x, name)
 
@@ -175,6 +179,10 @@ def sqrt(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Spar
 
     Returns:
         What was given, of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.sqrt([4.0, 9.0]))
+        array([2., 3.], dtype=float32)
     """
     return sparse_unary(SQRT, x, name)
 
@@ -214,6 +222,10 @@ def exp(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.exp([0.0, 1.0]))
+        array([1.      , 2.718282], dtype=float32)
     """
     return unary(EXP, x, name)
 
@@ -240,6 +252,10 @@ def log(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.log([1.0, 2.718281828]))
+        array([0., 1.], dtype=float32)
     """
     return unary(LOG, x, name)
 
@@ -388,6 +404,10 @@ def tanh(x: TensorLike | SparseTensor, name: str | None = None) -> Tensor | Spar
 
     Returns:
         A tensor of the same shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.tanh([0.0]))
+        array([0.], dtype=float32)
     """
     return sparse_unary(TANH, x, name)
 
@@ -440,6 +460,10 @@ def sigmoid(x: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.sigmoid([0.0]))
+        array([0.5], dtype=float32)
     """
     return unary(SIGMOID, x, name)
 
@@ -453,6 +477,10 @@ def softplus(features: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same shape and dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.softplus([0.0]))
+        array([0.6931472], dtype=float32)
     """
     return unary(SOFTPLUS, features, name)
 

@@ -275,6 +275,11 @@ def conv2d(
 
     Raises:
         ValueError: The channels differ, the window does not fit, or an argument is none of those.
+
+    Examples:
+        >>> images, filters = gf.ones([1, 4, 4, 1]), gf.ones([3, 3, 1, 2])
+        >>> gf.nn.conv2d(images, filters, strides=[1, 1, 1, 1], padding="VALID").shape
+        TensorShape([1, 2, 2, 2])
     """
     filter = deprecated(filters, filter, "filters", "filter")
     if isinstance(padding, list | tuple):

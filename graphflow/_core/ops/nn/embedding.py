@@ -52,6 +52,12 @@ def embedding_lookup(
 
     Raises:
         ValueError: There is no part, or no such strategy.
+
+    Examples:
+        >>> table = gf.constant([[0.0, 0.1], [1.0, 1.1], [2.0, 2.1]])
+        >>> gf.Session().run(gf.nn.embedding_lookup(table, [2, 0]))
+        array([[2. , 2.1],
+               [0. , 0.1]], dtype=float32)
     """
     parts = _parts(params)
     with op_scope(name, "embedding_lookup", [*parts, ids]) as scope:

@@ -188,6 +188,10 @@ def relu(features: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A tensor of the same dtype and shape.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.relu([-1.0, 0.0, 2.0]))
+        array([0., 0., 2.], dtype=float32)
     """
     return apply(RELU, (features,), name=name).outputs[0]
 
@@ -305,6 +309,10 @@ def l2_loss(t: TensorLike, name: str | None = None) -> Tensor:
 
     Returns:
         A scalar of the same dtype.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.l2_loss([3.0, 4.0]))
+        np.float32(12.5)
     """
     return apply(L2_LOSS, (t,), name=name).outputs[0]
 
@@ -373,6 +381,10 @@ def bias_add(
 
     Raises:
         ValueError: The number of channels differs, or the format is none.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.bias_add([[1.0, 2.0]], [10.0, 20.0]))
+        array([[11., 22.]], dtype=float32)
     """
     layout = "NHWC"
     if data_format is not None:

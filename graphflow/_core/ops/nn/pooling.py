@@ -134,6 +134,13 @@ def max_pool(
 
     Raises:
         ValueError: The window does not fit, or an argument is none of those.
+
+    Examples:
+        >>> images = gf.reshape(gf.range(16.0), [1, 4, 4, 1])
+        >>> pooled = gf.nn.max_pool(images, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+        >>> gf.Session().run(gf.squeeze(pooled))
+        array([[ 5.,  7.],
+               [13., 15.]], dtype=float32)
     """
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "MaxPool", (value,)) as scope:
@@ -189,6 +196,13 @@ def avg_pool(
 
     Returns:
         A tensor of the same dtype and layout.
+
+    Examples:
+        >>> images = gf.reshape(gf.range(16.0), [1, 4, 4, 1])
+        >>> pooled = gf.nn.avg_pool(images, ksize=[1, 2, 2, 1], strides=[1, 2, 2, 1], padding="VALID")
+        >>> gf.Session().run(gf.squeeze(pooled))
+        array([[ 2.5,  4.5],
+               [10.5, 12.5]], dtype=float32)
     """
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "AvgPool", (value,)) as scope:

@@ -139,6 +139,10 @@ def softmax(
     Raises:
         InvalidArgumentError: The axis is outside the rank.
         ValueError: The axis is not the last, and the rank is not known.
+
+    Examples:
+        >>> gf.Session().run(gf.nn.softmax([1.0, 1.0, 1.0, 1.0]))
+        array([0.25, 0.25, 0.25, 0.25], dtype=float32)
     """
     return _along_axis(SOFTMAX, logits, deprecated(axis, dim, "axis", "dim"), name)
 
@@ -302,6 +306,11 @@ def softmax_cross_entropy_with_logits(
 
     Returns:
         The loss of each row: the logits' shape without that axis.
+
+    Examples:
+        >>> losses = gf.nn.softmax_cross_entropy_with_logits(labels=[[0.5, 0.5]], logits=[[0.0, 0.0]])
+        >>> gf.Session().run(losses)
+        array([0.6931472], dtype=float32)
     """
     require_named("softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (logits, labels)
@@ -332,6 +341,11 @@ def sparse_softmax_cross_entropy_with_logits(
 
     Raises:
         ValueError: The shapes do not fit, or something is not given by name.
+
+    Examples:
+        >>> losses = gf.nn.sparse_softmax_cross_entropy_with_logits(labels=[1], logits=[[0.0, 0.0]])
+        >>> gf.Session().run(losses)
+        array([0.6931472], dtype=float32)
     """
     require_named("sparse_softmax_cross_entropy_with_logits", _sentinel, labels, logits)
     given: tuple[Any, Any] = (labels, logits)

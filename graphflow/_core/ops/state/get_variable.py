@@ -71,6 +71,11 @@ def get_variable(
     Raises:
         ValueError: It exists and must not, is missing and must not be made, or has another shape or dtype; the
             message names the lines of both.
+
+    Examples:
+        >>> w = gf.get_variable("w", [2, 3], initializer=gf.zeros_initializer())
+        >>> w.name, w.shape.as_list(), w.dtype.base_dtype
+        ('w:0', [2, 3], gf.float32)
     """
     request = Request(
         name, shape, None, initializer, regularizer, None, trainable, collections, caching_device, partitioner,

@@ -89,7 +89,15 @@ class _Typed(Initializer):
 
 
 class Zeros(_Typed):
-    """Zeros (tf.zeros_initializer); False or empty strings for these types."""
+    """Zeros (tf.zeros_initializer); False or empty strings for these types.
+
+    Examples:
+        >>> w = gf.get_variable("w", [2], initializer=gf.zeros_initializer())
+        >>> with gf.Session() as session:
+        ...     session.run(w.initializer)
+        ...     print(session.run(w))
+        [0. 0.]
+    """
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Zeros of the shape.
@@ -134,6 +142,13 @@ class Constant(Initializer):
     Raises:
         TypeError: The value is no number, list or array.
         ValueError: When it is called: there are more values than elements.
+
+    Examples:
+        >>> w = gf.get_variable("w", [3], initializer=gf.constant_initializer(0.1))
+        >>> with gf.Session() as session:
+        ...     session.run(w.initializer)
+        ...     print(session.run(w))
+        [0.1 0.1 0.1]
     """
 
     def __init__(
@@ -180,6 +195,11 @@ class RandomUniform(Initializer):
         maxval: The upper bound, which is not drawn.
         seed: The op's own seed; with the graph's it decides what is drawn.
         dtype: A float dtype.
+
+    Examples:
+        >>> w = gf.get_variable("w", [2], initializer=gf.random_uniform_initializer(-0.1, 0.1))
+        >>> w.shape
+        TensorShape([2])
     """
 
     def __init__(
@@ -223,6 +243,11 @@ class RandomNormal(Initializer):
 
     Raises:
         ValueError: For a dtype that is no float.
+
+    Examples:
+        >>> w = gf.get_variable("w", [2, 3], initializer=gf.random_normal_initializer(stddev=0.02))
+        >>> w.shape
+        TensorShape([2, 3])
     """
 
     def __init__(
@@ -256,7 +281,15 @@ class RandomNormal(Initializer):
 
 
 class TruncatedNormal(RandomNormal):
-    """Normal draws within two standard deviations (tf.truncated_normal_initializer)."""
+    """Normal draws within two standard deviations (tf.truncated_normal_initializer).
+
+    Examples:
+        >>> w = gf.get_variable("w", [100], initializer=gf.truncated_normal_initializer(stddev=0.1))
+        >>> with gf.Session() as session:
+        ...     session.run(w.initializer)
+        ...     print(bool((abs(session.run(w)) <= 0.2).all()))
+        True
+    """
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape.

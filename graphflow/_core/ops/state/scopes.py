@@ -21,6 +21,12 @@ class name_scope:
             another is made unique.
         default_name: The scope if `name` is None.
         values: Tensors, whose graph is made the default inside.
+
+    Examples:
+        >>> with gf.name_scope("encoder"):
+        ...     x = gf.constant(1.0, name="x")
+        >>> x.name
+        'encoder/x:0'
     """
 
     def __init__(
@@ -75,6 +81,12 @@ def device(device_name_or_function: DeviceLike | None) -> AbstractContextManager
 
     Returns:
         A context manager.
+
+    Examples:
+        >>> with gf.device("/cpu:0"):
+        ...     x = gf.constant(1.0)
+        >>> x.device
+        '/device:CPU:0'
     """
     return get_default_graph().device(device_name_or_function)
 
@@ -88,6 +100,17 @@ def control_dependencies(control_inputs: Iterable[Any] | None) -> AbstractContex
 
     Returns:
         A context manager. A tensor that was built before does not wait: gf.identity makes one inside that does.
+
+    Examples:
+        >>> count = gf.Variable(0)
+        >>> with gf.control_dependencies([count.assign(5)]):
+        ...     done = gf.constant("done")
+        >>> with gf.Session() as session:
+        ...     session.run(count.initializer)
+        ...     session.run(done)
+        ...     print(session.run(count))
+        b'done'
+        5
     """
     if callable(control_inputs):
         raise TypeError("control_dependencies() takes operations and tensors, not functions.")
@@ -121,6 +144,11 @@ def add_to_collection(name: str, value: Any) -> None:
     Args:
         name: A name for the operation.
         value: Anything.
+
+    Examples:
+        >>> gf.add_to_collection("outputs", "logits")
+        >>> gf.get_collection("outputs")
+        ['logits']
     """
     get_default_graph().add_to_collection(name, value)
 
@@ -145,6 +173,11 @@ def get_collection(key: str, scope: str | None = None) -> list[Any]:
 
     Returns:
         A list of its own, which is empty if there is no such collection.
+
+    Examples:
+        >>> gf.add_to_collection("outputs", "logits")
+        >>> gf.get_collection("outputs")
+        ['logits']
     """
     return get_default_graph().get_collection(key, scope)
 

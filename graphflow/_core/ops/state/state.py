@@ -146,6 +146,11 @@ def assign(
     Raises:
         ValueError: The shapes differ, and validate_shape is not False.
         TypeError: `ref` is no variable, but a value.
+
+    Examples:
+        >>> v = gf.Variable(1.0)
+        >>> gf.Session().run(gf.assign(v, 4.0))
+        np.float32(4.0)
     """
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
     return _write(ASSIGN, ref, (value,), attrs, name)

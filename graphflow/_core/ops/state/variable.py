@@ -90,6 +90,14 @@ class Variable(Operators, metaclass=Creatable):
 
     Raises:
         ValueError: The initial value has no shape, is missing, or comes from inside of a loop or branch.
+
+    Examples:
+        >>> count = gf.Variable(0)
+        >>> step = count.assign_add(1)
+        >>> with gf.Session() as session:
+        ...     session.run(count.initializer)
+        ...     print(session.run(step), session.run(step))
+        1 2
     """
 
     SaveSliceInfo = SliceInfo

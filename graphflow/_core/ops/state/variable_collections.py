@@ -33,6 +33,11 @@ def global_variables(scope: str | None = None) -> list[Variable]:
 
     Returns:
         A list, in the order in which they were made.
+
+    Examples:
+        >>> v = gf.Variable(1.0, name="v", trainable=False)
+        >>> [variable.name for variable in gf.global_variables()]
+        ['v:0']
     """
     return _in_collection(GraphKeys.GLOBAL_VARIABLES, scope)
 
@@ -63,6 +68,12 @@ def trainable_variables(scope: str | None = None) -> list[Variable]:
 
     Returns:
         A list, in the order in which they were made.
+
+    Examples:
+        >>> a = gf.Variable(1.0, name="a")
+        >>> b = gf.Variable(1.0, name="b", trainable=False)
+        >>> [v.name for v in gf.trainable_variables()]
+        ['a:0']
     """
     return _in_collection(GraphKeys.TRAINABLE_VARIABLES, scope)
 
@@ -90,7 +101,15 @@ def variables_initializer(var_list: Sequence[Variable], name: str = "init") -> O
 
 
 def global_variables_initializer() -> Operation:
-    """An operation that initialises all global variables (tf.global_variables_initializer)."""
+    """An operation that initialises all global variables (tf.global_variables_initializer).
+
+    Examples:
+        >>> v = gf.Variable([1.0, 2.0])
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     print(session.run(v))
+        [1. 2.]
+    """
     return variables_initializer(global_variables())
 
 

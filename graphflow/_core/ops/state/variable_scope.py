@@ -303,7 +303,13 @@ def unique_scope_name(prefix: str) -> str:
 
 
 def get_variable_scope() -> VariableScope:
-    """The variable scope in force in this thread, for the default graph (tf.get_variable_scope)."""
+    """The variable scope in force in this thread, for the default graph (tf.get_variable_scope).
+
+    Examples:
+        >>> with gf.variable_scope("layer"):
+        ...     print(gf.get_variable_scope().name)
+        layer
+    """
     return scopes_of().threads.current
 
 
@@ -411,6 +417,13 @@ class variable_scope:
     Raises:
         ValueError: `reuse` is none of those, or a scope with a default name is to be shared.
         TypeError: The name is no string or VariableScope, or neither a name nor a default is given.
+
+    Examples:
+        >>> with gf.variable_scope("layer"):
+        ...     w = gf.get_variable("w", [2])
+        >>> with gf.variable_scope("layer", reuse=True):
+        ...     print(gf.get_variable("w", [2]) is w, w.name)
+        True layer/w:0
     """
 
     def __init__(
