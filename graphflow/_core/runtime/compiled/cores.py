@@ -10,7 +10,7 @@ from typing import Final
 from graphflow._core.plan.ir import Plan, walk
 
 _FEW_CORES: Final = 2
-_PRODUCTS: Final = frozenset(
+PRODUCTS: Final = frozenset(
     {
         "BatchMatMul",
         "BatchMatMulV2",
@@ -34,7 +34,7 @@ def usable_cores() -> int:
 def calls_blas(plan: Plan) -> bool:
     """Whether operations of a plan call BLAS on NumPy, and none calls a user's function, which finds it as it was."""
     types = {i.type for i in walk(plan)}
-    return bool(types & _PRODUCTS) and not types & _USERS_CODE
+    return bool(types & PRODUCTS) and not types & _USERS_CODE
 
 
 def wants_one_core(plan: Plan) -> bool:

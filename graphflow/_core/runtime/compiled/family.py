@@ -12,6 +12,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
 from graphflow._core.common.records import dataclass
+from graphflow._core.runtime.compiled.due import FIRST_DUE_RUN
 
 if TYPE_CHECKING:
     from graphflow._core.compiler.compile_job import CompileJob, Structure
@@ -26,11 +27,13 @@ class Family:
     """The kernels and structures of the plans of one executable.
 
     runs: of all combinations of sizes, while they were on their way to compiled code. first: the text of the
-    combination for which a plan was made first, "" before that. filled: the plans that templates gave.
+    combination for which a plan was made first, "" before that. due: the run at which plans of fixed bits go over,
+    which the sizes of that combination decide. filled: the plans that templates gave.
     """
 
     runs: int = 0
     first: str = ""
+    due: int = FIRST_DUE_RUN
     filled: int = 0
     _waiting: CompileJob | None = None
     _sources: set[str] = field(default_factory=set)

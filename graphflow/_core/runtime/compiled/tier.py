@@ -12,8 +12,9 @@ combinations as the plan's size allows. If there are more, those that were not u
 on NumPy meanwhile: a program that goes through more combinations than are kept, again and again, would make each anew
 every time. A combination that needs kernels of its own goes the long way; if most do, no more are made.
 
-If no operation draws random numbers without a seed, the change happens at a fixed run, the eighth, which waits for the
-compiler if need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are
+If no operation draws random numbers without a seed, the change happens at a fixed run, the eighth or a later one of a
+plan that is quick on NumPy too (due.py), which waits for the compiler if need be: so the same program gives the same
+bits every time. Otherwise it happens as soon as the kernels are
 there. Where bits are fixed, no run after the change is one of NumPy if the shapes follow from those that are fed: so
 they do not depend on the order in which sizes come. A program of fixed bits keeps the first combinations for good, as
 which of them give way must not depend on where it was stopped and went on from a checkpoint.
@@ -56,6 +57,7 @@ from graphflow._core.runtime.compiled.ahead import AHEAD
 from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.combination import Combination, wait_for_kernels
 from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
+from graphflow._core.runtime.compiled.due import due_run
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.tier_state import TierPolicy, TierRecord, TierState, fingerprint
@@ -71,7 +73,6 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger("graphflow")
 _OBSERVED_RUN: Final = 4
-_SEEDED_SWITCH: Final = 8
 _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _FIRST: Final = "first "
@@ -251,7 +252,7 @@ class TieredExecutable(Executable):
         for text in [text.removeprefix(_FIRST) for text in restored if text.startswith(_FIRST)]:
             self._rely_on(text, restored.get(text))
         for text, record in restored.items():
-            if record.runs >= _SEEDED_SWITCH and not text.startswith(_FIRST):
+            if record.runs >= self._family.due and not text.startswith(_FIRST):
                 self._rely_on(text, record)
 
     def _rely_on(self, text: str, record: TierRecord | None) -> None:
@@ -276,7 +277,7 @@ class TieredExecutable(Executable):
                 return None
             _count(self, state, 1)
             always = self._policy.mode == "always"
-            least = 0 if always else _SEEDED_SWITCH if self._policy.seeded else None
+            least = 0 if always else self._family.due if self._policy.seeded else None
             if state.job is None and state.known is None and self._family.is_hot(least):
                 self._begin_at_once(state)
             if state.compiled is not None:
@@ -315,9 +316,9 @@ class TieredExecutable(Executable):
 
     def _is_due(self, state: Combination) -> bool:
         """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
-        if state.runs >= _SEEDED_SWITCH:
+        if state.runs >= self._family.due:
             return True
-        return self._family.runs >= _SEEDED_SWITCH and self._family.knows(state.job)
+        return self._family.runs >= self._family.due and self._family.knows(state.job)
 
     def _observe(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, known = self._observer.run(run, feeds)
@@ -335,6 +336,7 @@ class TieredExecutable(Executable):
         try:
             state.job = self._filling.prepare(known, state.decisions)
             if self._family.prepared(state.job, str(state.shapes)):
+                self._family.due = due_run(self._plan, known)
                 tell_compiling(self._plan, state.job.missing())
         except StaysOnNumpy as reason:
             self._give_up(state, reason)

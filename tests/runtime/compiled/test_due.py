@@ -1,0 +1,96 @@
+"""Protects that a plan of fixed bits which NumPy computes quickly does not wait for the compiler at its eighth run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow._core.runtime.compiled import due
+from graphflow._core.session import executable_for
+from tests.runtime.compiled.tiers import compiled_plans
+
+BY_ESTIMATE = due.ON_NUMPY_SECONDS
+
+
+@pytest.fixture(autouse=True)
+def _estimated(compiled_early: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As outside of the tests."""
+    monkeypatch.setattr(due, "ON_NUMPY_SECONDS", BY_ESTIMATE)
+
+
+def _line() -> Any:
+    x = gf.placeholder(gf.float32, [None], name="x")
+    w = gf.get_variable("w", initializer=0.5)
+    loss = gf.reduce_mean(gf.square(x * w - 1.0))
+    return gf.train.GradientDescentOptimizer(0.01).minimize(loss), x, w
+
+
+def _due(build: Callable[[], Any]) -> int:
+    """The run at which a plan goes over, found by running it until it was observed."""
+    with gf.Graph().as_default():
+        fetch = build()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            for _ in range(4):
+                session.run(fetch)
+            return int(executable_for(session, fetch, [])._family.due)
+
+
+def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:
+    train, x, _ = _line()
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        for _ in range(1000):
+            session.run(train, {x: [1.0, 2.0, 3.0]})
+        assert compiled_plans(session) == []
+
+
+def test_what_numpy_needs_long_for_goes_over_at_the_eighth_run() -> None:
+    def product() -> Any:
+        w = gf.get_variable("w", initializer=np.ones([1200, 1200], np.float32))
+        return gf.reduce_sum(gf.matmul(w, w))
+
+    def loop() -> Any:
+        return gf.while_loop(lambda i: i < 3, lambda i: i + 1, [gf.constant(0)])
+
+    assert _due(product) == _due(loop) == due.FIRST_DUE_RUN
+
+
+def test_the_larger_the_sizes_the_earlier() -> None:
+    def summed(rows: int) -> Any:
+        return gf.reduce_sum(gf.exp(gf.get_variable("v", initializer=np.ones(rows))))
+
+    found = [_due(partial(summed, rows)) for rows in (10, 10_000, 1_000_000)]
+    assert found[0] > found[1] > found[2] >= due.FIRST_DUE_RUN
+
+
+@pytest.mark.parametrize("stop", [3, 12, 17, 25])
+def test_it_goes_over_at_the_same_run_where_it_went_on_from_saved_state(
+    stop: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = [3, 3, 3, 3, *(3 if step % 3 else 700 for step in range(30))]
+    monkeypatch.setattr(due, "ON_NUMPY_SECONDS", 20 * 4.2e-6 * 20)
+    gone_over: list[list[bool]] = []
+    state: Any = None
+    for begin in (0, stop):
+        with gf.Graph().as_default():
+            train, x, w = _line()
+            with gf.Session() as session:
+                session.run(gf.global_variables_initializer())
+                if begin:
+                    session.store.set_state(state[0])
+                    w.load(state[1], session)
+                gone_over.append([False] * begin)
+                for step, size in enumerate(sizes[begin:], begin):
+                    if step == stop and not begin:
+                        state = session.store.get_state(), w.eval(session)
+                    session.run(train, {x: np.ones(size)})
+                    gone_over[-1].append("compiled for" in session.explain(train, {x: None}))
+    assert gone_over[0][stop:] == gone_over[1][stop:]
+    first = gone_over[0].index(True)
+    assert due.FIRST_DUE_RUN < first < len(sizes)
