@@ -378,7 +378,7 @@ class Saver:
             return
         of_others = path not in self._own
         self._own.discard(path)
-        if of_others and storage.same_folder(storage.folder_of(path), folder):
+        if of_others and not storage.same_folder(storage.folder_of(path), folder):
             _log.warning(
                 "The old checkpoint %s is not removed: it is not in %s, where the new ones are.",
                 printable(path), folder or ".",
