@@ -100,7 +100,7 @@ class Writer:
         name = self.unique(hint or f"{self._scope}/constant")
         array = np.asarray(value)
         if array.dtype == object:
-            texts = [t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1)]
+            texts: Any = [t if isinstance(t, bytes) else str(t).encode() for t in array.reshape(-1)]
             self.constants.append(helper.make_tensor(name, 8, array.shape, texts))
         else:
             self.constants.append(
