@@ -57,6 +57,32 @@ def test_the_environment_of_an_actor_says_which_task_it_is() -> None:
     assert resolver.own_name == "worker-1" and resolver.incarnation() == "3"
 
 
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_program_on_ray_serves_where_the_others_find_it(
+    whole: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether it asks for the server of its environment, or makes one of the cluster that it was told."""
+    registry = Registry(100.0)
+    monkeypatch.setattr(
+        RayClusterResolver,
+        "ask",
+        lambda self, question, *values, seconds=0: getattr(registry, question)(*values),
+    )
+    told = {"GRAPHFLOW_JOB": "ps", "GRAPHFLOW_TASK": "0", "GRAPHFLOW_HOST": "127.0.0.1"}
+    for name, value in {**VARIABLES, **told, "GRAPHFLOW_INCARNATION": "1"}.items():
+        monkeypatch.setenv(name, value)
+    assert registry.begin("ps-0", "a", "node", "127.0.0.1", 1, "t") == (1, 0.0)
+    task = gf.train.task_from_environment()
+    server = gf.train.Server.from_environment() if whole else gf.train.Server(*task)
+    try:
+        place = registry.place("ps-0")
+        assert place is not None and place["address"].startswith("127.0.0.1:")
+        with gf.Session(server.target, config=gf.ConfigProto(device_filters=["/job:ps"])) as session:
+            assert session.run(gf.constant(1.0) + 1.0) == 2.0
+    finally:
+        server.stop()
+
+
 def test_the_registry_tells_what_happens_to_a_task(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     monkeypatch.setattr(registry_module, "time", clock)

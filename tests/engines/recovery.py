@@ -114,7 +114,7 @@ def on_ray(what: str) -> float:
         initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False}
     )
     nodes.add_node(num_cpus=1)
-    third = nodes.add_node(num_cpus=1)
+    nodes.add_node(num_cpus=1)
     ray.init(address=nodes.address, namespace="graphflow", log_to_driver=False)
     try:
         small = {"ps": 0.25, "worker": 0.25}
@@ -131,7 +131,9 @@ def on_ray(what: str) -> float:
 
             def lose() -> None:
                 if what == "host":
-                    nodes.remove_node(third, allow_graceful=False)
+                    others = {node.node_id: node for node in nodes.worker_nodes}
+                    host = next(others[process(ps)[1]] for ps in ("ps-1", "ps-0") if process(ps)[1] in others)
+                    nodes.remove_node(host, allow_graceful=False)
                 else:
                     number = signal.SIGSTOP if what == "stopped" else signal.SIGKILL
                     os.kill(process("worker-1" if what == "worker" else "ps-1")[2], number)
@@ -158,7 +160,10 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "Ray, a worker is killed": ("others go on", lambda: on_ray("worker")),
     "Ray, a ps is killed": ("begun anew on its node", lambda: on_ray("ps")),
     "Ray, a ps stands still": (f"killed when its lease of {LEASE:g} s has lapsed", lambda: on_ray("stopped")),
-    "Ray, a host is lost": (f"elsewhere, when its lease of {LEASE:g} s has lapsed", lambda: on_ray("host")),
+    "Ray, the host of a ps is lost": (
+        f"elsewhere, when its lease of {LEASE:g} s has lapsed",
+        lambda: on_ray("host"),
+    ),
 }
 
 

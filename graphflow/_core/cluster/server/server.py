@@ -17,7 +17,7 @@ from graphflow._core.cluster.cluster_spec import ClusterDef, ClusterLike, Cluste
 from graphflow._core.cluster.environment import BIND_VARIABLE, EVALUATOR
 from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.cluster.protocol.lease import LeaseState
-from graphflow._core.cluster.resolvers.found import resolver_from_environment
+from graphflow._core.cluster.resolvers.found import find_resolver, resolver_from_environment
 from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
 from graphflow._core.cluster.server.tenure import Tenure
 from graphflow._core.common.records import dataclass
@@ -119,6 +119,15 @@ class Server:
             server_or_cluster_def, job_name, task_index = self._resolver.task()
         self._cluster = ClusterSpec(server_or_cluster_def)
         self._job, self._index = self._which(job_name, task_index)
+        if self._resolver is None:
+            # A program may take the cluster apart that it was told, and put it together again.
+            told = find_resolver()
+            if isinstance(told, MovingClusterResolver) and told.task() == (
+                self._cluster,
+                self._job,
+                self._index,
+            ):
+                self._resolver = told
         self._config = config or ConfigProto()
         task = task_name(self._job, self._index)
         access = keys.access(self._config.cluster_keys)
