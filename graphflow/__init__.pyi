@@ -234,6 +234,7 @@ from graphflow._core.graph.dtypes import int64 as int64
 from graphflow._core.graph.dtypes import int8 as int8
 from graphflow._core.ops.array.transposing import invert_permutation as invert_permutation
 from . import io as io
+from . import keras as keras
 from graphflow._core.ops.math.comparison import is_finite as is_finite
 from graphflow._core.ops.math.comparison import is_inf as is_inf
 from graphflow._core.ops.math.comparison import is_nan as is_nan

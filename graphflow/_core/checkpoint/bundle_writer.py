@@ -70,7 +70,7 @@ def _entry(record: Record, shape: Sequence[int]) -> Any:
 
 def _payload(array: Any) -> tuple[list[Any], int]:
     """The bytes of a tensor, in pieces, and their checksum."""
-    array = np.asarray(array)
+    array = np.asarray(array, object if isinstance(array, bytes) else None)
     if array.dtype != object:
         data = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
         return [data], masked_checksum(data)

@@ -19,7 +19,6 @@ from typing import Any, Final, NamedTuple
 
 REPLACEMENTS: Final[Mapping[str, str]] = {
     "enable_eager_execution": "graphflow runs graphs only: build a graph and run it in gf.Session",
-    "keras": "graphflow has no Keras: use gf.layers-style functions built from gf.nn and gf.get_variable",
     "CrossTowerOps": "it is gf.distribute.Reducer, the argument reducer of a strategy",
     "AllReduceCrossTowerOps": "use gf.distribute.RingReducer, or PackingReducer, as a strategy's reducer",
     "ReductionToOneDeviceCrossTowerOps": "it is gf.distribute.ReductionToOneDevice, a strategy's reducer",

@@ -312,8 +312,20 @@ class Tensor(Operators):
         dims: What is known of its shape: a tuple of ints and Nones, or None.
     """
 
-    __slots__ = ("__weakref__", "_consumers", "_dims", "_dtype", "_op", "_value_index")
+    # What begins with _keras says which layer made it, and what of it is masked; programs know the names.
+    __slots__ = (
+        "__weakref__",
+        "_consumers",
+        "_dims",
+        "_dtype",
+        "_keras_history",
+        "_keras_mask",
+        "_op",
+        "_value_index",
+    )
 
+    _keras_history: Any
+    _keras_mask: Any
     __array_priority__: ClassVar[int] = 100
     __array_ufunc__: ClassVar[None] = None
     OVERLOADABLE_OPERATORS: ClassVar[set[str]] = set()

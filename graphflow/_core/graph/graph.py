@@ -60,6 +60,8 @@ class Graph(OfThisProcess, ContainerScope):
         self.seed: int | None = None
         self.variable_store: Any = None
         """Holder of the variable scope's state; owned by ops.variable_scope."""
+        self.attachments: dict[str, Any] = {}
+        """What packages above the engine keep with the graph, by their names."""
         self.outer: Graph | None = None  # the graph around this one, if it is the body of a function
 
     # ---- building -------------------------------------------------------------------------------------------------

@@ -1,0 +1,1 @@
+"""How layers and models are built, called, trained and taken apart."""

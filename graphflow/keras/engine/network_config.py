@@ -1,0 +1,149 @@
+"""The layers of a model and how they are connected, as a configuration, in Keras's form; and back."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import graphflow.nest as nest
+from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.elements import Tensor
+from graphflow.keras.engine.base_layer import Layer
+from graphflow.keras.engine.node import Node, history_of
+from graphflow.keras.engine.op_layers import give_history
+from graphflow.keras.engine.topology import Topology
+from graphflow.keras.utils import registry
+
+_LAYERS = "graphflow.keras.layers"
+
+
+def give_histories(tensors: Sequence[Any]) -> None:
+    """Makes layers of the operations that stand between layers and tensors."""
+    give_history(tensors, Layer)
+
+
+def plain(value: Any) -> Any:
+    """What JSON can hold of a value of a configuration."""
+    if hasattr(value, "get_config"):
+        return {"class_name": type(value).__name__, "config": value.get_config()}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, dtypes.DType):
+        return value.name
+    if isinstance(value, shapes.TensorShape):
+        return value.as_list()
+    if callable(value):
+        return getattr(value, "__name__", str(value))
+    raise TypeError(f"The configuration of a model cannot hold {value!r}.")
+
+
+def serialize_layer(layer: Any) -> dict[str, Any]:
+    """A layer's class and configuration."""
+    return {"class_name": type(layer).__name__, "config": layer.get_config()}
+
+
+def deserialize_layer(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
+    """The layer, or model, of a class and configuration."""
+    return registry.deserialize(dict(config), _LAYERS, "layer", custom_objects)
+
+
+def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[str, Any]:
+    """The configuration of what lies between inputs and outputs."""
+    indices: dict[int, int] = {}
+    counts: dict[str, int] = {}
+    inside = {id(node) for node in topology.nodes}
+    for layer in topology.layers:
+        for node in layer.inbound_nodes:
+            if id(node) in inside:
+                indices[id(node)] = counts.get(layer.name, 0)
+                counts[layer.name] = indices[id(node)] + 1
+
+    def reference(tensor: Tensor) -> list[Any]:
+        history = history_of(tensor)
+        assert history is not None
+        node = history.layer.inbound_nodes[history.node_index]
+        return [history.layer.name, indices[id(node)], history.tensor_index]
+
+    layers = []
+    for layer in topology.layers:
+        calls = []
+        for node in layer.inbound_nodes:
+            if id(node) in inside and node.input_tensors is not None:
+                arguments = {k: plain_argument(v) for k, v in node.arguments.items()}
+                calls.append([[*reference(t), arguments] for t in node.flat_inputs])
+        layers.append({**serialize_layer(layer), "name": layer.name, "inbound_nodes": calls})
+    return copy.deepcopy(
+        {
+            "name": name,
+            "layers": layers,
+            "input_layers": [reference(t) for t in nest.flatten(inputs)],
+            "output_layers": [reference(t) for t in nest.flatten(outputs)],
+        }
+    )
+
+
+def plain_argument(value: Any) -> Any:
+    """An argument of a call as JSON has it; TypeError for a tensor that no layer made."""
+    if isinstance(value, Tensor):
+        raise TypeError(
+            f"The tensor {value!r}, an argument of a layer's call, cannot be saved with the model."
+        )
+    return (
+        value if value is None or isinstance(value, bool | int | float | str | list | dict) else plain(value)
+    )
+
+
+def connected(
+    config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None
+) -> tuple[Any, Any, str | None]:
+    """Inputs, outputs and name of the model of a configuration; its layers are made and called.
+
+    Raises:
+        ValueError: A call needs what no call before it gives.
+    """
+    made: dict[str, Any] = {}
+    calls: list[tuple[Any, Any]] = []
+    first: dict[str, int] = {}
+    for entry in config["layers"]:
+        layer = deserialize_layer(entry, custom_objects)
+        made[entry["name"]] = layer
+        first[entry["name"]] = (
+            max(len(layer.inbound_nodes) - 1, 0) if not entry["inbound_nodes"] else len(layer.inbound_nodes)
+        )
+        calls += [(entry["name"], call) for call in entry["inbound_nodes"]]
+    done: dict[str, int] = {}
+
+    def tensor_of(reference: Sequence[Any]) -> Any:
+        name, node, index = reference[:3]
+        nodes = made[name].inbound_nodes
+        place = first[name] + node
+        return nodes[place].flat_outputs[index] if place < len(nodes) else None
+
+    while calls:
+        left: list[tuple[Any, Any]] = []
+        for name, call in calls:
+            given = [tensor_of(reference) for reference in call]
+            waits = any(n == name for n, _ in left)
+            if waits or any(t is None for t in given):
+                left.append((name, call))
+                continue
+            arguments = dict(call[0][3]) if len(call[0]) > 3 else {}
+            made[name](given[0] if len(given) == 1 else given, **arguments)
+            done[name] = done.get(name, 0) + 1
+        if len(left) == len(calls):
+            raise ValueError(
+                f"The layers {sorted({n for n, _ in left})} of the configuration cannot be connected."
+            )
+        calls = left
+    inputs = [tensor_of(reference) for reference in config["input_layers"]]
+    outputs = [tensor_of(reference) for reference in config["output_layers"]]
+    name = config.get("name")
+    return (inputs[0] if len(inputs) == 1 else inputs), (outputs[0] if len(outputs) == 1 else outputs), name
+
+
+__all__ = ["Node", "config_of", "connected", "deserialize_layer", "plain", "serialize_layer"]

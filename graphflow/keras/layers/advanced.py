@@ -1,0 +1,193 @@
+"""Activations with weights or arguments, and noise (tf.keras.layers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.types import IntsLike
+from graphflow._core.ops.control_flow.smart_cond import smart_cond
+from graphflow.keras import activations, ops
+from graphflow.keras.layers.base import ConfiguredLayer, phase_of
+from graphflow.keras.typing import Named, Phase, Shapes, Tensors
+
+
+class _Elementwise(ConfiguredLayer):
+    supports_masking = True
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+
+class LeakyReLU(_Elementwise):
+    """x, or alpha * x below 0 (tf.keras.layers.LeakyReLU)."""
+
+    def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = float(alpha)
+        self._keep(alpha=self.alpha)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return ops.leaky_relu(inputs, alpha=self.alpha)
+
+
+class PReLU(_Elementwise):
+    """x, or alpha * x below 0, alpha trained (tf.keras.layers.PReLU); shared_axes: along which alpha is the same."""
+
+    def __init__(
+        self,
+        alpha_initializer: Named = "zeros",
+        alpha_regularizer: Named = None,
+        alpha_constraint: Named = None,
+        shared_axes: IntsLike | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        axes = (
+            None
+            if shared_axes is None
+            else [shared_axes]
+            if isinstance(shared_axes, int)
+            else list(shared_axes)
+        )
+        self._keep(
+            alpha_initializer=alpha_initializer, alpha_regularizer=alpha_regularizer, alpha_constraint=alpha_constraint,
+            shared_axes=axes,
+        )  # fmt: skip
+
+    def build(self, input_shape: Shapes) -> None:
+        """Makes alpha."""
+        own: Any = self
+        shape = shapes.as_shape(input_shape).as_list()[1:]
+        for axis in own.shared_axes or ():
+            shape[axis - 1] = 1
+        self.alpha = self.add_weight(
+            "alpha", shape, initializer=own.alpha_initializer, regularizer=own.alpha_regularizer,
+            constraint=own.alpha_constraint,
+        )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return ops.relu(inputs) - self.alpha * ops.relu(-inputs)
+
+
+class ELU(_Elementwise):
+    """x, or alpha * (exp(x) - 1) below 0 (tf.keras.layers.ELU)."""
+
+    def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.alpha = float(alpha)
+        self._keep(alpha=self.alpha)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return activations.elu(inputs, self.alpha)
+
+
+class ThresholdedReLU(_Elementwise):
+    """x above theta, else 0 (tf.keras.layers.ThresholdedReLU)."""
+
+    def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.theta = float(theta)
+        self._keep(theta=self.theta)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return inputs * ops.cast(ops.greater(inputs, self.theta), inputs.dtype)
+
+
+class Softmax(_Elementwise):
+    """exp(x) / sum(exp(x)) along an axis (tf.keras.layers.Softmax)."""
+
+    def __init__(self, axis: int = -1, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.axis = axis
+        self._keep(axis=axis)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return activations.softmax(inputs, axis=self.axis)
+
+
+class ReLU(_Elementwise):
+    """x above 0 (tf.keras.layers.ReLU); max_value, negative_slope and threshold as those of activations.relu."""
+
+    def __init__(
+        self, max_value: float | None = None, negative_slope: float = 0, threshold: float = 0, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        if (max_value is not None and max_value < 0) or negative_slope < 0:
+            raise ValueError("max_value and negative_slope of a ReLU layer cannot be negative.")
+        self.max_value = None if max_value is None else float(max_value)
+        self.negative_slope, self.threshold = float(negative_slope), float(threshold)
+        self._keep(max_value=self.max_value, negative_slope=self.negative_slope, threshold=self.threshold)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The activation."""
+        return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
+
+
+class GaussianNoise(_Elementwise):
+    """Normal noise added in training (tf.keras.layers.GaussianNoise)."""
+
+    def __init__(self, stddev: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.stddev = stddev
+        self._keep(stddev=stddev)
+
+    def call(self, inputs: Tensors, training: Phase = None) -> Any:
+        """The inputs, with noise in training."""
+        return smart_cond(
+            phase_of(training),
+            lambda: inputs + ops.random_normal(ops.shape(inputs), 0.0, self.stddev, inputs.dtype),
+            lambda: ops.identity(inputs),
+        )
+
+
+class GaussianDropout(_Elementwise):
+    """Normal noise around 1 multiplied in training (tf.keras.layers.GaussianDropout)."""
+
+    def __init__(self, rate: float, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate = rate
+        self._keep(rate=rate)
+
+    def call(self, inputs: Tensors, training: Phase = None) -> Any:
+        """The inputs, times noise in training."""
+        if not 0 < self.rate < 1:
+            return inputs
+        deviation = (self.rate / (1.0 - self.rate)) ** 0.5
+        return smart_cond(
+            phase_of(training),
+            lambda: inputs * ops.random_normal(ops.shape(inputs), 1.0, deviation, inputs.dtype),
+            lambda: ops.identity(inputs),
+        )
+
+
+class AlphaDropout(_Elementwise):
+    """Dropout that keeps mean and variance of selu's outputs (tf.keras.layers.AlphaDropout; Klambauer et al. 2017)."""
+
+    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.rate = rate
+        self._keep(rate=rate, noise_shape=noise_shape, seed=seed)
+
+    def call(self, inputs: Tensors, training: Phase = None) -> Any:
+        """The inputs, with dropout in training."""
+        rate = self.rate
+        if not 0.0 < rate < 1.0:
+            return inputs
+        own: Any = self
+        lowest = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
+
+        def dropped() -> Any:
+            shape = ops.shape(inputs) if own.noise_shape is None else own.noise_shape
+            kept = ops.cast(ops.random_uniform(shape, seed=own.seed) >= rate, inputs.dtype)
+            scale = ((1 - rate) * (1 + rate * lowest**2)) ** -0.5
+            return scale * (inputs * kept + lowest * (1 - kept)) - scale * lowest * rate
+
+        return smart_cond(phase_of(training), dropped, lambda: ops.identity(inputs))

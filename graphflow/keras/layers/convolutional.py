@@ -1,0 +1,472 @@
+"""Convolutions, and what pads, crops and enlarges (tf.keras.layers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.types import IntsLike
+from graphflow.keras import ops
+from graphflow.keras.layers.base import ConfiguredLayer, layout_of
+from graphflow.keras.typing import Named, Shapes, Tensors
+from graphflow.layers import channelwise, convolutional
+from graphflow.layers.arguments import integers, padding_of
+from graphflow.layers.input_spec import InputSpec
+
+
+class _Convolution(ConfiguredLayer):
+    """The arguments of a convolution.
+
+    filters: the number of output channels. kernel_size, strides, dilation_rate: a number, or one for each axis.
+    padding: "valid" or "same". data_format: "channels_last" or "channels_first".
+    """
+
+    axes: Any = 2
+
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: IntsLike = 1,
+        activation: Named = None,
+        use_bias: bool = True,
+        kernel_initializer: Named = "glorot_uniform",
+        bias_initializer: Named = "zeros",
+        kernel_regularizer: Named = None,
+        bias_regularizer: Named = None,
+        activity_regularizer: Named = None,
+        kernel_constraint: Named = None,
+        bias_constraint: Named = None,
+        **kwargs: Any,
+    ) -> None:
+        ConfiguredLayer.__init__(self, activity_regularizer=activity_regularizer, **kwargs)
+        self._keep(
+            filters=filters,
+            kernel_size=integers(kernel_size, self.axes, "kernel_size"),
+            strides=integers(strides, self.axes, "strides"),
+            padding=padding_of(padding, causal=self.axes == 1),
+            data_format=layout_of(data_format),
+            dilation_rate=integers(dilation_rate, self.axes, "dilation_rate"),
+            activation=activation,
+            use_bias=use_bias,
+            kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer,
+            kernel_regularizer=kernel_regularizer,
+            bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer,
+            kernel_constraint=kernel_constraint,
+            bias_constraint=bias_constraint,
+        )
+        self.input_spec = InputSpec(ndim=self.axes + 2)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The shape of what an input of that shape becomes."""
+        own: Any = self
+        first = own.data_format == "channels_first"
+        sizes = shapes.as_shape(input_shape).as_list()
+        space = sizes[2:] if first else sizes[1:-1]
+        space = [
+            _length(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
+            for i, n in enumerate(space)
+        ]
+        return shapes.TensorShape([sizes[0], *([own.filters, *space] if first else [*space, own.filters])])
+
+
+def _length(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
+    """The length of an axis after a window has gone over it."""
+    if size is None:
+        return None
+    reach = (window - 1) * dilation + 1
+    left = size if padding in ("same", "causal") else size - reach + 1
+    return -(-left // stride)
+
+
+class Conv1D(convolutional.Conv1D, _Convolution):
+    """A convolution of sequences [batch, steps, channels] (tf.keras.layers.Conv1D); padding may also be "causal"."""
+
+    __init__ = _Convolution.__init__
+
+
+class Conv2D(convolutional.Conv2D, _Convolution):
+    """A convolution of images [batch, rows, columns, channels] (tf.keras.layers.Conv2D)."""
+
+    __init__ = _Convolution.__init__
+
+
+class Conv3D(convolutional.Conv3D, _Convolution):
+    """A convolution of volumes [batch, planes, rows, columns, channels] (tf.keras.layers.Conv3D)."""
+
+    __init__ = _Convolution.__init__
+
+
+class _Transposed(_Convolution):
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
+        padding: str = "valid",
+        output_padding: IntsLike | None = None,
+        data_format: str | None = None,
+        dilation_rate: IntsLike = 1,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(filters, kernel_size, strides, padding, data_format, dilation_rate, **kwargs)
+        self._keep(
+            output_padding=None
+            if output_padding is None
+            else integers(output_padding, self.axes, "output_padding")
+        )
+
+
+class Conv2DTranspose(channelwise.Conv2DTranspose, _Transposed):
+    """Images enlarged by a transposed convolution (tf.keras.layers.Conv2DTranspose).
+
+    output_padding: elements that are added to the end of each axis, less than its stride.
+    """
+
+    __init__ = _Transposed.__init__
+
+    def _enlarged(self, size: Any, axis: int) -> Any:
+        given: Any = self.__dict__["output_padding"]
+        if size is None or given is None:
+            return super()._enlarged(size, axis)
+        pad = self.kernel_size[axis] // 2 if self.padding == "same" else 0
+        return (size - 1) * self.strides[axis] + self.kernel_size[axis] - 2 * pad + given[axis]
+
+
+class Conv3DTranspose(channelwise.Conv3DTranspose, _Transposed):
+    """Volumes enlarged by a transposed convolution (tf.keras.layers.Conv3DTranspose)."""
+
+    __init__ = _Transposed.__init__
+
+
+class _Separable(_Convolution):
+    def __init__(
+        self,
+        filters: int,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
+        padding: str = "valid",
+        data_format: str | None = None,
+        dilation_rate: IntsLike = 1,
+        depth_multiplier: int = 1,
+        activation: Named = None,
+        use_bias: bool = True,
+        depthwise_initializer: Named = "glorot_uniform",
+        pointwise_initializer: Named = "glorot_uniform",
+        bias_initializer: Named = "zeros",
+        depthwise_regularizer: Named = None,
+        pointwise_regularizer: Named = None,
+        bias_regularizer: Named = None,
+        activity_regularizer: Named = None,
+        depthwise_constraint: Named = None,
+        pointwise_constraint: Named = None,
+        bias_constraint: Named = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(
+            filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
+            bias_initializer=bias_initializer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, bias_constraint=bias_constraint, **kwargs,
+        )  # fmt: skip
+        self._config_names = [
+            name for name in self.__dict__["_config_names"] if not name.startswith("kernel_i")
+        ]
+        self._config_names = [
+            n for n in self._config_names if n not in ("kernel_regularizer", "kernel_constraint")
+        ]
+        self._keep(
+            depth_multiplier=depth_multiplier, depthwise_initializer=depthwise_initializer,
+            pointwise_initializer=pointwise_initializer, depthwise_regularizer=depthwise_regularizer,
+            pointwise_regularizer=pointwise_regularizer, depthwise_constraint=depthwise_constraint,
+            pointwise_constraint=pointwise_constraint,
+        )  # fmt: skip
+
+
+class SeparableConv1D(channelwise.SeparableConv1D, _Separable):
+    """Sequences convolved channel by channel, then mixed (tf.keras.layers.SeparableConv1D)."""
+
+    __init__ = _Separable.__init__
+
+
+class SeparableConv2D(channelwise.SeparableConv2D, _Separable):
+    """Images convolved channel by channel, then mixed (tf.keras.layers.SeparableConv2D)."""
+
+    __init__ = _Separable.__init__
+
+
+class DepthwiseConv2D(_Convolution):
+    """Images convolved channel by channel, depth_multiplier filters each (tf.keras.layers.DepthwiseConv2D)."""
+
+    def __init__(
+        self,
+        kernel_size: IntsLike,
+        strides: IntsLike = 1,
+        padding: str = "valid",
+        depth_multiplier: int = 1,
+        data_format: str | None = None,
+        activation: Named = None,
+        use_bias: bool = True,
+        depthwise_initializer: Named = "glorot_uniform",
+        bias_initializer: Named = "zeros",
+        depthwise_regularizer: Named = None,
+        bias_regularizer: Named = None,
+        activity_regularizer: Named = None,
+        depthwise_constraint: Named = None,
+        bias_constraint: Named = None,
+        **kwargs: Any,
+    ) -> None:
+        dilation = kwargs.pop("dilation_rate", 1)
+        super().__init__(
+            0, kernel_size, strides, padding, data_format, dilation, activation, use_bias,
+            bias_initializer=bias_initializer, bias_regularizer=bias_regularizer,
+            activity_regularizer=activity_regularizer, bias_constraint=bias_constraint, **kwargs,
+        )  # fmt: skip
+        gone = ("filters", "kernel_initializer", "kernel_regularizer", "kernel_constraint", "dilation_rate")
+        self._config_names = [name for name in self.__dict__["_config_names"] if name not in gone]
+        self._keep(
+            depth_multiplier=depth_multiplier, depthwise_initializer=depthwise_initializer,
+            depthwise_regularizer=depthwise_regularizer, depthwise_constraint=depthwise_constraint,
+        )  # fmt: skip
+
+    def build(self, input_shape: Shapes) -> None:
+        """Makes kernel and bias."""
+        own: Any = self
+        axis = 1 if own.data_format == "channels_first" else -1
+        channels = shapes.as_shape(input_shape).as_list()[axis]
+        if channels is None:
+            raise ValueError(
+                f"The channels of the inputs to {self.name!r} should be known, but their shape is {input_shape}."
+            )
+        own.filters = channels * own.depth_multiplier
+        self.depthwise_kernel = self.add_weight(
+            "depthwise_kernel", (*own.kernel_size, channels, own.depth_multiplier),
+            initializer=own.depthwise_initializer, regularizer=own.depthwise_regularizer,
+            constraint=own.depthwise_constraint,
+        )  # fmt: skip
+        self.bias = None if not own.use_bias else self.add_weight(
+            "bias", (own.filters,), initializer=own.bias_initializer, regularizer=own.bias_regularizer,
+            constraint=own.bias_constraint,
+        )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Tensors) -> Any:
+        """The convolution, the bias and the activation."""
+        own: Any = self
+        first = own.data_format == "channels_first"
+        strides = [1, 1, *own.strides] if first else [1, *own.strides, 1]
+        layout = "NCHW" if first else "NHWC"
+        outputs = ops.depthwise_conv2d(
+            inputs,
+            self.depthwise_kernel,
+            strides,
+            own.padding.upper(),
+            rate=own.dilation_rate,
+            data_format=layout,
+        )
+        if self.bias is not None:
+            outputs = ops.bias_add(outputs, self.bias, data_format=layout)
+        return own.activation(outputs)
+
+
+# ---- what has no weights --------------------------------------------------------------------------------------------
+
+
+def _pairs(value: Any, axes: int, what: str) -> tuple[tuple[int, int], ...]:
+    """What is put before and behind each axis, from one number for all, one for each, or a pair for each."""
+    if isinstance(value, int):
+        return ((value, value),) * axes
+    if axes == 1 and len(value) == 2 and all(isinstance(v, int) for v in value):
+        return ((value[0], value[1]),)
+    if len(value) != axes:
+        raise ValueError(f"`{what}` should have {axes} elements, one for each axis. Found: {value}")
+    return tuple((v, v) if isinstance(v, int) else (int(v[0]), int(v[1])) for v in value)
+
+
+class _Spatial(ConfiguredLayer):
+    """A layer that does something along each axis but those of batch and channels."""
+
+    axes = 2
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        if self.axes > 1:
+            self._keep(data_format=layout_of(data_format))
+        self.input_spec = InputSpec(ndim=self.axes + 2)
+
+    @property
+    def _start(self) -> int:
+        return 2 if self.__dict__.get("data_format") == "channels_first" else 1
+
+    def _size(self, size: int, axis: int) -> int:
+        raise NotImplementedError
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The shape of what an input of that shape becomes."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        for axis in range(self.axes):
+            size = sizes[self._start + axis]
+            sizes[self._start + axis] = None if size is None else self._size(size, axis)
+        return shapes.TensorShape(sizes)
+
+
+class ZeroPadding2D(_Spatial):
+    """Zeros around images (tf.keras.layers.ZeroPadding2D); padding: a number, one for each axis, or pairs."""
+
+    def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.padding = _pairs(padding, self.axes, "padding")
+        self._keep(padding=self.padding)
+
+    def _size(self, size: int, axis: int) -> int:
+        return size + sum(self.padding[axis])
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs with zeros around."""
+        around = [(0, 0)] * self._start + list(self.padding)
+        around += [(0, 0)] * (self.axes + 2 - len(around))
+        return ops.pad(inputs, around)
+
+
+class ZeroPadding1D(ZeroPadding2D):
+    """Zeros around sequences (tf.keras.layers.ZeroPadding1D)."""
+
+    axes = 1
+
+    def __init__(self, padding: Any = 1, **kwargs: Any) -> None:
+        super().__init__(padding, **kwargs)
+
+
+class ZeroPadding3D(ZeroPadding2D):
+    """Zeros around volumes (tf.keras.layers.ZeroPadding3D)."""
+
+    axes = 3
+
+
+class Cropping2D(_Spatial):
+    """Images without their margins (tf.keras.layers.Cropping2D); cropping: a number, one for each axis, or pairs."""
+
+    def __init__(self, cropping: Any = 0, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.cropping = _pairs(cropping, self.axes, "cropping")
+        self._keep(cropping=self.cropping)
+
+    def _size(self, size: int, axis: int) -> int:
+        return size - sum(self.cropping[axis])
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs without their margins."""
+        inner = [slice(before, -behind or None) for before, behind in self.cropping]
+        return inputs[(slice(None),) * self._start + tuple(inner)]
+
+
+class Cropping1D(Cropping2D):
+    """Sequences without their ends (tf.keras.layers.Cropping1D)."""
+
+    axes = 1
+
+    def __init__(self, cropping: Any = 1, **kwargs: Any) -> None:
+        super().__init__(cropping, **kwargs)
+
+
+class Cropping3D(Cropping2D):
+    """Volumes without their margins (tf.keras.layers.Cropping3D)."""
+
+    axes = 3
+
+    def __init__(self, cropping: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(cropping, data_format, **kwargs)
+
+
+def repeated(tensor: Any, times: int, axis: int) -> Any:
+    """Each element along an axis as often as that, behind one another."""
+    if times == 1:
+        return tensor
+    sizes = tensor.shape.as_list()
+    spread = ops.expand_dims(tensor, axis + 1)
+    tiled = ops.tile(spread, [times if i == axis + 1 else 1 for i in range(len(sizes) + 1)])
+    dynamic = ops.shape(tensor)
+    target = [
+        (-1 if n is None else n * times) if i == axis else (dynamic[i] if n is None else n)
+        for i, n in enumerate(sizes)
+    ]
+    return ops.reshape(tiled, target)
+
+
+class UpSampling2D(_Spatial):
+    """Images enlarged (tf.keras.layers.UpSampling2D); interpolation: "nearest" or "bilinear"."""
+
+    def __init__(
+        self,
+        size: IntsLike = 2,
+        data_format: str | None = None,
+        interpolation: str = "nearest",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(data_format, **kwargs)
+        if interpolation not in ("nearest", "bilinear"):
+            raise ValueError(f'`interpolation` should be "nearest" or "bilinear", got {interpolation!r}.')
+        self.size = integers(size, self.axes, "size")
+        self.interpolation = interpolation
+        self._keep(size=self.size, interpolation=interpolation)
+
+    def _size(self, size: int, axis: int) -> int:
+        return size * self.size[axis]
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs enlarged."""
+        if self.interpolation == "bilinear":
+            first = self._start == 2
+            image = ops.transpose(inputs, [0, 2, 3, 1]) if first else inputs
+            sizes = ops.shape(image)[1:3] * ops.constant(self.size)
+            image = ops.resize_bilinear(image, sizes, half_pixel_centers=True)
+            found = ops.transpose(image, [0, 3, 1, 2]) if first else image
+        else:
+            found = inputs
+            for axis, times in enumerate(self.size):
+                found = repeated(found, times, self._start + axis)
+        found.set_shape(self.compute_output_shape(inputs.shape))
+        return found
+
+
+class UpSampling1D(_Spatial):
+    """Each step of sequences several times (tf.keras.layers.UpSampling1D)."""
+
+    axes = 1
+
+    def __init__(self, size: int = 2, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.size = int(size)
+        self._keep(size=self.size)
+
+    def _size(self, size: int, axis: int) -> int:
+        return size * self.size
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs, each step several times."""
+        return repeated(inputs, self.size, 1)
+
+
+class UpSampling3D(_Spatial):
+    """Each element of volumes several times (tf.keras.layers.UpSampling3D)."""
+
+    axes = 3
+
+    def __init__(self, size: IntsLike = 2, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(data_format, **kwargs)
+        self.size = integers(size, 3, "size")
+        self._keep(size=self.size)
+
+    def _size(self, size: int, axis: int) -> int:
+        return size * self.size[axis]
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs enlarged."""
+        found = inputs
+        for axis, times in enumerate(self.size):
+            found = repeated(found, times, self._start + axis)
+        return found

@@ -1,0 +1,403 @@
+"""Dense layers, dropout, shapes, functions, and masks (tf.keras.layers)."""
+
+from __future__ import annotations
+
+import inspect
+import math as numbers
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import graphflow.nest as nest
+from graphflow._core.graph import shapes
+from graphflow._core.graph.types import DTypeLike, IntsLike, ShapeLike
+from graphflow._core.ops.control_flow.smart_cond import smart_cond
+from graphflow.keras import activations, ops
+from graphflow.keras.backend import settings
+from graphflow.keras.engine.base_layer import Layer, shape_of
+from graphflow.keras.layers import functions_as_data
+from graphflow.keras.layers.base import ConfiguredLayer, layout_of, phase_of
+from graphflow.keras.regularizers import L1L2
+from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
+from graphflow.keras.utils import registry
+from graphflow.layers import core as plain
+from graphflow.layers.input_spec import InputSpec
+
+
+class Dense(plain.Dense, ConfiguredLayer):
+    """activation(inputs @ kernel + bias), over the last axis (tf.keras.layers.Dense).
+
+    units: the outputs' last axis. Initializers, regularizers and constraints: objects or names.
+    """
+
+    def __init__(
+        self,
+        units: int,
+        activation: Named = None,
+        use_bias: bool = True,
+        kernel_initializer: Named = "glorot_uniform",
+        bias_initializer: Named = "zeros",
+        kernel_regularizer: Named = None,
+        bias_regularizer: Named = None,
+        activity_regularizer: Named = None,
+        kernel_constraint: Named = None,
+        bias_constraint: Named = None,
+        **kwargs: Any,
+    ) -> None:
+        ConfiguredLayer.__init__(self, activity_regularizer=activity_regularizer, **kwargs)
+        self._keep(
+            units=int(units), activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
+            bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
+            activity_regularizer=activity_regularizer,
+            bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
+        )  # fmt: skip
+        self.supports_masking = True
+        self.input_spec = InputSpec(min_ndim=2)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The product, the bias and the activation."""
+        kind = self.dtype
+        if kind is not None and not isinstance(inputs, ops.SparseTensor) and inputs.dtype != kind:
+            inputs = ops.cast(inputs, kind)
+        return super().call(inputs)
+
+
+class Activation(ConfiguredLayer):
+    """A function of the inputs (tf.keras.layers.Activation); its name, or itself."""
+
+    supports_masking = True
+
+    def __init__(self, activation: Named, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._keep(activation=activation)
+        self.activation = activations.get(activation)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The function's result."""
+        return self.activation(inputs)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+
+class Dropout(ConfiguredLayer):
+    """Zeros for a share of the inputs, in training (tf.keras.layers.Dropout).
+
+    rate: the share. noise_shape: the shape of what is drawn, broadcast. seed: of the draws.
+    """
+
+    supports_masking = True
+
+    def __init__(
+        self, rate: float, noise_shape: ShapeLike = None, seed: int | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(**kwargs)
+        self._keep(rate=rate, noise_shape=noise_shape, seed=seed)
+        self.rate: Any = rate
+
+    def _noise(self, inputs: Any) -> Any:
+        given: Any = self.__dict__["noise_shape"]
+        if not isinstance(given, list | tuple):
+            return given
+        sizes = ops.shape(inputs)
+        return ops.stack([sizes[i] if n is None else n for i, n in enumerate(given)])
+
+    def call(self, inputs: Tensors, training: Phase = None) -> Any:
+        """The inputs, with zeros in training."""
+        return smart_cond(
+            phase_of(training),
+            lambda: ops.dropout(
+                inputs, noise_shape=self._noise(inputs), seed=self.__dict__["seed"], rate=self.rate
+            ),
+            lambda: ops.identity(inputs),
+        )
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+
+class SpatialDropout1D(Dropout):
+    """Dropout of whole channels of sequences (tf.keras.layers.SpatialDropout1D)."""
+
+    def __init__(self, rate: float, **kwargs: Any) -> None:
+        super().__init__(rate, **kwargs)
+        self.input_spec = InputSpec(ndim=3)
+
+    def _noise(self, inputs: Any) -> Any:
+        sizes = ops.shape(inputs)
+        return ops.stack([sizes[0], 1, sizes[2]])
+
+
+class _SpatialDropout(Dropout):
+    axes = 2
+
+    def __init__(self, rate: float, data_format: str | None = None, **kwargs: Any) -> None:
+        super().__init__(rate, **kwargs)
+        self._keep(data_format=layout_of(data_format))
+        self.input_spec = InputSpec(ndim=self.axes + 2)
+
+    def _noise(self, inputs: Any) -> Any:
+        sizes = ops.shape(inputs)
+        ones = [1] * self.axes
+        if self.__dict__["data_format"] == "channels_first":
+            return ops.stack([sizes[0], sizes[1], *ones])
+        return ops.stack([sizes[0], *ones, sizes[self.axes + 1]])
+
+
+class SpatialDropout2D(_SpatialDropout):
+    """Dropout of whole channels of images (tf.keras.layers.SpatialDropout2D)."""
+
+
+class SpatialDropout3D(_SpatialDropout):
+    """Dropout of whole channels of volumes (tf.keras.layers.SpatialDropout3D)."""
+
+    axes = 3
+
+
+class Flatten(plain.Flatten, ConfiguredLayer):
+    """All axes but the first joined to one (tf.keras.layers.Flatten)."""
+
+    def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
+        ConfiguredLayer.__init__(self, **kwargs)
+        self._keep(data_format=layout_of(data_format))
+        self.input_spec = InputSpec(min_ndim=1)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs as a matrix; an axis of 1 is added to a vector."""
+        return ops.expand_dims(inputs, -1) if len(inputs.shape.as_list()) == 1 else super().call(inputs)
+
+
+class Reshape(ConfiguredLayer):
+    """Another shape of each example, of which one size may be -1 (tf.keras.layers.Reshape)."""
+
+    def __init__(self, target_shape: ShapeLike, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        sizes: Any = (target_shape,) if isinstance(target_shape, int) else target_shape
+        self.target_shape = tuple(int(n) for n in sizes)
+        self._keep(target_shape=self.target_shape)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The batch, and the target shape with what -1 stands for; ValueError if the sizes do not fit."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        target = list(self.target_shape)
+        if None in sizes[1:]:
+            return shapes.TensorShape([sizes[0], *(None if n == -1 else n for n in target)])
+        total, known = numbers.prod(sizes[1:]), numbers.prod(n for n in target if n != -1)
+        fits = total == known if -1 not in target else target.count(-1) == 1 and known and total % known == 0
+        if not fits:
+            raise ValueError(
+                f"The layer {self.name!r} cannot reshape inputs of shape {tuple(sizes)} to {tuple(target)}: total size "
+                f"of new array must be unchanged, {total} is not {known}."
+            )
+        return shapes.TensorShape([sizes[0], *(total // known if n == -1 else n for n in target)])
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs in the new shape."""
+        wanted = self.compute_output_shape(inputs.shape)
+        result = ops.reshape(inputs, [ops.shape(inputs)[0], *self.target_shape])
+        result.set_shape(wanted)
+        return result
+
+
+class Permute(ConfiguredLayer):
+    """Axes in another order, counted from 1, the batch's left out (tf.keras.layers.Permute)."""
+
+    def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.dims = tuple(dims)
+        if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
+            raise ValueError(f"Permute takes each of the axes from 1 on once, got {self.dims}.")
+        self._keep(dims=self.dims)
+        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs transposed."""
+        return ops.transpose(inputs, [0, *self.dims])
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The sizes in that order."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        return shapes.TensorShape([sizes[0], *(sizes[d] for d in self.dims)])
+
+
+class RepeatVector(ConfiguredLayer):
+    """Vectors n times each, as sequences (tf.keras.layers.RepeatVector)."""
+
+    def __init__(self, n: int, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.n = n
+        self._keep(n=n)
+        self.input_spec = InputSpec(ndim=2)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs repeated."""
+        return ops.tile(ops.expand_dims(inputs, 1), [1, self.n, 1])
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """[batch, n, size]."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        return shapes.TensorShape([sizes[0], self.n, sizes[1]])
+
+
+class Lambda(Layer):
+    """A function as a layer (tf.keras.layers.Lambda).
+
+    function: takes the inputs, and `arguments` by name. output_shape: changes nothing, the output's shape is known.
+    mask: the mask of the outputs, or a function of inputs and mask.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        output_shape: Any = None,
+        mask: Any = None,
+        arguments: Mapping[str, Any] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.function = function
+        self.arguments = dict(arguments or {})
+        self.mask = mask
+        self.supports_masking = mask is not None
+        self._said_shape = output_shape
+        takes = inspect.signature(function).parameters if callable(function) else {}
+        self._passes = [name for name in ("mask", "training") if name in takes]
+
+    def call(self, inputs: Tensors, mask: Tensors = None, training: Phase = None) -> Any:
+        """The function's result."""
+        given = {"mask": mask, "training": training}
+        arguments = {**self.arguments, **{k: given[k] for k in self._passes if k not in self.arguments}}
+        return self.function(inputs, **arguments)
+
+    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
+        """What was said."""
+        return self.mask(inputs, mask) if callable(self.mask) else self.mask
+
+    def get_config(self) -> Config:
+        """The function, as data, and its arguments."""
+        function, kind, module = functions_as_data.encode(self.function)
+        return {
+            **super().get_config(), "function": function, "function_type": kind, "module": module,
+            "output_shape": None, "output_shape_type": "raw", "output_shape_module": None, "arguments": self.arguments,
+        }  # fmt: skip
+
+    @classmethod
+    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
+        """The layer of a configuration that get_config gave; one with Python's code runs it when it is called."""
+        given = {k: v for k, v in config.items() if not k.startswith(("output_shape", "mask"))}
+        kind, module = given.pop("function_type"), given.pop("module", None)
+        function = given.pop("function")
+        if kind == "function":
+            found = registry.find(
+                function, "graphflow.keras.activations", "function of a Lambda layer", custom_objects
+            )
+        else:
+            found = functions_as_data.decode(function, module)
+        return cls(found, **given)
+
+
+class Masking(ConfiguredLayer):
+    """Masks steps whose features all are mask_value (tf.keras.layers.Masking)."""
+
+    supports_masking = True
+
+    def __init__(self, mask_value: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.mask_value = mask_value
+        self._keep(mask_value=mask_value)
+
+    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
+        """Whether a step is no mask."""
+        return ops.reduce_any(ops.not_equal(inputs, self.mask_value), axis=-1)
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs, masked steps zero."""
+        there = ops.reduce_any(ops.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
+        outputs = inputs * ops.cast(there, inputs.dtype)
+        outputs._keras_mask = ops.squeeze(there, axis=-1)
+        return outputs
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+
+class ActivityRegularization(ConfiguredLayer):
+    """The inputs, which are regularized (tf.keras.layers.ActivityRegularization)."""
+
+    supports_masking = True
+
+    def __init__(self, l1: float = 0.0, l2: float = 0.0, **kwargs: Any) -> None:
+        super().__init__(activity_regularizer=L1L2(l1, l2), **kwargs)
+        self._keep(l1=l1, l2=l2)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
+
+    def get_config(self) -> Config:
+        """The arguments that make a layer like it."""
+        return {k: v for k, v in super().get_config().items() if k != "activity_regularizer"}
+
+
+class Embedding(ConfiguredLayer):
+    """Vectors of classes: [batch, steps] of ints become [batch, steps, output_dim] (tf.keras.layers.Embedding).
+
+    mask_zero: whether 0 is no class, but masks a step.
+    """
+
+    def __init__(
+        self,
+        input_dim: int,
+        output_dim: int,
+        embeddings_initializer: Named = "uniform",
+        embeddings_regularizer: Named = None,
+        activity_regularizer: Named = None,
+        embeddings_constraint: Named = None,
+        mask_zero: bool = False,
+        input_length: IntsLike | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
+            length: Any = () if input_length is None else input_length
+            sizes = (length,) if isinstance(length, int) else tuple(length)
+            kwargs["batch_input_shape"] = (kwargs.pop("batch_size", None), *(sizes or (None,)))
+        dtype: DTypeLike = kwargs.pop("dtype", None) or settings.floatx()
+        super().__init__(dtype=dtype, activity_regularizer=activity_regularizer, **kwargs)
+        self._keep(
+            input_dim=input_dim, output_dim=output_dim, embeddings_initializer=embeddings_initializer,
+            embeddings_regularizer=embeddings_regularizer,
+            activity_regularizer=activity_regularizer, embeddings_constraint=embeddings_constraint,
+            mask_zero=mask_zero, input_length=input_length,
+        )  # fmt: skip
+        self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
+        self.supports_masking = mask_zero
+
+    def build(self, input_shape: Shapes) -> None:
+        """Makes the matrix of vectors."""
+        own: Any = self
+        self.embeddings = self.add_weight(
+            "embeddings", (self.input_dim, self.output_dim), initializer=own.embeddings_initializer,
+            regularizer=own.embeddings_regularizer, constraint=own.embeddings_constraint,
+        )  # fmt: skip
+        self.built = True
+
+    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
+        """Whether a step is not 0, if that masks."""
+        return ops.not_equal(inputs, ops.cast(0, inputs.dtype)) if self.mask_zero else None
+
+    def call(self, inputs: Tensors) -> Any:
+        """The vectors."""
+        if inputs.dtype.name not in ("int32", "int64"):
+            inputs = ops.cast(inputs, "int32")
+        return ops.embedding_lookup(self.embeddings, inputs)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape, and the size of a vector."""
+        return shapes.TensorShape([*shapes.as_shape(input_shape).as_list(), self.output_dim])
+
+
+def shapes_of(tensors: Tensors) -> Any:
+    """The static shapes of a structure of tensors."""
+    return nest.map_structure(shape_of, tensors)

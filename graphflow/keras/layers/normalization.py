@@ -1,0 +1,145 @@
+"""Normalisation by batch and by example (tf.keras.layers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph import shapes
+from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow.keras import ops
+from graphflow.keras.layers.base import ConfiguredLayer, phase_of
+from graphflow.keras.typing import Config, Named, Phase, Shapes, Tensors
+from graphflow.layers import normalization
+
+
+class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
+    """gamma * (inputs - mean) / sqrt(variance + epsilon) + beta (tf.keras.layers.BatchNormalization).
+
+    In training mean and variance are the batch's, which `fit` moves the averages towards; otherwise they are these. The
+    arguments are those of gf.layers.BatchNormalization.
+    """
+
+    def __init__(
+        self,
+        axis: int | list[int] = -1,
+        momentum: float = 0.99,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Named = "zeros",
+        gamma_initializer: Named = "ones",
+        moving_mean_initializer: Named = "zeros",
+        moving_variance_initializer: Named = "ones",
+        beta_regularizer: Named = None,
+        gamma_regularizer: Named = None,
+        beta_constraint: Named = None,
+        gamma_constraint: Named = None,
+        renorm: bool = False,
+        renorm_clipping: Any = None,
+        renorm_momentum: float = 0.99,
+        fused: bool | None = None,
+        trainable: bool = True,
+        virtual_batch_size: int | None = None,
+        adjustment: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        ConfiguredLayer.__init__(self, trainable=trainable, name=name, **kwargs)
+        if renorm or virtual_batch_size or adjustment:
+            raise ValueError(f"The layer {self.name!r} takes no renorm, virtual_batch_size or adjustment.")
+        if not isinstance(axis, int | list | tuple):
+            raise TypeError(f"axis must be int or list, type given: {type(axis).__name__}")
+        self._keep(
+            axis=axis if isinstance(axis, int) else list(axis), momentum=momentum, epsilon=epsilon, center=center,
+            scale=scale, beta_initializer=beta_initializer, gamma_initializer=gamma_initializer,
+            moving_mean_initializer=moving_mean_initializer,
+            moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+        )  # fmt: skip
+        self.fused = True if fused is None else bool(fused)
+        self.supports_masking = True
+
+    def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
+        kind = "float32" if self.dtype is not None and self.dtype.name == "float16" else self.dtype
+        return self.add_weight(name, shape, dtype=kind, **arguments)
+
+    def _build_averages(self, shape: list[int]) -> None:
+        self.moving_mean, self.moving_variance = (
+            self._weight(
+                name, shape, initializer=initializer, trainable=False,
+                synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
+            )
+            for name, initializer in (
+                ("moving_mean", self.moving_mean_initializer), ("moving_variance", self.moving_variance_initializer),
+            )
+        )  # fmt: skip
+
+    def call(self, inputs: Tensors, training: Phase = None) -> Any:
+        """The inputs normalised."""
+        return super().call(inputs, phase_of(training))
+
+    def get_config(self) -> Config:
+        """The arguments that make a layer like it."""
+        config = {**super().get_config()}
+        axis = config["axis"]
+        config["axis"] = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
+        return config
+
+
+class LayerNormalization(ConfiguredLayer):
+    """Each example normalised by its own mean and variance over `axis` (tf.keras.layers.LayerNormalization)."""
+
+    def __init__(
+        self,
+        axis: int | list[int] = -1,
+        epsilon: float = 1e-3,
+        center: bool = True,
+        scale: bool = True,
+        beta_initializer: Named = "zeros",
+        gamma_initializer: Named = "ones",
+        beta_regularizer: Named = None,
+        gamma_regularizer: Named = None,
+        beta_constraint: Named = None,
+        gamma_constraint: Named = None,
+        trainable: bool = True,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(trainable=trainable, name=name, **kwargs)
+        self._keep(
+            axis=axis, epsilon=epsilon, center=center, scale=scale, beta_initializer=beta_initializer,
+            gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
+            gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
+        )  # fmt: skip
+        self.supports_masking = True
+
+    def build(self, input_shape: Shapes) -> None:
+        """Makes gamma and beta."""
+        own: Any = self
+        sizes = shapes.as_shape(input_shape).as_list()
+        given = [own.axis] if isinstance(own.axis, int) else own.axis
+        self._over = [axis % len(sizes) for axis in given]
+        shape = [sizes[axis] for axis in self._over]
+        self._spread = [n if i in self._over else 1 for i, n in enumerate(sizes)]
+        self.gamma = None if not own.scale else self.add_weight(
+            "gamma", shape, initializer=own.gamma_initializer, regularizer=own.gamma_regularizer,
+            constraint=own.gamma_constraint,
+        )  # fmt: skip
+        self.beta = None if not own.center else self.add_weight(
+            "beta", shape, initializer=own.beta_initializer, regularizer=own.beta_regularizer,
+            constraint=own.beta_constraint,
+        )  # fmt: skip
+        self.built = True
+
+    def call(self, inputs: Tensors) -> Any:
+        """The inputs normalised."""
+        mean, variance = ops.moments(inputs, self._over, keepdims=True)
+        gamma = None if self.gamma is None else ops.reshape(self.gamma, self._spread)
+        beta = None if self.beta is None else ops.reshape(self.beta, self._spread)
+        found = ops.batch_normalization(inputs, mean, variance, beta, gamma, self.__dict__["epsilon"])
+        found.set_shape(inputs.shape)
+        return found
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)

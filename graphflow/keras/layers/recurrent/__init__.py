@@ -1,0 +1,1 @@
+"""Layers that go step by step over time."""

@@ -1,0 +1,222 @@
+"""Layers around a layer: for each step, and in both directions of time (tf.keras.layers)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import graphflow.nest as nest
+from graphflow._core.graph import shapes
+from graphflow.keras import ops
+from graphflow.keras.engine.base_layer import Layer, shape_of
+from graphflow.keras.engine.node import history_of
+from graphflow.keras.layers.base import ConfiguredLayer
+from graphflow.keras.typing import Config, Objects, Phase, Shapes, Tensors
+from graphflow.keras.utils import registry
+
+
+class Wrapper(ConfiguredLayer):
+    """A layer around another (tf.keras.layers.Wrapper)."""
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        self.layer = layer
+        super().__init__(**kwargs)
+
+    def build(self, input_shape: Shapes = None) -> None:
+        """Builds the layer inside."""
+        if not self.layer.built:
+            self.layer._dtype = self.layer._dtype or self._dtype
+            self.layer.build(input_shape)
+            self.layer.built = True
+        self.built = True
+
+    def get_config(self) -> Config:
+        """The layer inside, and the other arguments."""
+        return {**super().get_config(), "layer": registry.serialize_keras_object(self.layer)}
+
+    @classmethod
+    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
+        """The layer of a configuration that get_config gave."""
+        given = dict(config)
+        layer = registry.deserialize(given.pop("layer"), "graphflow.keras.layers", "layer", custom_objects)
+        return cls(layer, **given)
+
+
+class TimeDistributed(Wrapper):
+    """A layer for each step of [batch, time, ...] (tf.keras.layers.TimeDistributed)."""
+
+    supports_masking = True
+
+    def __init__(self, layer: Any, **kwargs: Any) -> None:
+        if not isinstance(layer, Layer):
+            raise ValueError(
+                f"Please initialize `TimeDistributed` layer with a `Layer` instance. You passed: {layer!r}"
+            )
+        super().__init__(layer, **kwargs)
+
+    def build(self, input_shape: Shapes = None) -> None:
+        """Builds the layer inside for one step; ValueError if the inputs have no time."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        if len(sizes) < 3:
+            raise ValueError(
+                f"The inputs of the TimeDistributed layer {self.name!r} need at least 3 dimensions, got {sizes}."
+            )
+        super().build(shapes.TensorShape([sizes[0], *sizes[2:]]))
+
+    def call(self, inputs: Tensors, training: Phase = None, mask: Tensors = None) -> Any:
+        """The layer's outputs, step by step; all steps are one batch for it."""
+        sizes, dynamic = shape_of(inputs), ops.shape(inputs)
+        inner = [dynamic[i] if n is None else n for i, n in enumerate(sizes)][2:]
+        arguments: dict[str, Any] = {}
+        takes = self.layer._call_parameters
+        if "training" in takes and training is not None:
+            arguments["training"] = training
+        if "mask" in takes and mask is not None:
+            arguments["mask"] = ops.reshape(mask, [-1, *[s for s in shape_of(mask)[2:] if s is not None]])
+        flat = ops.reshape(inputs, [-1, *inner])
+        flat.set_shape([None, *sizes[2:]])
+        outputs = (
+            self.layer.call(flat, **arguments)
+            if not isinstance(self.layer, _models())
+            else self.layer(flat, **arguments)
+        )
+        if self.layer.activity_regularizer is not None:
+            self.layer._regularize_activity(outputs)
+        made = shape_of(outputs)
+        made_dynamic = ops.shape(outputs)
+        rest = [made_dynamic[i] if n is None else n for i, n in enumerate(made)][1:]
+        time: Any = dynamic[1] if sizes[1] is None else sizes[1]
+        result = ops.reshape(outputs, [-1, time, *rest])
+        result.set_shape([sizes[0], sizes[1], *made[1:]])
+        return result
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """[batch, time, ...the layer's output]."""
+        sizes = shapes.as_shape(input_shape).as_list()
+        inner = self.layer.compute_output_shape(shapes.TensorShape([sizes[0], *sizes[2:]]))
+        return shapes.TensorShape([sizes[0], sizes[1], *shapes.as_shape(inner).as_list()[1:]])
+
+    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
+        """The inputs' mask."""
+        return mask
+
+
+def _models() -> Any:
+    return tuple(kind for kind in Layer.__subclasses__() if kind.__name__ == "Network")
+
+
+class Bidirectional(Wrapper):
+    """A recurrent layer, and a copy of it that goes backwards (tf.keras.layers.Bidirectional).
+
+    merge_mode: "concat", "sum", "mul", "ave", or None for both outputs.
+    """
+
+    def __init__(
+        self, layer: Any, merge_mode: str | None = "concat", weights: Any = None, backward_layer: Any = None,
+        **kwargs: Any,
+    ) -> None:  # fmt: skip
+        if merge_mode not in ("sum", "mul", "ave", "concat", None):
+            raise ValueError(f"Invalid merge mode {merge_mode!r}: it is one of sum, mul, ave, concat, None.")
+        super().__init__(layer, **kwargs)
+        self.merge_mode = merge_mode
+        self.forward_layer = self._copied(layer, "forward_", layer.go_backwards)
+        self.backward_layer = backward_layer or self._copied(layer, "backward_", not layer.go_backwards)
+        del self.layer  # Its copies are the layer's parts.
+        self._said_layer = registry.serialize_keras_object(layer)
+        self.return_sequences, self.return_state = layer.return_sequences, layer.return_state
+        self.stateful = layer.stateful
+        self.supports_masking = True
+        if weights is not None:
+            half = len(weights) // 2
+            self.forward_layer._initial_weights = weights[:half]
+            self.backward_layer._initial_weights = weights[half:]
+
+    @staticmethod
+    def _copied(layer: Any, prefix: str, backwards: bool) -> Any:
+        config = dict(layer.get_config())
+        config["name"] = prefix + layer.name
+        config["go_backwards"] = backwards
+        config.pop("batch_input_shape", None)
+        return type(layer).from_config(config)
+
+    def build(self, input_shape: Shapes = None) -> None:
+        """Builds both layers."""
+        for layer in (self.forward_layer, self.backward_layer):
+            if not layer.built:
+                layer._dtype = layer._dtype or self._dtype
+                with ops.name_scope(layer.name):
+                    layer.build(input_shape)
+                layer.built = True
+        self.built = True
+
+    def __call__(self, inputs: Tensors, *args: Any, **kwargs: Any) -> Any:
+        """Goes over the inputs in both directions; initial_state: the states to begin with, forward's first."""
+        initial = kwargs.pop("initial_state", None)
+        if isinstance(inputs, list | tuple) and initial is None and len(inputs) > 1:
+            inputs, *initial = inputs
+        if initial is None:
+            return super().__call__(inputs, *args, **kwargs)
+        initial = nest.flatten(initial)
+        every = [inputs, *initial]
+        if all(history_of(t) is not None for t in every):
+            return super().__call__(every, *args, **kwargs)
+        return super().__call__(inputs, *args, initial_state=initial, **kwargs)
+
+    def call(
+        self, inputs: Tensors, mask: Tensors = None, training: Phase = None, initial_state: Tensors = None
+    ) -> Any:
+        """The merged outputs, and the last states if they are asked for."""
+        if isinstance(inputs, list | tuple):
+            inputs, *initial_state = inputs
+            mask = mask[0] if isinstance(mask, list | tuple) else mask
+        begin = nest.flatten(initial_state) if initial_state else []
+        half = len(begin) // 2
+        outputs = []
+        states: list[Any] = []
+        for layer, own in ((self.forward_layer, begin[:half]), (self.backward_layer, begin[half:])):
+            found = layer.call(inputs, mask=mask, training=training, initial_state=own or None)
+            if self.return_state:
+                found, *after = found
+                states += after
+            outputs.append(found)
+        forward, backward = outputs
+        if self.return_sequences:
+            backward = ops.reverse(backward, [0 if getattr(self.forward_layer, "time_major", False) else 1])
+        merged = self._merged(forward, backward)
+        if not self.return_state:
+            return merged
+        return [*(merged if isinstance(merged, list) else [merged]), *states]
+
+    def _merged(self, forward: Any, backward: Any) -> Any:
+        if self.merge_mode == "concat":
+            return ops.concat([forward, backward], -1)
+        if self.merge_mode == "sum":
+            return forward + backward
+        if self.merge_mode == "ave":
+            return (forward + backward) / 2
+        return forward * backward if self.merge_mode == "mul" else [forward, backward]
+
+    def reset_states(self) -> None:
+        """Sets the states of stateful layers to zeros."""
+        self.forward_layer.reset_states()
+        self.backward_layer.reset_states()
+
+    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
+        """The inputs' mask if there are outputs of all steps."""
+        one = mask[0] if isinstance(mask, list | tuple) else mask
+        found = one if self.return_sequences else None
+        masks = [found] if self.merge_mode is not None else [found, found]
+        states = [None] * (2 * len(nest.flatten(self.forward_layer.cell.state_size)))
+        every = [*masks, *(states if self.return_state else [])]
+        return every if len(every) > 1 else every[0]
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The shape of the merged outputs."""
+        found = self.forward_layer.compute_output_shape(input_shape)
+        first = shapes.as_shape(found[0] if self.return_state else found).as_list()
+        if self.merge_mode == "concat":
+            first[-1] = first[-1] * 2
+        return shapes.TensorShape(first)
+
+    def get_config(self) -> Config:
+        """The layer that was given, and how outputs are merged."""
+        return {**ConfiguredLayer.get_config(self), "layer": self._said_layer, "merge_mode": self.merge_mode}

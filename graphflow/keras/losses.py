@@ -1,0 +1,308 @@
+"""Losses: functions of targets and predictions, and classes that reduce them (tf.keras.losses)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from graphflow._core.graph.types import TensorLike
+from graphflow.keras import ops
+from graphflow.keras.backend import entropy
+from graphflow.keras.backend.settings import epsilon
+from graphflow.keras.typing import Config, Elements, Objects
+from graphflow.keras.utils import registry
+from graphflow.keras.weighting import AUTO, NONE, SUM, SUM_OVER_BATCH_SIZE, weighted
+
+__all__ = [
+    "KLD", "MAE", "MAPE", "MSE", "MSLE", "BinaryCrossentropy", "CategoricalCrossentropy", "CategoricalHinge",
+    "CosineSimilarity", "Hinge", "Huber", "KLDivergence", "LogCosh", "Loss", "MeanAbsoluteError",
+    "MeanAbsolutePercentageError", "MeanSquaredError", "MeanSquaredLogarithmicError", "Poisson", "Reduction",
+    "SparseCategoricalCrossentropy", "SquaredHinge", "binary_crossentropy", "categorical_crossentropy",
+    "categorical_hinge", "cosine", "cosine_proximity", "cosine_similarity", "deserialize", "get", "hinge", "kld",
+    "kullback_leibler_divergence", "logcosh", "mae", "mape", "mean_absolute_error", "mean_absolute_percentage_error",
+    "mean_squared_error", "mean_squared_logarithmic_error", "mse", "msle", "poisson", "serialize",
+    "sparse_categorical_crossentropy", "squared_hinge",
+]  # fmt: skip
+
+
+class Reduction:
+    """What becomes of the losses of a batch (tf.keras.losses.Reduction)."""
+
+    AUTO: Final = AUTO
+    NONE: Final = NONE
+    SUM: Final = SUM
+    SUM_OVER_BATCH_SIZE: Final = SUM_OVER_BATCH_SIZE
+
+    @classmethod
+    def all(cls) -> tuple[str, ...]:
+        """All of them."""
+        return AUTO, NONE, SUM, SUM_OVER_BATCH_SIZE
+
+
+def _pair(y_true: Any, y_pred: Any) -> tuple[Any, Any]:
+    predictions = ops.convert_to_tensor(y_pred)
+    return ops.cast(y_true, predictions.dtype), predictions
+
+
+def mean_squared_error(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of (prediction - target) ** 2 over the last axis (tf.keras.losses.mean_squared_error)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_mean(ops.squared_difference(predictions, target), axis=-1)
+
+
+def mean_absolute_error(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of |prediction - target| over the last axis (tf.keras.losses.mean_absolute_error)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_mean(ops.abs(predictions - target), axis=-1)
+
+
+def mean_absolute_percentage_error(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of 100 * |prediction - target| / |target| (tf.keras.losses.mean_absolute_percentage_error)."""
+    target, predictions = _pair(y_true, y_pred)
+    shares = ops.abs((target - predictions) / ops.maximum(ops.abs(target), epsilon()))
+    return 100.0 * ops.reduce_mean(shares, axis=-1)
+
+
+def mean_squared_logarithmic_error(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of the squared difference of log(1 + x) (tf.keras.losses.mean_squared_logarithmic_error)."""
+    target, predictions = _pair(y_true, y_pred)
+    first = ops.log(ops.maximum(predictions, epsilon()) + 1.0)
+    second = ops.log(ops.maximum(target, epsilon()) + 1.0)
+    return ops.reduce_mean(ops.squared_difference(first, second), axis=-1)
+
+
+def _signs(target: Any) -> Any:
+    """Targets of 0 and 1 as -1 and 1; others as they are."""
+    zeros, ones = ops.equal(target, 0.0), ops.equal(target, 1.0)
+    binary = ops.reduce_all(ops.logical_or(zeros, ones))
+    return ops.cond(binary, lambda: 2.0 * target - 1.0, lambda: ops.identity(target))
+
+
+def squared_hinge(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of max(1 - target * prediction, 0) ** 2 (tf.keras.losses.squared_hinge)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_mean(ops.square(ops.maximum(1.0 - _signs(target) * predictions, 0.0)), axis=-1)
+
+
+def hinge(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of max(1 - target * prediction, 0), targets -1 and 1 or 0 and 1 (tf.keras.losses.hinge)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_mean(ops.maximum(1.0 - _signs(target) * predictions, 0.0), axis=-1)
+
+
+def categorical_hinge(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """max(largest wrong score - right score + 1, 0) (tf.keras.losses.categorical_hinge)."""
+    target, predictions = _pair(y_true, y_pred)
+    right = ops.reduce_sum(target * predictions, axis=-1)
+    wrong = ops.reduce_max((1.0 - target) * predictions, axis=-1)
+    return ops.maximum(0.0, wrong - right + 1.0)
+
+
+def huber_loss(y_true: TensorLike, y_pred: TensorLike, delta: float = 1.0) -> Any:
+    """Half the square of the error up to delta, linear beyond, of each element."""
+    target, predictions = _pair(y_true, y_pred)
+    error = ops.abs(predictions - target)
+    quadratic = ops.minimum(error, delta)
+    return 0.5 * quadratic * quadratic + delta * (error - quadratic)
+
+
+def logcosh(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of log(cosh(prediction - target)) (tf.keras.losses.logcosh)."""
+    target, predictions = _pair(y_true, y_pred)
+    error = predictions - target
+    return ops.reduce_mean(error + ops.softplus(-2.0 * error) - 0.6931471805599453, axis=-1)
+
+
+def _smoothed(target: Any, smoothing: Any, others: Any) -> Any:
+    if isinstance(smoothing, int | float) and not smoothing:
+        return target
+    return target * (1.0 - smoothing) + smoothing / others
+
+
+def categorical_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0
+) -> Any:
+    """-sum(target * log(prediction)) over the last axis (tf.keras.losses.categorical_crossentropy)."""
+    target, predictions = _pair(y_true, y_pred)
+    classes = ops.cast(ops.shape(target)[-1], predictions.dtype) if label_smoothing else 1.0
+    return entropy.categorical_crossentropy(
+        _smoothed(target, label_smoothing, classes), predictions, from_logits
+    )
+
+
+def sparse_categorical_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, axis: int = -1
+) -> Any:
+    """-log of the prediction of the target class (tf.keras.losses.sparse_categorical_crossentropy)."""
+    return entropy.sparse_categorical_crossentropy(y_true, y_pred, from_logits, axis)
+
+
+def binary_crossentropy(
+    y_true: TensorLike, y_pred: TensorLike, from_logits: bool = False, label_smoothing: float = 0
+) -> Any:
+    """The mean cross entropy of the elements of the last axis (tf.keras.losses.binary_crossentropy)."""
+    target, predictions = _pair(y_true, y_pred)
+    target = _smoothed(target, label_smoothing, 2.0)
+    return ops.reduce_mean(entropy.binary_crossentropy(target, predictions, from_logits), axis=-1)
+
+
+def kullback_leibler_divergence(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """sum(target * log(target / prediction)) (tf.keras.losses.kullback_leibler_divergence)."""
+    target, predictions = (ops.clip_by_value(v, epsilon(), 1) for v in _pair(y_true, y_pred))
+    return ops.reduce_sum(target * ops.log(target / predictions), axis=-1)
+
+
+def poisson(y_true: TensorLike, y_pred: TensorLike) -> Any:
+    """The mean of prediction - target * log(prediction) (tf.keras.losses.poisson)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_mean(predictions - target * ops.log(predictions + epsilon()), axis=-1)
+
+
+def cosine_similarity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Any:
+    """The cosine between target and prediction (tf.keras.losses.cosine_similarity)."""
+    target, predictions = _pair(y_true, y_pred)
+    return ops.reduce_sum(
+        ops.l2_normalize(target, axis=axis) * ops.l2_normalize(predictions, axis=axis), axis=axis
+    )
+
+
+def cosine_proximity(y_true: TensorLike, y_pred: TensorLike, axis: int = -1) -> Any:
+    """The cosine between target and prediction (tf.keras.losses.cosine_proximity); minimised, it turns them apart."""
+    return cosine_similarity(y_true, y_pred, axis)
+
+
+cosine = cosine_proximity
+mse = MSE = mean_squared_error
+mae = MAE = mean_absolute_error
+mape = MAPE = mean_absolute_percentage_error
+msle = MSLE = mean_squared_logarithmic_error
+kld = KLD = kullback_leibler_divergence
+
+
+class Loss:
+    """What losses are derived from: `call` gives the loss of each example (tf.keras.losses.Loss).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of tf.keras.losses.Reduction.
+        name: The loss's name.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = None) -> None:
+        if reduction not in Reduction.all():
+            raise ValueError(f"Invalid Reduction Key {reduction!r}. Expected keys are {Reduction.all()}.")
+        self.reduction = reduction
+        self.name = name
+
+    def __call__(
+        self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
+    ) -> Any:
+        """The losses of a batch, weighted and reduced."""
+        name = "loss" if self.name is None or not self.name.isidentifier() else self.name
+        with ops.name_scope(name):
+            reduction = SUM_OVER_BATCH_SIZE if self.reduction == AUTO else self.reduction
+            return weighted(self.call(y_true, y_pred), sample_weight, reduction)
+
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
+        """The loss of each example."""
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say its loss: define call(y_true, y_pred)."
+        )
+
+    def get_config(self) -> Config:
+        """The arguments that make a loss like it."""
+        return {"reduction": self.reduction, "name": self.name}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Any:
+        """The loss of a configuration that get_config gave."""
+        return cls(**config)
+
+
+class LossFunctionWrapper(Loss):
+    """A function of targets and predictions as a loss."""
+
+    def __init__(
+        self, fn: Callable[..., Any], reduction: str = AUTO, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(reduction, name)
+        self.fn = fn
+        self._arguments = kwargs
+
+    def call(self, y_true: TensorLike, y_pred: TensorLike) -> Any:
+        """The function's result."""
+        return self.fn(y_true, y_pred, **self._arguments)
+
+    def get_config(self) -> Config:
+        """The arguments that make a loss like it."""
+        return {**self._arguments, **super().get_config()}
+
+
+def _of(function: Callable[..., Any], name: str, class_name: str, **defaults: Any) -> Any:
+    """The class whose losses are those of a function; its arguments besides reduction and name are the function's."""
+
+    class Made(LossFunctionWrapper):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            names = [*defaults, "reduction", "name"]
+            given = {**dict(zip(names, args, strict=False)), **kwargs}
+            unknown = set(given) - set(names)
+            if unknown:
+                raise TypeError(
+                    f"{class_name} takes no argument {sorted(unknown)[0]!r}, but {', '.join(names)}."
+                )
+            own = {key: given.get(key, value) for key, value in defaults.items()}
+            super().__init__(function, given.get("reduction", AUTO), given.get("name", name), **own)
+
+    Made.__name__ = Made.__qualname__ = class_name
+    Made.__module__ = __name__
+    Made.__doc__ = f"{function.__name__} as a class, reduced over a batch (tf.keras.losses.{class_name})."
+    return Made
+
+
+MeanSquaredError: Any = _of(mean_squared_error, "mean_squared_error", "MeanSquaredError")
+MeanAbsoluteError: Any = _of(mean_absolute_error, "mean_absolute_error", "MeanAbsoluteError")
+MeanAbsolutePercentageError: Any = _of(
+    mean_absolute_percentage_error, "mean_absolute_percentage_error", "MeanAbsolutePercentageError"
+)
+MeanSquaredLogarithmicError: Any = _of(
+    mean_squared_logarithmic_error, "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError"
+)
+BinaryCrossentropy: Any = _of(
+    binary_crossentropy, "binary_crossentropy", "BinaryCrossentropy", from_logits=False, label_smoothing=0
+)
+CategoricalCrossentropy: Any = _of(
+    categorical_crossentropy, "categorical_crossentropy", "CategoricalCrossentropy", from_logits=False,
+    label_smoothing=0,
+)  # fmt: skip
+SparseCategoricalCrossentropy: Any = _of(
+    sparse_categorical_crossentropy, "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy",
+    from_logits=False,
+)  # fmt: skip
+Hinge: Any = _of(hinge, "hinge", "Hinge")
+SquaredHinge: Any = _of(squared_hinge, "squared_hinge", "SquaredHinge")
+CategoricalHinge: Any = _of(categorical_hinge, "categorical_hinge", "CategoricalHinge")
+Poisson: Any = _of(poisson, "poisson", "Poisson")
+LogCosh: Any = _of(logcosh, "logcosh", "LogCosh")
+KLDivergence: Any = _of(kullback_leibler_divergence, "kullback_leibler_divergence", "KLDivergence")
+Huber: Any = _of(huber_loss, "huber_loss", "Huber", delta=1.0)
+CosineSimilarity: Any = _of(cosine_proximity, "cosine_similarity", "CosineSimilarity", axis=-1)
+
+
+def serialize(loss: Loss) -> Config:
+    """The configuration of a loss, or the name of a function (tf.keras.losses.serialize)."""
+    return registry.serialize_keras_object(loss)
+
+
+def deserialize(name: Config, custom_objects: Objects = None) -> Any:
+    """The loss of a configuration or name (tf.keras.losses.deserialize)."""
+    return registry.deserialize(name, __name__, "loss function", custom_objects)
+
+
+def get(identifier: Elements) -> Any:
+    """A loss from itself, its name or its configuration; ValueError for others (tf.keras.losses.get)."""
+    if identifier is None:
+        return None
+    if isinstance(identifier, str | dict):
+        return deserialize(identifier)
+    if callable(identifier):
+        return identifier
+    raise ValueError(f"A loss is a function, its name or its configuration; got {identifier!r}.")

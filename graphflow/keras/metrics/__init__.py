@@ -1,0 +1,7 @@
+"""Metrics: numbers that tell of predictions, kept over batches in variables (tf.keras.metrics)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,122 @@
+"""Learning rates that depend on the step (tf.keras.optimizers.schedules)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from graphflow._core.graph.types import TensorLike
+from graphflow.keras.typing import Config, Objects
+from graphflow.keras.utils import registry
+from graphflow.train import decays
+
+__all__ = [
+    "ExponentialDecay", "InverseTimeDecay", "LearningRateSchedule", "PiecewiseConstantDecay", "PolynomialDecay",
+    "deserialize", "serialize",
+]  # fmt: skip
+
+
+class LearningRateSchedule:
+    """What schedules are derived from: __call__ gives the rate of a step."""
+
+    def __call__(self, step: TensorLike) -> Any:
+        """The rate of a step."""
+        raise NotImplementedError(f"{type(self).__name__} does not say the rate of a step.")
+
+    def get_config(self) -> Config:
+        """The arguments that make a schedule like it."""
+        return {}
+
+    @classmethod
+    def from_config(cls, config: Config) -> Any:
+        """The schedule of a configuration that get_config gave."""
+        return cls(**config)
+
+
+class ExponentialDecay(LearningRateSchedule):
+    """initial * decay_rate ** (step / decay_steps) (tf.keras.optimizers.schedules.ExponentialDecay)."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, decay_rate: float, staircase: bool = False,
+        name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._config: dict[str, Any] = {
+            "initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps, "decay_rate": decay_rate,
+            "staircase": staircase, "name": name,
+        }  # fmt: skip
+
+    def __call__(self, step: TensorLike) -> Any:
+        """The rate of a step."""
+        return decays.exponential_decay(
+            self._config["initial_learning_rate"], step, self._config["decay_steps"], self._config["decay_rate"],
+            self._config["staircase"],
+        )  # fmt: skip
+
+    def get_config(self) -> Config:
+        """The arguments that make a schedule like it."""
+        return dict(self._config)
+
+
+class InverseTimeDecay(ExponentialDecay):
+    """initial / (1 + decay_rate * step / decay_steps) (tf.keras.optimizers.schedules.InverseTimeDecay)."""
+
+    def __call__(self, step: TensorLike) -> Any:
+        """The rate of a step."""
+        return decays.inverse_time_decay(
+            self._config["initial_learning_rate"], step, self._config["decay_steps"], self._config["decay_rate"],
+            self._config["staircase"],
+        )  # fmt: skip
+
+
+class PiecewiseConstantDecay(LearningRateSchedule):
+    """A rate for each stretch of steps (tf.keras.optimizers.schedules.PiecewiseConstantDecay)."""
+
+    def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str | None = None) -> None:
+        if len(boundaries) != len(values) - 1:
+            raise ValueError("The length of boundaries should be 1 less than the length of values")
+        self.boundaries = list(boundaries)
+        self.values = list(values)
+        self.name = name
+
+    def __call__(self, step: TensorLike) -> Any:
+        """The rate of a step."""
+        return decays.piecewise_constant(step, self.boundaries, self.values)
+
+    def get_config(self) -> Config:
+        """The arguments that make a schedule like it."""
+        return {"boundaries": self.boundaries, "values": self.values, "name": self.name}
+
+
+class PolynomialDecay(LearningRateSchedule):
+    """From initial to end rate as a power of the steps left (tf.keras.optimizers.schedules.PolynomialDecay)."""
+
+    def __init__(
+        self, initial_learning_rate: float, decay_steps: int, end_learning_rate: float = 0.0001, power: float = 1.0,
+        cycle: bool = False, name: str | None = None,
+    ) -> None:  # fmt: skip
+        self._config: dict[str, Any] = {
+            "initial_learning_rate": initial_learning_rate, "decay_steps": decay_steps,
+            "end_learning_rate": end_learning_rate, "power": power, "cycle": cycle, "name": name,
+        }  # fmt: skip
+
+    def __call__(self, step: TensorLike) -> Any:
+        """The rate of a step."""
+        given = self._config
+        return decays.polynomial_decay(
+            given["initial_learning_rate"], step, given["decay_steps"], given["end_learning_rate"], given["power"],
+            given["cycle"],
+        )  # fmt: skip
+
+    def get_config(self) -> Config:
+        """The arguments that make a schedule like it."""
+        return dict(self._config)
+
+
+def serialize(learning_rate_schedule: LearningRateSchedule) -> Config:
+    """The configuration of a schedule (tf.keras.optimizers.schedules.serialize)."""
+    return registry.serialize_keras_object(learning_rate_schedule)
+
+
+def deserialize(config: Config, custom_objects: Objects = None) -> Any:
+    """The schedule of a configuration (tf.keras.optimizers.schedules.deserialize)."""
+    return registry.deserialize(config, __name__, "decay", custom_objects)

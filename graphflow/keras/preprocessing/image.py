@@ -1,0 +1,73 @@
+"""Pictures as arrays, from files and back (tf.keras.preprocessing.image)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+from graphflow.keras.backend.settings import floatx
+from graphflow.keras.layers.base import layout_of
+
+__all__ = ["array_to_img", "img_to_array", "load_img", "save_img"]
+
+
+def _pillow() -> Any:
+    try:
+        return import_module("PIL.Image")
+    except ImportError as error:
+        raise ImportError("Pictures need Pillow: pip install 'graphflow-engine[image]'.") from error
+
+
+def load_img(
+    path: str,
+    grayscale: bool = False,
+    color_mode: str = "rgb",
+    target_size: tuple[int, int] | None = None,
+    interpolation: str = "nearest",
+) -> Any:
+    """A picture of Pillow's (tf.keras.preprocessing.image.load_img); target_size: (rows, columns)."""
+    image = _pillow().open(path)
+    mode = {"rgb": "RGB", "rgba": "RGBA", "grayscale": "L"}["grayscale" if grayscale else color_mode]
+    image = image.convert(mode) if image.mode != mode else image
+    if target_size is not None and image.size != (target_size[1], target_size[0]):
+        image = image.resize((target_size[1], target_size[0]), getattr(_pillow(), interpolation.upper()))
+    return image
+
+
+def img_to_array(img: Any, data_format: str | None = None, dtype: str | None = None) -> Any:
+    """A picture as an array of floats, with an axis of channels (tf.keras.preprocessing.image.img_to_array)."""
+    found = np.asarray(img, dtype=dtype or floatx())
+    found = found[:, :, None] if found.ndim == 2 else found
+    return found.transpose(2, 0, 1) if layout_of(data_format) == "channels_first" else found
+
+
+def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: str | None = None) -> Any:
+    """An array as a picture of Pillow's (tf.keras.preprocessing.image.array_to_img); scale: to the range of bytes."""
+    found = np.asarray(x, dtype=dtype or floatx())
+    if found.ndim != 3:
+        raise ValueError(
+            f"Expected image array to have rank 3 (single image). Got array with shape: {found.shape}"
+        )
+    found = found.transpose(1, 2, 0) if layout_of(data_format) == "channels_first" else found
+    if scale:
+        found = found - found.min()
+        found = found / (found.max() or 1) * 255
+    channels = found.shape[2]
+    if channels not in (1, 3, 4):
+        raise ValueError(f"Unsupported channel number: {channels}")
+    pixels = found.astype("uint8")
+    return _pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+
+
+def save_img(
+    path: str,
+    x: Any,
+    data_format: str | None = None,
+    file_format: str | None = None,
+    scale: bool = True,
+    **kwargs: Any,
+) -> None:
+    """Writes an array as a picture (tf.keras.preprocessing.image.save_img)."""
+    array_to_img(x, data_format, scale).save(path, format=file_format, **kwargs)

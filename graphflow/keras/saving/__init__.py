@@ -1,0 +1,1 @@
+"""How models and weights become files and back."""

@@ -1,0 +1,128 @@
+"""Weights in checkpoints of TensorFlow's, by the objects that have them: layer_with_weights-0/kernel."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import numpy as np
+
+import graphflow.protos as protos
+from graphflow._core.checkpoint.bundle_writer import write_bundle
+from graphflow._core.checkpoint.reader import CheckpointData
+from graphflow._core.checkpoint.writer import Entry, pack
+from graphflow._core.ops.state.variable import Variable
+from graphflow.keras.backend.values import batch_set_value
+from graphflow.layers.base import Layer as PlainLayer
+from graphflow.train.saving.checkpoint_management import update_checkpoint_state
+from graphflow.train.saving.checkpoint_utils import CheckpointReader
+
+_SUFFIX: Final = "/.ATTRIBUTES/VARIABLE_VALUE"
+_GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
+
+
+def exists(prefix: str) -> bool:
+    """Whether there is a checkpoint."""
+    return any(os.path.exists(prefix + suffix) for suffix in (".index", ".safetensors"))
+
+
+def variables_by_path(model: Any) -> dict[str, Any]:
+    """The variables of a model by the attributes that lead to them, as TensorFlow names them in checkpoints."""
+    found: dict[str, Any] = {}
+    seen: set[int] = set()
+    for path, variable in _walk(model, "", seen):
+        found.setdefault(path, variable)
+    return found
+
+
+def _walk(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
+    if id(owner) in seen:
+        return
+    seen.add(id(owner))
+    if getattr(owner, "_topology", None) is not None or hasattr(owner, "_stack"):
+        with_weights = [layer for layer in owner.layers if layer.weights]
+        for number, layer in enumerate(with_weights):
+            yield from _walk(layer, f"{prefix}layer_with_weights-{number}/", seen)
+    known: set[int] = set()
+    for name, value in vars(owner).items():
+        if name in ("inbound_nodes", "outbound_nodes", "_compiled", "_topology", "_stack", "history"):
+            continue
+        for path, leaf in _leaves(value, name):
+            if isinstance(leaf, Variable) and not path.startswith("_"):
+                known.add(id(leaf))
+                yield prefix + path, leaf
+            elif isinstance(leaf, PlainLayer) and not getattr(leaf, "_is_metric", False):
+                yield from _walk(leaf, f"{prefix}{path}/", seen)
+    # Weights that no attribute holds have the names that add_weight was given.
+    for variable in (
+        *getattr(owner, "_trainable_weights", ()),
+        *getattr(owner, "_non_trainable_weights", ()),
+    ):
+        if id(variable) not in known:
+            yield prefix + variable.op.name.rpartition("/")[2], variable
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            yield from _leaves(item, f"{name}/{number}")
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _leaves(item, f"{name}/{key}")
+    elif isinstance(value, Variable | PlainLayer):
+        yield name, value
+
+
+def save(model: Any, prefix: str, session: Any) -> None:
+    """Writes the weights of a model as TensorFlow does, with the graph of objects by which it finds them."""
+    variables = variables_by_path(model)
+    values = session.run(list(variables.values()))
+    entries = [Entry(f"{path}{_SUFFIX}", value) for path, value in zip(variables, values, strict=True)]
+    names = {path: variable.op.name for path, variable in variables.items()}
+    entries.append(Entry(_GRAPH, np.array(_object_graph(names), dtype=object)))
+    folder = os.path.dirname(os.path.abspath(prefix))
+    os.makedirs(folder, exist_ok=True)
+    write_bundle(prefix, CheckpointData(memoryview(pack(entries, {})), prefix))
+    update_checkpoint_state(folder, os.path.basename(prefix), [os.path.basename(prefix)])
+
+
+def _object_graph(names: Mapping[str, str]) -> bytes:
+    """A TrackableObjectGraph: the objects from the model to its variables."""
+    graph = protos.trackable_object_graph_pb2.TrackableObjectGraph()
+    places: dict[str, int] = {"": 0}
+    graph.nodes.add()
+    for path, full_name in names.items():
+        parts = path.split("/")
+        for depth in range(1, len(parts) + 1):
+            here = "/".join(parts[:depth])
+            if here not in places:
+                places[here] = len(graph.nodes)
+                graph.nodes.add()
+                parent = graph.nodes[places["/".join(parts[: depth - 1])]]
+                parent.children.add(node_id=places[here], local_name=parts[depth - 1])
+        graph.nodes[places[path]].attributes.add(
+            name="VARIABLE_VALUE", full_name=full_name, checkpoint_key=f"{path}{_SUFFIX}"
+        )
+    message: bytes = graph.SerializeToString()
+    return message
+
+
+def restore(model: Any, prefix: str, session: Any) -> None:
+    """Sets the weights of a model to those of a checkpoint, by the objects that have them, or by their names.
+
+    Raises:
+        ValueError: A weight is not there; names it, and what the checkpoint has.
+    """
+    reader = CheckpointReader(prefix)
+    shapes = reader.get_variable_to_shape_map()
+    pairs = []
+    for path, variable in variables_by_path(model).items():
+        key = next((k for k in (f"{path}{_SUFFIX}", path, variable.op.name) if k in shapes), None)
+        if key is None:
+            some = ", ".join(sorted(shapes)[:8])
+            raise ValueError(
+                f"The checkpoint {prefix} has no value for the weight {variable.name!r} ({path}). It has {some}..."
+            )
+        pairs.append((variable, reader.get_tensor(key)))
+    batch_set_value(pairs)

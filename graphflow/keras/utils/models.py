@@ -1,0 +1,82 @@
+"""Looking at models and changing them (tf.keras.utils)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from graphflow._core.graph.elements import Tensor
+from graphflow.keras.engine.node import history_of
+from graphflow.keras.typing import Elements
+
+
+def get_source_inputs(tensor: Tensor, layer: Elements = None, node_index: int | None = None) -> list[Any]:
+    """The inputs that a tensor is computed from (tf.keras.utils.get_source_inputs)."""
+    history = history_of(tensor)
+    if history is None:
+        return [tensor]
+    node = history.layer.inbound_nodes[history.node_index]
+    if node.input_tensors is None:
+        return list(node.flat_outputs)
+    found: list[Any] = []
+    for one in node.flat_inputs:
+        found += [t for t in get_source_inputs(one) if not any(t is other for other in found)]
+    return found
+
+
+def model_to_dot(
+    model: Elements,
+    show_shapes: bool = False,
+    show_layer_names: bool = True,
+    rankdir: str = "TB",
+    **kwargs: Any,
+) -> str:
+    """A model as text in Graphviz's language (tf.keras.utils.model_to_dot)."""
+    lines = [f'digraph "{model.name}" {{', f"  rankdir={rankdir};", "  node [shape=record];"]
+    for layer in model.layers:
+        label = f"{layer.name}: {type(layer).__name__}" if show_layer_names else type(layer).__name__
+        if show_shapes:
+            label += f"|{{input: {_shape(layer, 'input_shape')}|output: {_shape(layer, 'output_shape')}}}"
+        lines.append(f'  "{layer.name}" [label="{label}"];')
+    for layer in model.layers:
+        for node in getattr(layer, "inbound_nodes", ()):
+            lines += [f'  "{before.name}" -> "{layer.name}";' for before in node.inbound_layers]
+    return "\n".join([*lines, "}"])
+
+
+def _shape(layer: Any, name: str) -> str:
+    try:
+        return str(getattr(layer, name))
+    except (AttributeError, RuntimeError):
+        return "multiple"
+
+
+def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = False, **kwargs: Any) -> None:
+    """Writes a model in Graphviz's language, to a file that ends in .dot (tf.keras.utils.plot_model).
+
+    Raises:
+        ValueError: The file is to be a picture, which `dot -Tpng` makes of it.
+    """
+    if not to_file.endswith(".dot"):
+        raise ValueError(
+            f"plot_model() writes text: give to_file='model.dot', not {to_file!r}, and make a picture of it by "
+            "`dot -Tpng -O model.dot`."
+        )
+    with open(to_file, "w", encoding="utf-8") as file:
+        file.write(model_to_dot(model, show_shapes, **kwargs))
+
+
+def multi_gpu_model(model: Elements, gpus: int, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
+    """Raises NotImplementedError: a strategy of gf.distribute builds a model on several GPUs."""
+    raise NotImplementedError(
+        "multi_gpu_model is not there: build the model in an estimator with a strategy of gf.distribute "
+        "(tf.keras.estimator.model_to_estimator)."
+    )
+
+
+def convert_all_kernels_in_model(model: Elements) -> None:
+    """Turns the kernels of convolutions round, as Theano has them (tf.keras.utils.convert_all_kernels_in_model)."""
+    for layer in model.layers:
+        if type(layer).__name__.startswith("Conv") and layer.weights:
+            values = layer.get_weights()
+            axes = tuple(range(values[0].ndim - 2))
+            layer.set_weights([values[0][tuple(slice(None, None, -1) for _ in axes)], *values[1:]])

@@ -1,0 +1,140 @@
+"""Protects what models do besides numbers, which the oracle's cases hold: errors, sessions, phases, callbacks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+
+K = gf.keras
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    K.backend.clear_session()
+    yield
+    K.backend.clear_session()
+
+
+def small(units: int = 1) -> Any:
+    model = K.Sequential([K.layers.Dense(units, input_shape=(3,), name="only")], name="small")
+    model.compile("sgd", "mse")
+    return model
+
+
+def test_an_input_of_another_shape_is_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"expected only_input to have shape \(3,\) but got array with shape \(4,\)"
+    ):
+        small().fit(np.ones((2, 4)), np.ones(2), verbose=0)
+
+
+def test_a_target_of_another_shape_is_named() -> None:
+    with pytest.raises(
+        ValueError, match=r"expected only to have shape \(2,\) but got array with shape \(1,\)"
+    ):
+        small(2).fit(np.ones((2, 3)), np.ones(2), verbose=0)
+
+
+def test_a_model_that_is_not_compiled_says_so() -> None:
+    model = K.Sequential([K.layers.Dense(1, input_shape=(3,))])
+    with pytest.raises(RuntimeError, match="compile your model"):
+        model.fit(np.ones((2, 3)), np.ones(2))
+
+
+def test_one_run_trains_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = small()
+    x, y = np.ones((8, 3)), np.ones(8)
+    model.fit(x, y, verbose=0)
+    session = K.backend.get_session()
+    ran = []
+    run = session.run
+    monkeypatch.setattr(session, "run", lambda *args, **kwargs: ran.append(1) or run(*args, **kwargs))
+    model.fit(x, y, batch_size=2, verbose=0)
+    assert len(ran) == 4
+
+
+def test_dropout_works_in_training_alone() -> None:
+    inputs = K.Input((50,))
+    model = K.Model(inputs, K.layers.Dropout(0.5)(inputs))
+    x = np.ones((2, 50), "f")
+    np.testing.assert_array_equal(model.predict(x), x)
+    trained = K.backend.function([inputs, K.backend.learning_phase()], [model.output])([x, 1])[0]
+    assert (trained == 0).any() and (trained == 2).any()
+
+
+def test_the_programs_own_session_is_taken() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        K.backend.set_session(session)
+        model = small()
+        session.run(gf.global_variables_initializer())
+        kernel = session.run(model.weights[0])
+        np.testing.assert_array_equal(model.get_weights()[0], kernel)
+
+
+def test_training_ends_at_no_number() -> None:
+    model = small()
+    x = np.full((4, 3), np.nan)
+    history = model.fit(x, np.ones(4), epochs=5, verbose=0, callbacks=[K.callbacks.TerminateOnNaN()])
+    assert history.epoch == [0]
+
+
+def test_a_stateful_layer_goes_on() -> None:
+    layer = K.layers.LSTM(2, stateful=True, batch_input_shape=(1, 2, 3))
+    model = K.Sequential([layer])
+    x = np.ones((1, 2, 3))
+    first, second = model.predict(x, batch_size=1), model.predict(x, batch_size=1)
+    assert not np.allclose(first, second)
+    model.reset_states()
+    np.testing.assert_allclose(model.predict(x, batch_size=1), first, atol=1e-6)
+
+
+def test_a_frozen_layer_is_not_trained() -> None:
+    model = K.Sequential([K.layers.Dense(2, input_shape=(3,)), K.layers.Dense(1)])
+    model.layers[0].trainable = False
+    model.compile("sgd", "mse")
+    before = model.get_weights()
+    model.train_on_batch(np.ones((2, 3)), np.ones(2))
+    after = model.get_weights()
+    np.testing.assert_array_equal(before[0], after[0])
+    assert not np.array_equal(before[2], after[2])
+
+
+def test_a_summary_shows_layers(capsys: pytest.CaptureFixture[str]) -> None:
+    small().summary()
+    printed = capsys.readouterr().out
+    assert "only (Dense)" in printed and "(None, 1)" in printed and "Total params: 4" in printed
+
+
+def test_a_sequence_gives_batches() -> None:
+    class Batches(K.utils.Sequence):
+        def __len__(self) -> int:
+            return 3
+
+        def __getitem__(self, index: int) -> Any:
+            return np.full((2, 3), index, "f"), np.full(2, index, "f")
+
+    model = small()
+    history = model.fit_generator(Batches(), epochs=2, verbose=0, workers=2, shuffle=False)
+    assert len(history.history["loss"]) == 2
+    assert model.predict_generator(Batches(), workers=0).shape == (6, 1)
+
+
+def test_what_would_be_downloaded_says_where_to_put_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("KERAS_HOME", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r"mnist\.npz is not there, and graphflow downloads nothing"):
+        K.datasets.mnist.load_data()
+
+
+def test_words_are_numbers() -> None:
+    tokenizer = K.preprocessing.text.Tokenizer(num_words=4, oov_token="?")
+    tokenizer.fit_on_texts(["a b a c", "a b d"])
+    numbers = tokenizer.texts_to_sequences(["b a d e"])
+    assert numbers == [[3, 2, 1, 1]]
+    padded = K.preprocessing.sequence.pad_sequences([[1, 2, 3], [4]], maxlen=2, padding="post")
+    assert padded.tolist() == [[2, 3], [4, 0]]

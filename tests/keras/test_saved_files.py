@@ -1,0 +1,107 @@
+"""Protects files of models: those of TensorFlow 1.15.5 load here, with equal predictions, and what is saved comes back.
+
+recorded/ was written by `recorded_model` under TensorFlow 1.15.5: fit(epochs=2), save, save_weights, predict.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+
+RECORDED = Path(__file__).parent / "recorded"
+K = gf.keras
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    K.backend.clear_session()
+    yield
+    K.backend.clear_session()
+
+
+def recorded_model() -> Any:
+    layers = K.layers
+    images = K.Input((8, 8, 1))
+    x = layers.Conv2D(3, 3, activation="relu")(images)
+    x = layers.Flatten()(layers.MaxPooling2D()(layers.BatchNormalization()(x)))
+    words = K.Input((4,))
+    y = layers.Bidirectional(layers.LSTM(3))(layers.Embedding(6, 3)(words))
+    z = layers.Dropout(0.3)(layers.concatenate([x, y]))
+    z = layers.Dense(2, activation="softmax", kernel_regularizer="l2")(z)
+    model = K.Model([images, words], z)
+    model.compile(K.optimizers.Adam(0.01), "categorical_crossentropy", metrics=["accuracy"])
+    return model
+
+
+def data() -> Any:
+    random = np.random.RandomState(0)
+    inputs = [random.rand(6, 8, 8, 1).astype("f"), random.randint(0, 6, (6, 4))]
+    return inputs, np.eye(2)[random.randint(0, 2, 6)]
+
+
+def test_a_model_of_tensorflows_loads_with_equal_predictions(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    x, y = data()
+    model = K.models.load_model(str(RECORDED / "model.h5"))
+    np.testing.assert_allclose(model.predict(x), np.load(RECORDED / "predictions.npy"), atol=1e-6)
+    assert model.metrics_names == ["loss", "acc"]
+    assert K.backend.get_value(model.optimizer.iterations) == 2
+    model.fit(x, y, verbose=0)
+    model.save(str(tmp_path / "again.h5"))
+    again = K.models.load_model(str(tmp_path / "again.h5"))
+    np.testing.assert_allclose(again.predict(x), model.predict(x), atol=1e-6)
+    assert again.get_config()["layers"][1]["config"]["filters"] == 3
+    assert K.backend.get_value(again.optimizer.iterations) == 3
+
+
+def test_a_checkpoint_of_tensorflows_loads_with_equal_predictions(tmp_path: Path) -> None:
+    x, _ = data()
+    model = recorded_model()
+    model.load_weights(str(RECORDED / "weights"))
+    np.testing.assert_allclose(model.predict(x), np.load(RECORDED / "predictions.npy"), atol=1e-6)
+    model.save_weights(str(tmp_path / "weights"))
+    names = dict(gf.train.list_variables(str(tmp_path / "weights")))
+    recorded = dict(gf.train.list_variables(str(RECORDED / "weights")))
+    assert names and set(names) <= set(recorded)
+    other = recorded_model()
+    other.load_weights(str(tmp_path / "weights"))
+    np.testing.assert_allclose(other.predict(x), model.predict(x), atol=1e-6)
+
+
+def test_weights_of_another_model_are_refused(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    model = K.Sequential([K.layers.Dense(3, input_shape=(2,), name="first")])
+    model.save_weights(str(tmp_path / "weights.h5"))
+    wider = K.Sequential([K.layers.Dense(4, input_shape=(2,), name="first")])
+    with pytest.raises(ValueError, match=r"first_1/kernel.*first.*\(2, 4\).*\(2, 3\)"):
+        wider.load_weights(str(tmp_path / "weights.h5"))
+    wider.load_weights(str(tmp_path / "weights.h5"), by_name=True, skip_mismatch=True)
+    deeper = K.Sequential([K.layers.Dense(3, input_shape=(2,)), K.layers.Dense(1)])
+    with pytest.raises(ValueError, match="1 layers into a model with 2 layers"):
+        deeper.load_weights(str(tmp_path / "weights.h5"))
+
+
+def test_a_configuration_makes_a_model_like_it() -> None:
+    model = recorded_model()
+    again = K.models.model_from_json(model.to_json())
+    assert [layer.name for layer in again.layers] == [layer.name for layer in model.layers]
+    again.set_weights(model.get_weights())
+    np.testing.assert_allclose(again.predict(data()[0]), model.predict(data()[0]), atol=1e-6)
+    with pytest.raises(ValueError, match=r"Unknown layer: Own.*custom_objects"):
+        K.models.model_from_config({"class_name": "Own", "config": {}})
+
+
+def test_a_checkpoint_callback_keeps_the_best(tmp_path: Path) -> None:
+    model = K.Sequential([K.layers.Dense(1, input_shape=(2,))])
+    model.compile("sgd", "mse")
+    path = str(tmp_path / "best-{epoch}")
+    saver = K.callbacks.ModelCheckpoint(path, "loss", save_best_only=True, save_weights_only=True)
+    rows = K.callbacks.CSVLogger(str(tmp_path / "log.csv"))
+    model.fit(np.eye(2), np.ones(2), epochs=3, verbose=0, callbacks=[saver, rows])
+    assert sorted(p.name for p in tmp_path.glob("best-*.index")) == [f"best-{i}.index" for i in (1, 2, 3)]
+    assert (tmp_path / "log.csv").read_text().splitlines()[0] == "epoch,loss"
