@@ -51,6 +51,12 @@ class Sharing(gf.train.SessionRunHook):
 def run(folder: str, name: str, role: str, index: int, life: int, spec: Any, steps: int) -> None:
     """One worker."""
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s")
+    train(folder, name, index, spec, steps)
+    os._exit(0)
+
+
+def train(folder: str, name: str, index: int, spec: Any, steps: int) -> None:
+    """What a worker does."""
     server = gf.train.Server(spec, "worker", index)
     with gf.device(f"/job:worker/task:{index}"):
         counter = gf.train.get_or_create_global_step()
@@ -74,4 +80,3 @@ def run(folder: str, name: str, role: str, index: int, life: int, spec: Any, ste
             found = [number.hex() for number in session.run(model).tolist()[::1000]]
             reasons = [f"{type(r.reason).__name__}: {r.reason}" for r in session.recoveries]
             (Path(folder) / f"result_{index}").write_text(json.dumps({"model": found, "reasons": reasons}))
-    os._exit(0)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import graphflow as gf
-from tests.cluster import once_role
+from tests.cluster import collective_role, once_role
 
 
 def who() -> tuple[str, int, int]:
@@ -24,6 +24,19 @@ class Fails:
         if who()[1] == 1:
             raise ArithmeticError("worker 1 cannot count")
         time.sleep(600)
+
+
+class Reduces:
+    """A training by allreduce: see collective_role.py."""
+
+    def __init__(self, folder: Path, steps: int) -> None:
+        self.folder = folder
+        self.steps = steps
+
+    def __call__(self) -> None:
+        spec, _, index = gf.train.task_from_environment()
+        name = f"worker_{index}_{os.environ['GRAPHFLOW_INCARNATION']}"
+        collective_role.train(str(self.folder), name, index, spec, self.steps)
 
 
 class Trains:

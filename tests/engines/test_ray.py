@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -18,7 +19,9 @@ import ray
 
 import graphflow as gf
 from graphflow._core.cluster.on_ray import cluster as on_ray
-from tests.engines.ray_role import Fails, Trains, who
+from tests.cluster import collective_role
+from tests.cluster.test_collective_kills import STEPS, alone
+from tests.engines.ray_role import Fails, Reduces, Trains, who
 
 WITHIN = 240.0
 SMALL = {"ps": 0.25, "worker": 0.25}
@@ -62,8 +65,9 @@ def kinds(cluster: gf.cluster.RayCluster, job: str, index: int) -> list[str]:
 class Training:
     """A training on a cluster, in a thread."""
 
-    def __init__(self, cluster: gf.cluster.RayCluster, folder: Path) -> None:
+    def __init__(self, cluster: gf.cluster.RayCluster, folder: Path, program: Any = None) -> None:
         self.cluster, self.folder = cluster, folder
+        self._program = program or Trains(folder, 10)
         self.result: Any = None
         self.error: BaseException | None = None
         self._thread = threading.Thread(target=self._run)
@@ -71,7 +75,7 @@ class Training:
 
     def _run(self) -> None:
         try:
-            self.result = self.cluster.run(Trains(self.folder, 10))
+            self.result = self.cluster.run(self._program)
         except BaseException as error:
             self.error = error
 
@@ -89,11 +93,15 @@ class Training:
         )
         assert self.error is None, self.error
 
+    def wait(self) -> None:
+        """Waits for its end."""
+        self._thread.join(WITHIN)
+        assert self.error is None and not self._thread.is_alive(), (self.error, self.cluster.events())
+
     def end(self) -> None:
         """Ends it, and sees that each update counts once, and that what was acknowledged is there or logged as lost."""
         (self.folder / "finish").touch()
-        self._thread.join(WITHIN)
-        assert self.error is None and not self._thread.is_alive(), (self.error, self.cluster.events())
+        self.wait()
         found = json.loads((self.folder / "result").read_text())
         ledgers = [{int(tag): count for tag, count in ledger.items()} for ledger in found["ledgers"]]
         assert {count for ledger in ledgers for count in ledger.values()} == {1.0}, (
@@ -131,6 +139,19 @@ def test_a_killed_worker_and_a_killed_ps_come_back_and_each_update_counts_once(t
         training.end()
         assert kinds(cluster, "worker", 1)[:2] == ["started", "lost"]
         assert kinds(cluster, "ps", 0) == ["started"]
+
+
+def test_a_killed_worker_of_an_allreduce_comes_back_and_no_bit_differs(tmp_path: Path) -> None:
+    with begin(ps=0, workers=collective_role.WORKERS, grace=WITHIN) as cluster:
+        training = Training(cluster, tmp_path, Reduces(tmp_path, STEPS))
+        training.later(4 * 12)
+        os.kill(_pid_of(cluster, "worker-2"), signal.SIGKILL)
+        training.wait()
+        assert kinds(cluster, "worker", 2)[:2] == ["started", "lost"]
+    found = [
+        json.loads((tmp_path / f"result_{index}").read_text()) for index in range(collective_role.WORKERS)
+    ]
+    assert [worker["model"] for worker in found] == [alone()] * collective_role.WORKERS
 
 
 def test_a_ps_that_stands_still_is_begun_anew_when_its_lease_has_lapsed(tmp_path: Path) -> None:
@@ -238,3 +259,17 @@ def test_the_command_runs_a_program_and_says_how_it_failed(tmp_path: Path) -> No
     assert (tmp_path / "worker-0").read_text() == "--lr 0.1"
     found = subprocess.run([*words, "--fail"], capture_output=True, text=True, timeout=WITHIN)
     assert found.returncode == 1 and "worker 0 on" in found.stderr and "this is why" in found.stderr
+
+
+def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
+    (nodes,) = NODES
+    page = (Path(__file__).parents[2] / "docs" / "ray.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```python run_on_ray.py\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "run_on_ray.py").write_text(text)
+    found = subprocess.run(
+        [sys.executable, "run_on_ray.py"], cwd=tmp_path, capture_output=True, text=True, timeout=WITHIN,
+        env={**os.environ, "RAY_ADDRESS": nodes.address},
+    )  # fmt: skip
+    assert found.returncode == 0, found.stderr
+    lines = found.stdout.splitlines()
+    assert "3.000" in lines and {"started ps 0", "started worker 0", "started worker 1"} <= set(lines)
