@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -34,7 +35,16 @@ class PublicName:
     @property
     def of_others(self) -> bool:
         """Whether another package defines it, as protobuf its messages: it is listed, and not described."""
-        return self.target.startswith(OF_OTHERS) or not self.target.startswith(PACKAGE)
+        inside = self.target.startswith(PACKAGE) and source_of(self.target) is None
+        return self.target.startswith(OF_OTHERS) or not inside
+
+    @property
+    def identifier(self) -> str:
+        """What links and directives name it by: its path, but of what hides a name of Python's, its definition's.
+
+        Else griffe would take the bool of an annotation for gf.bool.
+        """
+        return self.target if hasattr(builtins, self.name) else self.path
 
     @property
     def shown(self) -> str:
@@ -113,7 +123,7 @@ def public_modules() -> list[PublicModule]:
         for name, target in sorted(_listed(path, source), key=lambda listed: listed[0].lower()):
             if name.startswith("_"):
                 continue
-            if source_of(target) is not None and not target.startswith(OF_OTHERS):
+            if source_of(target) is not None and not target.startswith((*OF_OTHERS, f"{PACKAGE}._core.")):
                 module.modules.append(target)
                 waiting.append(target)
             else:
@@ -136,9 +146,25 @@ def _rank(name: PublicName) -> tuple[bool, int, int, str]:
     return ".contrib" in name.path, name.path.count("."), len(name.path), name.path
 
 
+def inherited(name: PublicName, best: Mapping[str, PublicName]) -> list[str]:
+    """The public members that a class has of classes which no page describes, such as run of gf.Session."""
+    value: Any = getattr(import_module(name.module), name.name)
+    if not inspect.isclass(value):
+        return []
+    hidden = [
+        base
+        for base in value.__mro__[1:]
+        if base.__module__.startswith(f"{PACKAGE}.") and f"{base.__module__}.{base.__qualname__}" not in best
+    ]
+    members = {member for base in hidden for member in vars(base) if not member.startswith("_")}
+    return sorted(members - set(vars(value)))
+
+
 def summary(name: PublicName) -> str:
     """The first sentence of what is said of a function or a class; what another value is."""
     value: Any = getattr(import_module(name.module), name.name)
+    if isinstance(value, ModuleType):
+        return " ".join((value.__doc__ or f"The module {value.__name__}.").partition("\n\n")[0].split())
     if not (inspect.isclass(value) or callable(value)):
         return f"{type(value).__name__}: `{value!r}`" if len(repr(value)) < 60 else type(value).__name__
     paragraph = (inspect.getdoc(value) or "").partition("\n\n")[0]

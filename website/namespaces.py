@@ -24,5 +24,7 @@ class Namespaces(griffe.Extension):
         for module in public_modules():
             here = pkg if module.path == pkg.path else pkg[module.path.removeprefix(f"{pkg.path}.")]
             for name in module.names:
-                if name.target != name.path and not name.of_others:
+                if name.identifier == name.target != name.path:
+                    here.members.pop(name.name, None)
+                elif name.target != name.path and not name.of_others:
                     here.set_member(name.name, griffe.Alias(name.name, name.target, parent=here))

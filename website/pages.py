@@ -16,7 +16,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from names import PROJECT, PublicModule, PublicName, described, public_modules, summary
+from names import PROJECT, PublicModule, PublicName, described, inherited, public_modules, summary
 
 FOLDER: Final = "reference"
 OUTSIDE: Final[Mapping[str, str]] = {
@@ -92,8 +92,10 @@ def _page(module: PublicModule, best: Mapping[str, PublicName]) -> Iterator[str]
         for name in module.names:
             where = best[name.target]
             said = summary(name).replace("|", "\\|")
-            linked = f"`{name.name}`" if name.of_others else f"[`{name.name}`][{where.path}]"
+            linked = f"`{name.name}`" if name.of_others else f"[`{name.name}`][{where.identifier}]"
             yield f"| {linked} | {said} |"
         yield ""
     for name in own:
-        yield f"::: {name.path}\n    options: {{heading: {name.shown}, toc_label: {name.name}}}\n"
+        members = ", ".join(inherited(name, best))
+        options = f"heading: {name.shown}, toc_label: {name.name}, inherited_members: [{members}]"
+        yield f"::: {name.identifier}\n    options: {{{options}}}\n"

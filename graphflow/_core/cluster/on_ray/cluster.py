@@ -63,7 +63,7 @@ class RayCluster:
         gpus: GPUs of each task by job, by default none.
         max_restarts: how often each task is begun anew.
         lease_seconds: a task that Ray does not reach falls silent after so long, and another life of it begins a little
-          later.
+            later.
         grace: seconds that the other workers have to end by themselves after the chief.
         local_devices: CPU devices of each task.
         imports: modules that a ps imports first, which define ops of one's own.
