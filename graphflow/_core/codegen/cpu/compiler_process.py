@@ -41,9 +41,8 @@ class Backend:
         for option in _LLVM_OPTIONS:
             llvm.set_option("graphflow", option)
         from graphflow._core.codegen.cpu.llvm import intrinsics
-        from graphflow._core.codegen.cpu.llvm.pipeline import keep_instructions
 
-        keep_instructions()
+        intrinsics.keep_instructions()
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
         self._llvm = llvm

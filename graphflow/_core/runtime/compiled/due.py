@@ -12,7 +12,7 @@ import math
 from typing import Final
 
 from graphflow._core.compiler.specialise import Known
-from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 
 FIRST_DUE_RUN: Final = 8
@@ -25,9 +25,9 @@ _MULTIPLICATION_SECONDS: Final = 5e-11
 
 def due_run(plan: Plan, known: Known) -> int:
     """The run from which on a plan is compiled code if all bits are fixed; `known`: the shapes of its values."""
-    if any(i.type == "While" for i in walk(plan)):
-        return FIRST_DUE_RUN  # How often it turns is not known, and a turn is dear on NumPy.
-    seconds = sum(_seconds(i, known) for i in walk(plan))
+    if any(i.bodies for i in plan.instructions):
+        return FIRST_DUE_RUN  # How often a loop turns is not known, and a turn is dear on NumPy.
+    seconds = sum(_seconds(i, known) for i in plan.instructions)
     return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(ON_NUMPY_SECONDS / max(seconds, 1e-9))))
 
 

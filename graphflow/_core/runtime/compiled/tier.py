@@ -12,12 +12,11 @@ combinations as the plan's size allows. If there are more, those that were not u
 on NumPy meanwhile: a program that goes through more combinations than are kept, again and again, would make each anew
 every time. A combination that needs kernels of its own goes the long way; if most do, no more are made.
 
-If no operation draws random numbers without a seed, the change happens at a fixed run, the eighth or a later one of a
-plan that is quick on NumPy too (due.py), which waits for the compiler if need be: so the same program gives the same
-bits every time. Otherwise it happens as soon as the kernels are
+If no operation draws random numbers without a seed, the change happens at a fixed run (due.py), which waits for the
+compiler if need be: so the same program gives the same bits every time. Otherwise it happens as soon as the kernels are
 there. Where bits are fixed, no run after the change is one of NumPy if the shapes follow from those that are fed: so
-they do not depend on the order in which sizes come. A program of fixed bits keeps the first combinations for good, as
-which of them give way must not depend on where it was stopped and went on from a checkpoint.
+they do not depend on the order in which sizes come. Such a program keeps the first combinations for good, as which of
+them give way must not depend on where it went on from a checkpoint.
 """
 
 from __future__ import annotations
@@ -181,8 +180,7 @@ class TieredExecutable(Executable):
                 self._improve(state, state.better)
                 compiled = state.compiled or compiled
             try:
-                result: tuple[Any, ...] = compiled.run(run, feeds)
-                return result
+                return compiled.run(run, feeds)
             except Unusable:
                 pass
         elif state.job is not None and state.reason is None and self._spares_cores:

@@ -24,6 +24,7 @@ from graphflow._core.codegen.cpu.llvm import memory_intrinsics, reduction_intrin
 from graphflow._core.codegen.cpu.llvm.maths_ir import FUNCTIONS
 from graphflow._core.codegen.cpu.llvm.pieces import fma, intrinsic_call
 from graphflow._core.codegen.cpu.llvm.pipeline import KernelPipeline
+from graphflow._core.codegen.cpu.llvm.pipeline import keep_instructions as keep_instructions
 
 types: Any = numba_types  # Numba's own annotations do not know its type constructors
 SIGNATURE = "void(CPointer(int64), int64, int64)"
