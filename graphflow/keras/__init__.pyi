@@ -8,6 +8,7 @@ from . import backend as backend
 from . import callbacks as callbacks
 from . import constraints as constraints
 from . import datasets as datasets
+from . import estimator as estimator
 from . import initializers as initializers
 from . import layers as layers
 from . import losses as losses

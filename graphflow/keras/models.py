@@ -71,25 +71,27 @@ def clone_model(
 
 def _cloned(model: Any, input_tensors: Any, copied: Callable[[Any], Any]) -> Any:
     """A model of inputs and outputs, layer by layer."""
-    import_of: dict[int, Any] = {}
+    made: dict[int, Any] = {}
     given = (
         model.inputs
         if input_tensors is None
         else (input_tensors if isinstance(input_tensors, list | tuple) else [input_tensors])
     )
     starts = [
-        Input(batch_shape=tuple(t.shape.as_list()), dtype=t.dtype, name=n) if input_tensors is None else t
+        Input(tensor=t, name=n)
+        if input_tensors is not None
+        else Input(batch_shape=tuple(t.shape.as_list()), dtype=t.dtype, name=n)
         for t, n in zip(given, model.input_names, strict=True)
     ]
-    import_of.update({id(t): s for t, s in zip(model.inputs, starts, strict=True)})
+    made.update({id(t): s for t, s in zip(model.inputs, starts, strict=True)})
     layers: dict[Any, Any] = {}
     for node in model._topology.nodes:
         if node.input_tensors is None:
             continue
         layer = layers.setdefault(node.outbound_layer, None) or copied(node.outbound_layer)
         layers[node.outbound_layer] = layer
-        inputs = [import_of[id(t)] for t in node.flat_inputs]
+        inputs = [made[id(t)] for t in node.flat_inputs]
         outputs = layer(inputs[0] if len(inputs) == 1 else inputs, **node.arguments)
         flat = list(outputs) if isinstance(outputs, list | tuple) else [outputs]
-        import_of.update({id(t): o for t, o in zip(node.flat_outputs, flat, strict=True)})
-    return Model(starts, [import_of[id(t)] for t in model.outputs], name=model.name)
+        made.update({id(t): o for t, o in zip(node.flat_outputs, flat, strict=True)})
+    return Model(starts, [made[id(t)] for t in model.outputs], name=model.name)

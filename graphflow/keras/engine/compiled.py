@@ -197,12 +197,13 @@ class Compiled:
                 total, tensors, _ = self._results(with_weights)
             else:
                 total, *tensors = known.outputs
-            updates = self._training_updates(total) if training else list(self.model.state_updates)
+            updates = self.training_updates(total) if training else list(self.model.state_updates)
             inputs, fixed = self._feeds(with_weights, training)
             self._functions[key] = Function(inputs, [total, *tensors], updates, feeds=fixed)
         return self._functions[key]
 
-    def _training_updates(self, total: Any) -> list[Any]:
+    def training_updates(self, total: Any) -> list[Any]:
+        """The operations of one step; ValueError if nothing is trained."""
         if not self._trained:
             raise ValueError(
                 f"The model {self.model.name!r} has no trainable weights: there is nothing to train."

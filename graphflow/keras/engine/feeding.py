@@ -137,6 +137,11 @@ def element_of(element: Any) -> tuple[Any, Any, Any]:
     return (*element, *[None] * (3 - len(element)))
 
 
+def plain_numbers(values: Any) -> list[Any]:
+    """Values with Python's numbers for NumPy's, which print as they are and go into JSON."""
+    return [v.item() if np.ndim(v) == 0 and hasattr(v, "item") else v for v in values]
+
+
 class Source:
     """Batches for a model of what it was given, and whether they have weights."""
 
@@ -148,9 +153,9 @@ class Source:
     def __call__(self, arrays: Any) -> list[Any]:
         """What a run gives for a batch; one of a stream says itself whether it has weights."""
         if self._weights is not None:
-            return list(self._function(self._weights)(arrays))
+            return plain_numbers(self._function(self._weights)(arrays))
         with_weights, feeds = arrays
-        return list(self._function(with_weights)(feeds))
+        return plain_numbers(self._function(with_weights)(feeds))
 
 
 def source_of(

@@ -345,7 +345,7 @@ class Model(Network):
     def _on_batch(self, training: bool, x: Any, y: Any, weight: Any, classes: Any, reset: bool) -> Any:
         self._ensure_inputs(x)
         given = feeding.given_of(self, x, y, weight, classes)
-        found = self.compiled.function(training, given.with_weights)(given.arrays)
+        found = feeding.plain_numbers(self.compiled.function(training, given.with_weights)(given.arrays))
         if reset and len(found) > 1:
             self.reset_metrics()
         return found[0] if len(found) == 1 else found

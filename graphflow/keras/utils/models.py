@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import graphflow.logging as logging
 from graphflow._core.graph.elements import Tensor
 from graphflow.keras.engine.node import history_of
 from graphflow.keras.typing import Elements
@@ -51,18 +52,17 @@ def _shape(layer: Any, name: str) -> str:
 
 
 def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = False, **kwargs: Any) -> None:
-    """Writes a model in Graphviz's language, to a file that ends in .dot (tf.keras.utils.plot_model).
+    """Writes a model in Graphviz's language (tf.keras.utils.plot_model).
 
-    Raises:
-        ValueError: The file is to be a picture, which `dot -Tpng` makes of it.
+    A name that does not end in .dot gets that ending, and the log says how the file becomes a picture.
     """
-    if not to_file.endswith(".dot"):
-        raise ValueError(
-            f"plot_model() writes text: give to_file='model.dot', not {to_file!r}, and make a picture of it by "
-            "`dot -Tpng -O model.dot`."
-        )
-    with open(to_file, "w", encoding="utf-8") as file:
+    path = to_file if to_file.endswith(".dot") else f"{to_file}.dot"
+    with open(path, "w", encoding="utf-8") as file:
         file.write(model_to_dot(model, show_shapes, **kwargs))
+    if path != to_file:
+        logging.warning(
+            "plot_model() writes text, %s: make a picture of it by dot -Tpng -o %s %s.", path, to_file, path
+        )
 
 
 def multi_gpu_model(model: Elements, gpus: int, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
