@@ -6,7 +6,6 @@ Nothing of a checkpoint is run: it is read as numbers and text alone, so a file 
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
@@ -21,6 +20,8 @@ from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile
 from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import readable_size, table
 from graphflow._core.common.shown.terminal import tell
@@ -64,8 +65,8 @@ class Damaged(UsageError):
 
 
 def _show(arguments: argparse.Namespace) -> int:
-    prefix = _prefix(arguments.path)
     try:
+        prefix = _prefix(arguments.path)
         file = open_checkpoint(prefix)
     except errors.DataLossError as error:
         raise Damaged(str(error)) from None
@@ -92,14 +93,15 @@ def _show(arguments: argparse.Namespace) -> int:
 
 def _prefix(path: str) -> str:
     """The prefix that a path means; UsageError if there is no checkpoint."""
-    if os.path.isdir(path) and not os.path.isfile(path + SUFFIX):
+    path = user_path(path)
+    if storage.is_folder(path) and not storage.is_file(path + SUFFIX):
         found = latest_checkpoint(path)
         if found is None:
             raise UsageError(
                 f"the folder {path} has no `checkpoint` file, or none of its checkpoints is whole"
             )
         return found
-    return path.removesuffix(SUFFIX).removesuffix(INDEX) if os.path.isfile(path) else path
+    return path.removesuffix(SUFFIX).removesuffix(INDEX) if storage.is_file(path) else path
 
 
 def _bytes(file: CheckpointFile, names: Sequence[str]) -> int:

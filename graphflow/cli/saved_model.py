@@ -19,7 +19,8 @@ import numpy as np
 
 import graphflow.errors as errors
 import graphflow.train as train
-from graphflow._core.common.files import numpy_files
+from graphflow._core.common.files import numpy_files, storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import table
 from graphflow._core.common.shown.terminal import tell
@@ -132,7 +133,7 @@ def _print_meta_graph(meta_graph: Any, arguments: argparse.Namespace) -> None:
     tell(f"  main operation: {printable(init_op) or 'none'}")
     assets = assets_of(meta_graph)
     tell("  assets:" if assets else "  assets: none")
-    folder = os.path.join(arguments.directory, constants.ASSETS_DIRECTORY)
+    folder = os.path.join(user_path(arguments.directory), constants.ASSETS_DIRECTORY)
     _print_rows(
         [(a.filename, _size(os.path.join(folder, a.filename)), f"for {a.tensor_info.name}") for a in assets],
         "    ",
@@ -177,7 +178,7 @@ def _collection_size(collection: Any) -> str:
 
 
 def _size(path: str) -> str:
-    return f"{os.path.getsize(path):,} bytes" if os.path.isfile(path) else "missing"
+    return f"{storage.status(path).size:,} bytes" if storage.is_file(path) else "missing"
 
 
 def _print_variables(directory: str) -> None:

@@ -19,6 +19,7 @@ import pytest
 PROGRAM = """
 import numpy as np
 import graphflow as gf
+from graphflow.cli.main import main
 
 STORE = "s3://models"
 gf.gfile.MakeDirs(f"{STORE}/data")
@@ -49,6 +50,7 @@ with gf.Graph().as_default(), gf.Session() as session:
     gf.saved_model.loader.load(session, ["serve"], served)
     print(served, session.run("v:0"))
 tags = {v.tag for f in gf.gfile.Glob(f"{run}/events*") for e in gf.train.summary_iterator(f) for v in e.summary.value}
+assert main(["checkpoint", "show", run]) == main(["saved-model", "show", served]) == 0
 print(sorted(tags), [name for name in gf.gfile.ListDirectory(run) if "events" not in name])
 """
 KILLED = """
@@ -138,8 +140,13 @@ def test_a_training_and_its_model_come_back(store: tuple[str, int], tmp_path: Pa
             f"s3://models/run/model.ckpt-{last} {value} [('global_step', []), ('v', [])]"
         )
         assert lines[3] == f"s3://models/served/{last} {value}"
-        assert "'v_1'] ['checkpoint', " in lines[4]
-        assert f"'model.ckpt-{last}.meta', 'model.ckpt-{last}.safetensors'" in lines[4]
+        shown, listed = "\n".join(lines[4:-1]), lines[-1]
+        assert (
+            f"s3://models/run/model.ckpt-{last}.safetensors: 2 tensors" in shown
+            and "serving_default" in shown
+        )
+        assert "'v_1'] ['checkpoint', " in listed
+        assert f"'model.ckpt-{last}.meta', 'model.ckpt-{last}.safetensors'" in listed
     assert [path for path in os.listdir(tmp_path / "empty") if path != ".cache"] == []
 
 
