@@ -1,53 +1,82 @@
 """Protects notebooks as a front end shows them: a real kernel of Jupyter's runs the cells (nbclient, ipykernel).
 
-What the cells do with more cases is in test_notebooks.py, in IPython's shell without a kernel.
+What the cells do with more cases is in test_notebooks.py, in IPython's shell without a kernel. The front end has a
+process of its own here, in which its sockets end.
 """
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import nbclient
-import nbformat
-import pytest
+PROJECT = Path(__file__).resolve().parents[2]
+
+BEGIN = """
+import json, sys
 from jupyter_client.manager import KernelManager
 
-PROJECT = Path(__file__).resolve().parents[2]
 SECONDS = 240
+manager = KernelManager(kernel_name="python3")
+manager.kernel_spec.argv = [sys.executable, "-W", "ignore", "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+"""
+NOTEBOOK = """
+import nbclient, nbformat
+
+book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in json.load(sys.stdin)])
+nbclient.NotebookClient(book, km=manager, timeout=SECONDS, allow_errors=True).execute()
+print(json.dumps([cell.outputs for cell in book.cells]))
+"""
+INTERRUPT = """
+begun, later = json.load(sys.stdin)
+manager.start_kernel()
+client = manager.client()
+client.start_channels()
 
 
-@pytest.fixture
-def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[KernelManager]:
-    """A kernel that runs this Python; no kernel of the machine's is looked for."""
-    for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
-        monkeypatch.setenv(name, str(tmp_path / name))
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(PROJECT), *filter(None, sys.path)]))
-    manager = KernelManager(kernel_name="python3")
-    manager.kernel_spec.argv = [
-        sys.executable,
-        "-W",
-        "ignore",
-        "-m",
-        "ipykernel_launcher",
-        "-f",
-        "{connection_file}",
-    ]
-    yield manager
-    if manager.has_kernel:
-        manager.shutdown_kernel(now=True)
-    manager.cleanup_resources()
+def answer(cell):
+    # A slow kernel may still be asked what it is by now, and answer that.
+    while True:
+        message = client.get_shell_msg(timeout=SECONDS)
+        if message["parent_header"].get("msg_id") == cell:
+            return message["content"]
 
 
-def notebook(*cells: str) -> Any:
-    return nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+try:
+    client.wait_for_ready(timeout=SECONDS)
+    cell = client.execute(begun)
+    while "runs" not in str(client.get_iopub_msg(timeout=SECONDS)["content"].get("text", "")):
+        pass
+    manager.interrupt_kernel()
+    ended = answer(cell)
+    print(json.dumps([ended, answer(client.execute(later))], default=str))
+finally:
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+"""
 
 
-def test_pictures_errors_and_progress(kernel: KernelManager, tmp_path: Path) -> None:
-    book = notebook(
+def front_end(program: str, cells: list[str], folder: Path) -> Any:
+    """What a front end with a kernel prints, given these cells; no kernel of the machine's is looked for."""
+    own = {
+        name: str(folder / name)
+        for name in ("JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR")
+    }
+    path = os.pathsep.join([str(PROJECT), *filter(None, sys.path)])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", BEGIN + program],
+        input=json.dumps(cells), capture_output=True, text=True, timeout=280, cwd=folder,
+        env={**os.environ, **own, "PYTHONPATH": path},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_pictures_errors_and_progress(tmp_path: Path) -> None:
+    cells = [
         "import graphflow as gf\n"
         "x = gf.placeholder(gf.int32, [2], name='x')\n\n"
         "y = gf.constant([6, 6]) // x\n"
@@ -61,42 +90,26 @@ def test_pictures_errors_and_progress(kernel: KernelManager, tmp_path: Path) -> 
         "    with gf.train.MonitoredTrainingSession(hooks=hooks) as training:\n"
         "        while not training.should_stop():\n"
         "            training.run(step)",
+    ]
+    _, (error,), (picture,), (result,), shown = front_end(NOTEBOOK, cells, tmp_path)
+    assert error["output_type"] == "error" and error["ename"] == "InvalidArgumentError"
+    assert "Built at In[1]:4" in error["evalue"]
+    assert "floordiv" in picture["data"]["text/html"]
+    assert result["data"]["text/plain"] == "[6, 3]"
+    assert "40/40" in "".join(out.get("text", "") for out in shown), shown
+
+
+def test_an_interrupt_ends_the_cell_alone(tmp_path: Path) -> None:
+    begun = (
+        "import graphflow as gf\n"
+        "session = gf.Session()\n"
+        "def told(i):\n"
+        "    print('runs', flush=True)\n"
+        "    return i + 1\n"
+        "body = lambda i: gf.py_func(told, [i], gf.int32, name='told')\n"
+        "forever = gf.while_loop(lambda i: gf.constant(True), body, [0], shape_invariants=[gf.TensorShape(None)])\n"
+        "session.run(forever)"
     )
-    client = nbclient.NotebookClient(book, km=kernel, timeout=SECONDS, allow_errors=True)
-    client.execute(cwd=str(tmp_path))
-    outputs = [cell.outputs for cell in book.cells]
-    (error,) = outputs[1]
-    assert error.output_type == "error" and error.ename == "InvalidArgumentError"
-    assert "Built at In[1]:4" in error.evalue
-    (picture,) = outputs[2]
-    assert "text/html" in picture.data and "floordiv" in picture.data["text/html"]
-    (result,) = outputs[3]
-    assert result.data["text/plain"] == "[6, 3]"
-    shown = "".join(out.get("text", "") for out in outputs[4])
-    assert "40/40" in shown, outputs[4]
-
-
-def test_an_interrupt_ends_the_cell_alone(kernel: KernelManager) -> None:
-    kernel.start_kernel()
-    client = kernel.client()
-    client.start_channels()
-    try:
-        client.wait_for_ready(timeout=SECONDS)
-        client.execute(
-            "import graphflow as gf\n"
-            "session = gf.Session()\n"
-            "def told(i):\n"
-            "    print('runs', flush=True)\n"
-            "    return i + 1\n"
-            "body = lambda i: gf.py_func(told, [i], gf.int32, name='told')\n"
-            "forever = gf.while_loop(lambda i: gf.constant(True), body, [0], shape_invariants=[gf.TensorShape(None)])\n"
-            "session.run(forever)"
-        )
-        while "runs" not in str(client.get_iopub_msg(timeout=SECONDS)["content"].get("text", "")):
-            pass
-        kernel.interrupt_kernel()
-        assert client.get_shell_msg(timeout=SECONDS)["content"]["ename"] == "KeyboardInterrupt"
-        client.execute("assert session.run(gf.constant(3)) == 3")
-        assert client.get_shell_msg(timeout=SECONDS)["content"]["status"] == "ok"
-    finally:
-        client.stop_channels()
+    ended, later = front_end(INTERRUPT, [begun, "assert session.run(gf.constant(3)) == 3"], tmp_path)
+    assert ended["ename"] == "KeyboardInterrupt"
+    assert later["status"] == "ok"
