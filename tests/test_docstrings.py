@@ -22,9 +22,10 @@ WITHOUT: Final[Mapping[str, int]] = {
     "graphflow._core.cluster.resolvers.base": 1,
     "graphflow._core.common.files.paths": 1,
     "graphflow._core.common.printable": 1,
-    "graphflow._core.common.records": 8,
     "graphflow._core.compiler.values": 1,
     "graphflow._core.graph.attributes": 1,
+    "graphflow._core.graph.defaults": 1,
+    "graphflow._core.graph.elements": 2,
     "graphflow._core.ops.control_flow.flow_basics": 1,
     "graphflow._core.ops.core": 1,
     "graphflow._core.ops.distributed.collectives": 1,
@@ -41,7 +42,8 @@ WITHOUT: Final[Mapping[str, int]] = {
     "graphflow.distribute.values": 2,
     "graphflow.distribute.variables": 3,
     "graphflow.distributions.kullback_leibler": 1,
-    "graphflow.extend.passes": 1,
+    "graphflow.extend.kernels": 1,
+    "graphflow.extend.lowering": 1,
     "graphflow.keras.activations": 14,
     "graphflow.keras.backend.entropy": 3,
     "graphflow.keras.backend.networks": 32,
@@ -66,7 +68,7 @@ WITHOUT: Final[Mapping[str, int]] = {
     "graphflow.keras.engine.input_layer": 2,
     "graphflow.keras.engine.network_config": 2,
     "graphflow.keras.engine.sequential": 6,
-    "graphflow.keras.engine.training": 10,
+    "graphflow.keras.engine.training": 9,
     "graphflow.keras.initializers": 7,
     "graphflow.keras.layers.advanced": 19,
     "graphflow.keras.layers.base": 1,
@@ -96,37 +98,45 @@ WITHOUT: Final[Mapping[str, int]] = {
     "graphflow.keras.utils.files": 2,
     "graphflow.keras.utils.models": 5,
     "graphflow.keras.utils.progress": 2,
-    "graphflow.keras.utils.registry": 6,
+    "graphflow.keras.utils.registry": 5,
     "graphflow.keras.weighting": 1,
     "graphflow.layers.optimize_loss": 1,
     "graphflow.losses.reduction": 7,
     "graphflow.nn.cells": 1,
     "graphflow.saved_model.files": 4,
     "graphflow.saved_model.foreign": 1,
-    "graphflow.testing.strategy_model": 8,
+    "graphflow.testing.strategy_model": 7,
     "graphflow.train.optimizers.slots": 1,
-    "typing": 5,
 }
 """How many functions and methods of a module have arguments without a section that names them; may only shrink."""
 
+VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 SECTION: Final = re.compile(r"^(Args|Returns|Raises|Yields|Attributes|Examples?):$", re.MULTILINE)
 
 
-def document(function: Callable[..., Any]) -> str:
-    """What is said of a function; of an __init__, what is said of its class."""
-    owner: Any = sys.modules[function.__module__]
-    if function.__name__ == "__init__":
-        for part in function.__qualname__.split(".")[:-1]:
-            owner = getattr(owner, part, None)
-        return inspect.cleandoc(owner.__doc__ or "")
-    return inspect.cleandoc(function.__doc__ or "")
+def described(module: str, function: Callable[..., Any]) -> Any:
+    """What a function's docstring belongs to: itself; of an __init__, its class."""
+    if function.__name__ != "__init__":
+        return function
+    owner: Any = sys.modules[module]
+    for part in function.__qualname__.split(".")[:-1]:
+        owner = getattr(owner, part, None)
+    return function if owner is None else owner
 
 
 def public_documents() -> Iterator[tuple[str, str, list[str], str]]:
     """Each public function and method: its module, its name, its arguments, and what is said of it."""
-    for _, name, function in public_callables():
-        arguments = [p for p in inspect.signature(function).parameters if p not in ("self", "cls")]
-        yield function.__module__, name, arguments, document(function)
+    for kind, name, function in public_callables():
+        # A dataclass's __init__ does not say itself where it is from.
+        module = name.rsplit(".", 2 if kind == "methods" else 1)[0]
+        value = described(module, function)
+        parameters = [
+            p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")
+        ]
+        made = function.__code__.co_filename == "<string>"  # By dataclass, for some at the first use.
+        if value is not function and (made or all(p.kind in VARIADIC for p in parameters)):
+            continue  # Its class's fields say what it takes.
+        yield module, name, [p.name for p in parameters], inspect.cleandoc(value.__doc__ or "")
 
 
 def arguments_of(text: str) -> list[str] | None:

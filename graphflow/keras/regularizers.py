@@ -29,8 +29,8 @@ class L1L2(Regularizer):
     """l1 * sum(|x|) + l2 * sum(x ** 2) (tf.keras.regularizers.L1L2)."""
 
     def __init__(self, l1: float = 0.0, l2: float = 0.0) -> None:
-        self.l1 = float(l1)
-        self.l2 = float(l2)
+        self.l1: float = float(l1)
+        self.l2: float = float(l2)
 
     def __call__(self, x: TensorLike) -> Any:
         """The scalar that is added to the loss."""

@@ -124,7 +124,7 @@ class Function:
         name: str | None = None,
         feeds: Mapping[Any, Any] | None = None,
     ) -> None:
-        self.inputs = list(inputs)
+        self.inputs: list[Any] = list(inputs)
         self.outputs = outputs
         self.name = name
         self._feeds = dict(feeds or {})

@@ -23,7 +23,7 @@ class Better:
         largest = mode == "max" or (mode == "auto" and ("acc" in monitor or monitor.startswith("fmeasure")))
         self._sign = 1 if largest else -1
         self._least = abs(least)
-        self.worst = -np.inf if largest else np.inf
+        self.worst: float = -np.inf if largest else np.inf
 
     def __call__(self, value: Any, best: Any) -> bool:
         """Whether a value is better than the best so far, by more than `least`."""
@@ -65,16 +65,19 @@ class EarlyStopping(Callback):
         restore_best_weights: bool = False,
     ) -> None:
         super().__init__()
-        self.monitor, self.patience, self.verbose, self.baseline = monitor, patience, verbose, baseline
+        self.monitor: str = monitor
+        self.patience: int = patience
+        self.verbose: int = verbose
+        self.baseline: float | None = baseline
         self.restore_best_weights = restore_best_weights
         self._better = Better(monitor, mode, min_delta)
-        self.stopped_epoch = 0
+        self.stopped_epoch: int = 0
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Begins anew."""
         self.wait = self.stopped_epoch = 0
         self.best_weights: Any = None
-        self.best = self._better.worst if self.baseline is None else self.baseline
+        self.best: float = self._better.worst if self.baseline is None else self.baseline
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
         """Looks at the epoch."""
@@ -82,7 +85,8 @@ class EarlyStopping(Callback):
         if value is None:
             return
         if self._better(value, self.best):
-            self.best, self.wait = value, 0
+            self.best = value
+            self.wait = 0
             if self.restore_best_weights:
                 self.best_weights = self.model.get_weights()
             return
@@ -110,7 +114,8 @@ class LearningRateScheduler(Callback):
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
         super().__init__()
-        self.schedule, self.verbose = schedule, verbose
+        self.schedule = schedule
+        self.verbose: int = verbose
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Sets the rate; ValueError if the schedule gives no float."""
@@ -151,8 +156,12 @@ class ReduceLROnPlateau(Callback):
         super().__init__()
         if factor >= 1.0:
             raise ValueError("ReduceLROnPlateau does not support a factor >= 1.0.")
-        self.monitor, self.factor, self.patience, self.verbose = monitor, factor, patience, verbose
-        self.cooldown, self.min_lr = cooldown, min_lr
+        self.monitor: str = monitor
+        self.factor: float = factor
+        self.patience: int = patience
+        self.verbose: int = verbose
+        self.cooldown: int = cooldown
+        self.min_lr: float = min_lr
         self._better = Better(monitor, mode, kwargs.pop("epsilon", min_delta))
 
     def on_train_begin(self, logs: Logs = None) -> None:
@@ -171,7 +180,8 @@ class ReduceLROnPlateau(Callback):
             self.cooldown_counter -= 1
             self.wait = 0
         if self._better(value, self.best):
-            self.best, self.wait = value, 0
+            self.best = value
+            self.wait = 0
         elif self.cooldown_counter <= 0:
             self.wait += 1
             rate = float(get_value(variable))
@@ -180,4 +190,5 @@ class ReduceLROnPlateau(Callback):
                 set_value(variable, rate)
                 if self.verbose > 0:
                     print(f"\nEpoch {epoch + 1:05d}: ReduceLROnPlateau reducing learning rate to {rate}.")
-                self.cooldown_counter, self.wait = self.cooldown, 0
+                self.cooldown_counter = self.cooldown
+                self.wait = 0

@@ -88,7 +88,7 @@ class CallbackList:
     """Callbacks that are called one after the other."""
 
     def __init__(self, callbacks: Iterable[Any], model: Any, params: Mapping[str, Any]) -> None:
-        self.callbacks = list(callbacks)
+        self.callbacks: list[Any] = list(callbacks)
         for callback in self.callbacks:
             callback.set_model(model)
             callback.set_params(params)
@@ -121,7 +121,7 @@ class BaseLogger(Callback):
 
     def __init__(self, stateful_metrics: Sequence[str] | None = None) -> None:
         super().__init__()
-        self.stateful_metrics = set(stateful_metrics or ())
+        self.stateful_metrics: set[str] = set(stateful_metrics or ())
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Begins anew."""
@@ -188,20 +188,20 @@ class ProgbarLogger(Callback):
         super().__init__()
         if count_mode not in ("samples", "steps"):
             raise ValueError(f"Unknown `count_mode`: {count_mode!r}; it is samples or steps.")
-        self.use_steps = count_mode == "steps"
-        self.stateful_metrics = set(stateful_metrics or ())
+        self.use_steps: bool = count_mode == "steps"
+        self.stateful_metrics: set[str] = set(stateful_metrics or ())
 
     def on_train_begin(self, logs: Logs = None) -> None:
         """Begins."""
-        self.verbose = self.params.get("verbose", 1)
+        self.verbose: Any = self.params.get("verbose", 1)
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
         """Names the epoch."""
         self.seen = 0
-        self.target = self.params["steps"] if self.use_steps else self.params["samples"]
+        self.target: Any = self.params["steps"] if self.use_steps else self.params["samples"]
         if self.verbose and self.params.get("epochs", 1) > 1:
             print(f"Epoch {epoch + 1}/{self.params['epochs']}")
-        self.progbar = Progbar(
+        self.progbar: Progbar = Progbar(
             self.target, verbose=self.verbose, stateful_metrics=list(self.stateful_metrics),
             unit_name="step" if self.use_steps else "sample",
         )  # fmt: skip

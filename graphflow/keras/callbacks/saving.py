@@ -41,12 +41,15 @@ class ModelCheckpoint(Callback):
         **kwargs: Any,
     ) -> None:
         super().__init__()
-        self.filepath, self.monitor, self.verbose = filepath, monitor, verbose
-        self.save_best_only, self.save_weights_only = save_best_only, save_weights_only
+        self.filepath: str = filepath
+        self.monitor: str = monitor
+        self.verbose: int = verbose
+        self.save_best_only: bool = save_best_only
+        self.save_weights_only: bool = save_weights_only
         self.save_freq = save_freq
-        self.period = kwargs.pop("period", 1)
+        self.period: Any = kwargs.pop("period", 1)
         self._better = Better(monitor, mode)
-        self.best = self._better.worst
+        self.best: Any = self._better.worst
         self._epochs = self._examples = self._epoch = 0
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
@@ -97,7 +100,9 @@ class CSVLogger(Callback):
 
     def __init__(self, filename: str, separator: str = ",", append: bool = False) -> None:
         super().__init__()
-        self.filename, self.separator, self.append = filename, separator, append
+        self.filename: str = filename
+        self.separator: str = separator
+        self.append: bool = append
         self._file: Any = None
         self._writer: Any = None
 
@@ -147,7 +152,9 @@ class TensorBoard(Callback):
         profile_batch: int = 2,
     ) -> None:
         super().__init__()
-        self.log_dir, self.write_graph, self.update_freq = log_dir, write_graph, update_freq
+        self.log_dir: str = log_dir
+        self.write_graph: bool = write_graph
+        self.update_freq: str | int = update_freq
         self._writer: Any = None
         self._seen = self._last = 0
 
@@ -194,7 +201,10 @@ class RemoteMonitor(Callback):
         send_as_json: bool = False,
     ) -> None:
         super().__init__()
-        self.root, self.path, self.field, self.headers = root, path, field, dict(headers or {})
+        self.root: str = root
+        self.path: str = path
+        self.field: str = field
+        self.headers: dict[str, str] = dict(headers or {})
         self.send_as_json = send_as_json
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:

@@ -40,7 +40,7 @@ class Compiled:
         losses = ends.by_outputs(loss, names, "loss")
         weights = ends.by_outputs(loss_weights, names, "loss_weights", 1.0)
         modes = ends.by_outputs(sample_weight_mode, names, "sample_weight_mode")
-        self.endpoints = [
+        self.endpoints: list[Endpoint] = [
             Endpoint(*given) for given in zip(names, model.outputs, losses, weights, modes, strict=True)
         ]
         if isinstance(target_tensors, Tensor):
@@ -54,7 +54,7 @@ class Compiled:
         self._functions: dict[Any, Function] = {}
         self._trained = model.trainable_weights
         self._added: list[tuple[Any, Any]] = []
-        self.total_loss = self._total(False)[0]
+        self.total_loss: Any = self._total(False)[0]
 
     @property
     def trained(self) -> list[Endpoint]:

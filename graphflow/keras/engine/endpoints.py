@@ -27,7 +27,7 @@ class Endpoint:
     ) -> None:
         self.name = name
         self.output = output
-        self.loss_fn = loss_of(loss)
+        self.loss_fn: Any = loss_of(loss)
         self.loss_weight = loss_weight
         self.weight_mode = weight_mode
         self.target: Any = None

@@ -43,7 +43,7 @@ class InputLayer(Layer):
         super().__init__(trainable, name or state.unique_name("input", zero_based=False), kind)
         self.sparse = sparse
         self.built = True
-        self.is_placeholder = input_tensor is None
+        self.is_placeholder: bool = input_tensor is None
         if input_tensor is None:
             make = ops.sparse_placeholder if sparse else ops.placeholder
             input_tensor = make(kind, list(batch_shape), name=self.name)

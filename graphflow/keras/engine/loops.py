@@ -26,7 +26,9 @@ class Settings:
         self.epochs = epochs
         self.initial_epoch = initial_epoch
         self.verbose = verbose
-        self.callbacks = list(callbacks.callbacks if isinstance(callbacks, CallbackList) else callbacks or ())
+        self.callbacks: list[Any] = list(
+            callbacks.callbacks if isinstance(callbacks, CallbackList) else callbacks or ()
+        )
         self.batch_size = batch_size
         self.validation_freq = validation_freq
 

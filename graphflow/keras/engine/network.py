@@ -67,7 +67,7 @@ class Network(Layer):
         histories = [history_of(t) for t in self.outputs]
         self.input_names = [history_of(t).layer.name for t in self.inputs]  # type: ignore[union-attr]
         self.output_names = _once_each([h.layer.name for h in histories if h is not None])
-        self.built = True
+        self.built: bool = True
 
     def _wrap_outputs(self) -> None:
         from_ops = [t for t in self.outputs if history_of(t) is None]

@@ -152,9 +152,10 @@ class Model(Network):
             return
         arguments = {"training": state.learning_phase()} if self._takes_training else {}
         outputs = self(tensors, **arguments)
-        self.inputs, self.outputs = nest.flatten(tensors), nest.flatten(outputs)
-        self.input_names = [history_of(t).layer.name for t in self.inputs]  # type: ignore[union-attr]
-        self.output_names = [f"output_{i}" for i, _ in enumerate(self.outputs, 1)]
+        self.inputs: Any = nest.flatten(tensors)
+        self.outputs: Any = nest.flatten(outputs)
+        self.input_names: list[str] = [history_of(t).layer.name for t in self.inputs]  # type: ignore[union-attr]
+        self.output_names: list[str] = [f"output_{i}" for i, _ in enumerate(self.outputs, 1)]
 
     def _ensure_inputs(self, x: Any) -> None:
         """Sees the shape of the data, if that is not known yet; a dataset's is that of its elements."""

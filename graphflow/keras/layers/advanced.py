@@ -25,7 +25,7 @@ class LeakyReLU(_Elementwise):
 
     def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.alpha = float(alpha)
+        self.alpha: float = float(alpha)
         self._keep(alpha=self.alpha)
 
     def call(self, inputs: Tensors) -> Any:
@@ -79,7 +79,7 @@ class ELU(_Elementwise):
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.alpha = float(alpha)
+        self.alpha: float = float(alpha)
         self._keep(alpha=self.alpha)
 
     def call(self, inputs: Tensors) -> Any:
@@ -92,7 +92,7 @@ class ThresholdedReLU(_Elementwise):
 
     def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.theta = float(theta)
+        self.theta: float = float(theta)
         self._keep(theta=self.theta)
 
     def call(self, inputs: Tensors) -> Any:
@@ -122,8 +122,9 @@ class ReLU(_Elementwise):
         super().__init__(**kwargs)
         if (max_value is not None and max_value < 0) or negative_slope < 0:
             raise ValueError("max_value and negative_slope of a ReLU layer cannot be negative.")
-        self.max_value = None if max_value is None else float(max_value)
-        self.negative_slope, self.threshold = float(negative_slope), float(threshold)
+        self.max_value: float | None = None if max_value is None else float(max_value)
+        self.negative_slope: float = float(negative_slope)
+        self.threshold: float = float(threshold)
         self._keep(max_value=self.max_value, negative_slope=self.negative_slope, threshold=self.threshold)
 
     def call(self, inputs: Tensors) -> Any:

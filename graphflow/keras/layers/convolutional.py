@@ -60,7 +60,7 @@ class _Convolution(ConfiguredLayer):
             kernel_constraint=kernel_constraint,
             bias_constraint=bias_constraint,
         )
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
         """The shape of what an input of that shape becomes."""
@@ -296,7 +296,7 @@ class _Spatial(ConfiguredLayer):
         super().__init__(**kwargs)
         if self.axes > 1:
             self._keep(data_format=layout_of(data_format))
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     @property
     def _start(self) -> int:
@@ -319,7 +319,7 @@ class ZeroPadding2D(_Spatial):
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.padding = _pairs(padding, self.axes, "padding")
+        self.padding: tuple[tuple[int, int], ...] = _pairs(padding, self.axes, "padding")
         self._keep(padding=self.padding)
 
     def _size(self, size: int, axis: int) -> int:
@@ -352,7 +352,7 @@ class Cropping2D(_Spatial):
 
     def __init__(self, cropping: Any = 0, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.cropping = _pairs(cropping, self.axes, "cropping")
+        self.cropping: tuple[tuple[int, int], ...] = _pairs(cropping, self.axes, "cropping")
         self._keep(cropping=self.cropping)
 
     def _size(self, size: int, axis: int) -> int:
@@ -410,7 +410,7 @@ class UpSampling2D(_Spatial):
         super().__init__(data_format, **kwargs)
         if interpolation not in ("nearest", "bilinear"):
             raise ValueError(f'`interpolation` should be "nearest" or "bilinear", got {interpolation!r}.')
-        self.size = integers(size, self.axes, "size")
+        self.size: tuple[int, ...] = integers(size, self.axes, "size")
         self.interpolation = interpolation
         self._keep(size=self.size, interpolation=interpolation)
 
@@ -440,7 +440,7 @@ class UpSampling1D(_Spatial):
 
     def __init__(self, size: int = 2, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.size = int(size)
+        self.size: int = int(size)
         self._keep(size=self.size)
 
     def _size(self, size: int, axis: int) -> int:
@@ -458,7 +458,7 @@ class UpSampling3D(_Spatial):
 
     def __init__(self, size: IntsLike = 2, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
-        self.size = integers(size, 3, "size")
+        self.size: tuple[int, ...] = integers(size, 3, "size")
         self._keep(size=self.size)
 
     def _size(self, size: int, axis: int) -> int:

@@ -51,7 +51,7 @@ class Dense(plain.Dense, ConfiguredLayer):
             bias_regularizer=bias_regularizer, kernel_constraint=kernel_constraint, bias_constraint=bias_constraint,
         )  # fmt: skip
         self.supports_masking = True
-        self.input_spec = InputSpec(min_ndim=2)
+        self.input_spec: InputSpec = InputSpec(min_ndim=2)
 
     def call(self, inputs: Tensors) -> Any:
         """The product, the bias and the activation."""
@@ -69,7 +69,7 @@ class Activation(ConfiguredLayer):
     def __init__(self, activation: Named, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._keep(activation=activation)
-        self.activation = activations.get(activation)
+        self.activation: Any = activations.get(activation)
 
     def call(self, inputs: Tensors) -> Any:
         """The function's result."""
@@ -122,7 +122,7 @@ class SpatialDropout1D(Dropout):
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
-        self.input_spec = InputSpec(ndim=3)
+        self.input_spec: InputSpec = InputSpec(ndim=3)
 
     def _noise(self, inputs: Any) -> Any:
         sizes = ops.shape(inputs)
@@ -135,7 +135,7 @@ class _SpatialDropout(Dropout):
     def __init__(self, rate: float, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
         self._keep(data_format=layout_of(data_format))
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     def _noise(self, inputs: Any) -> Any:
         sizes = ops.shape(inputs)
@@ -161,7 +161,7 @@ class Flatten(plain.Flatten, ConfiguredLayer):
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         ConfiguredLayer.__init__(self, **kwargs)
         self._keep(data_format=layout_of(data_format))
-        self.input_spec = InputSpec(min_ndim=1)
+        self.input_spec: InputSpec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensors) -> Any:
         """The inputs as a matrix; an axis of 1 is added to a vector."""
@@ -174,7 +174,7 @@ class Reshape(ConfiguredLayer):
     def __init__(self, target_shape: ShapeLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         sizes: Any = (target_shape,) if isinstance(target_shape, int) else target_shape
-        self.target_shape = tuple(int(n) for n in sizes)
+        self.target_shape: tuple[int, ...] = tuple(int(n) for n in sizes)
         self._keep(target_shape=self.target_shape)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
@@ -205,11 +205,11 @@ class Permute(ConfiguredLayer):
 
     def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.dims = tuple(dims)
+        self.dims: tuple[int, ...] = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
             raise ValueError(f"Permute takes each of the axes from 1 on once, got {self.dims}.")
         self._keep(dims=self.dims)
-        self.input_spec = InputSpec(ndim=len(self.dims) + 1)
+        self.input_spec: InputSpec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, inputs: Tensors) -> Any:
         """The inputs transposed."""
@@ -228,7 +228,7 @@ class RepeatVector(ConfiguredLayer):
         super().__init__(**kwargs)
         self.n = n
         self._keep(n=n)
-        self.input_spec = InputSpec(ndim=2)
+        self.input_spec: InputSpec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensors) -> Any:
         """The inputs repeated."""
@@ -257,9 +257,9 @@ class Lambda(Layer):
     ) -> None:
         super().__init__(**kwargs)
         self.function = function
-        self.arguments = dict(arguments or {})
+        self.arguments: dict[str, Any] = dict(arguments or {})
         self.mask = mask
-        self.supports_masking = mask is not None
+        self.supports_masking: bool = mask is not None
         self._said_shape = output_shape
         takes = inspect.signature(function).parameters if callable(function) else {}
         self._passes = [name for name in ("mask", "training") if name in takes]
@@ -371,7 +371,9 @@ class Embedding(ConfiguredLayer):
             activity_regularizer=activity_regularizer, embeddings_constraint=embeddings_constraint,
             mask_zero=mask_zero, input_length=input_length,
         )  # fmt: skip
-        self.input_dim, self.output_dim, self.mask_zero = input_dim, output_dim, mask_zero
+        self.input_dim: int = input_dim
+        self.output_dim: int = output_dim
+        self.mask_zero: bool = mask_zero
         self.supports_masking = mask_zero
 
     def build(self, input_shape: Shapes) -> None:

@@ -56,7 +56,7 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
             moving_variance_initializer=moving_variance_initializer, beta_regularizer=beta_regularizer,
             gamma_regularizer=gamma_regularizer, beta_constraint=beta_constraint, gamma_constraint=gamma_constraint,
         )  # fmt: skip
-        self.fused = True if fused is None else bool(fused)
+        self.fused: bool = True if fused is None else bool(fused)
         self.supports_masking = True
 
     def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:

@@ -34,7 +34,7 @@ class _Pooling(ConfiguredLayer):
             padding=padding_of(padding),
             data_format=layout_of(data_format),
         )
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
         """The shape of what an input of that shape becomes."""
@@ -92,7 +92,7 @@ class _Global(ConfiguredLayer):
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._keep(data_format=layout_of(data_format))
-        self.input_spec = InputSpec(ndim=self.axes + 2)
+        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
 
     @property
     def _over(self) -> list[int]:

@@ -118,12 +118,13 @@ class Bidirectional(Wrapper):
             raise ValueError(f"Invalid merge mode {merge_mode!r}: it is one of sum, mul, ave, concat, None.")
         super().__init__(layer, **kwargs)
         self.merge_mode = merge_mode
-        self.forward_layer = self._copied(layer, "forward_", layer.go_backwards)
-        self.backward_layer = backward_layer or self._copied(layer, "backward_", not layer.go_backwards)
+        self.forward_layer: Any = self._copied(layer, "forward_", layer.go_backwards)
+        self.backward_layer: Any = backward_layer or self._copied(layer, "backward_", not layer.go_backwards)
         del self.layer  # Its copies are the layer's parts.
         self._said_layer = registry.serialize_keras_object(layer)
-        self.return_sequences, self.return_state = layer.return_sequences, layer.return_state
-        self.stateful = layer.stateful
+        self.return_sequences: Any = layer.return_sequences
+        self.return_state: Any = layer.return_state
+        self.stateful: Any = layer.stateful
         self.supports_masking = True
         if weights is not None:
             half = len(weights) // 2

@@ -100,9 +100,9 @@ class Reduce(Metric):
         super().__init__(name=name, dtype=dtype)
         self._means = means
         with ops.name_scope(self.name):
-            self.total = self.add_weight("total", initializer="zeros")
+            self.total: Variable = self.add_weight("total", initializer="zeros")
             if means:
-                self.count = self.add_weight("count", initializer="zeros")
+                self.count: Variable = self.add_weight("count", initializer="zeros")
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> Any:
         """Adds values, times weights."""

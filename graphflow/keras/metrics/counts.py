@@ -36,7 +36,7 @@ class _Counts(Metric):
         class_id: int | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype)
-        self.thresholds = _thresholds(thresholds)
+        self.thresholds: list[float] = _thresholds(thresholds)
         self.init_thresholds = thresholds
         self.top_k = top_k
         self.class_id = class_id
@@ -186,8 +186,8 @@ class AUC(_Counts):
         )
         super().__init__(0.5, name, dtype)
         self.curve, self.summation_method = curve, summation_method
-        self.num_thresholds = len(inner) + 2
-        self.thresholds = [0.0 - epsilon(), *inner, 1.0 + epsilon()]
+        self.num_thresholds: int = len(inner) + 2
+        self.thresholds: list[float] = [0.0 - epsilon(), *inner, 1.0 + epsilon()]
         self._trainable_weights.clear()
         self._non_trainable_weights.clear()
         with ops.name_scope(self.name):

@@ -43,8 +43,8 @@ class Optimizer:
         self._weights: list[Any] = []
         self._iterations: Any = None
         self._decay = kwargs.pop("decay", 0.0) or 0.0
-        self.clipnorm = kwargs.get("clipnorm")
-        self.clipvalue = kwargs.get("clipvalue")
+        self.clipnorm: Any | None = kwargs.get("clipnorm")
+        self.clipvalue: Any | None = kwargs.get("clipvalue")
 
     # ---- hyperparameters ------------------------------------------------------------------------------------------
 

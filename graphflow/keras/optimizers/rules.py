@@ -108,7 +108,7 @@ class Adam(_Ruled):
         **kwargs: Any,
     ) -> None:
         super().__init__(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self.amsgrad = amsgrad
         self._said_besides = {"epsilon": self.epsilon, "amsgrad": amsgrad}
 
@@ -156,7 +156,7 @@ class RMSprop(_Ruled):
     ) -> None:
         super().__init__(name, learning_rate, kwargs, rho=rho, momentum=momentum)
         self._has_momentum = bool(callable(momentum) or not isinstance(momentum, int | float) or momentum)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self.centered = centered
         self._said_besides = {"epsilon": self.epsilon, "centered": centered}
 
@@ -202,7 +202,7 @@ class Adagrad(_Ruled):
         if initial_accumulator_value < 0.0:
             raise ValueError(f"initial_accumulator_value must be non-negative: {initial_accumulator_value}")
         super().__init__(name, learning_rate, kwargs)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self._initial = initial_accumulator_value
         self._said_besides = {"initial_accumulator_value": self._initial, "epsilon": self.epsilon}
 
@@ -225,7 +225,7 @@ class Adadelta(_Ruled):
         **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, learning_rate, kwargs, rho=rho)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self._said_besides = {"epsilon": self.epsilon}
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -252,7 +252,7 @@ class Adamax(_Ruled):
         name: str = "Adamax", **kwargs: Any,
     ) -> None:  # fmt: skip
         super().__init__(name, learning_rate, kwargs, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self._said_besides = {"epsilon": self.epsilon}
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
@@ -289,7 +289,7 @@ class Nadam(_Ruled):
                 "The Nadam optimizer does not support LearningRateSchedules as the learning rate."
             )
         super().__init__(name, learning_rate, {**kwargs, "decay": decay}, beta_1=beta_1, beta_2=beta_2)
-        self.epsilon = epsilon or settings.epsilon()
+        self.epsilon: float = epsilon or settings.epsilon()
         self._cache: Any = None
         self._said_besides = {"epsilon": self.epsilon}
 

@@ -74,8 +74,8 @@ class PiecewiseConstantDecay(LearningRateSchedule):
     def __init__(self, boundaries: Sequence[float], values: Sequence[float], name: str | None = None) -> None:
         if len(boundaries) != len(values) - 1:
             raise ValueError("The length of boundaries should be 1 less than the length of values")
-        self.boundaries = list(boundaries)
-        self.values = list(values)
+        self.boundaries: list[float] = list(boundaries)
+        self.values: list[float] = list(values)
         self.name = name
 
     def __call__(self, step: TensorLike) -> Any:

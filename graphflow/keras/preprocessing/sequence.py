@@ -109,11 +109,16 @@ class TimeseriesGenerator(Sequence):
             raise ValueError(
                 f"Data and targets have to be of same length: {len(data)} is not {len(targets)}."
             )
-        self.data, self.targets, self.length = np.asarray(data), np.asarray(targets), length
-        self.sampling_rate, self.stride = sampling_rate, stride
-        self.start_index = start_index + length
-        self.end_index = len(data) - 1 if end_index is None else end_index
-        self.shuffle, self.reverse, self.batch_size = shuffle, reverse, batch_size
+        self.data = np.asarray(data)
+        self.targets = np.asarray(targets)
+        self.length: int = length
+        self.sampling_rate: int = sampling_rate
+        self.stride: int = stride
+        self.start_index: int = start_index + length
+        self.end_index: int = len(data) - 1 if end_index is None else end_index
+        self.shuffle: bool = shuffle
+        self.reverse: bool = reverse
+        self.batch_size: int = batch_size
         if self.start_index > self.end_index:
             raise ValueError(f"A window of {length} does not fit from {start_index} to {self.end_index}.")
 

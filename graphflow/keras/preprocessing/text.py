@@ -76,10 +76,13 @@ class Tokenizer:
         oov_token: str | None = None,
         **kwargs: Any,
     ) -> None:
-        self.num_words = kwargs.pop("nb_words", num_words)
+        self.num_words: Any = kwargs.pop("nb_words", num_words)
         kwargs.pop("document_count", None)
-        self.filters, self.lower, self.split = filters, lower, split
-        self.char_level, self.oov_token = char_level, oov_token
+        self.filters: str = filters
+        self.lower: bool = lower
+        self.split: str = split
+        self.char_level: bool = char_level
+        self.oov_token: str | None = oov_token
         self.word_counts: OrderedDict[str, int] = OrderedDict()
         self.word_docs: Counter[str] = Counter()
         self.word_index: dict[str, int] = {}

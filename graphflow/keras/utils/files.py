@@ -67,7 +67,7 @@ class HDF5Matrix:
     ) -> None:
         self._data = h5py("HDF5Matrix").File(datapath, "r")[dataset]
         self.start = start
-        self.end = self._data.shape[0] if end is None else end
+        self.end: int = self._data.shape[0] if end is None else end
         self.normalizer = normalizer
 
     def __len__(self) -> int:

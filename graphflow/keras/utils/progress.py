@@ -33,7 +33,7 @@ class Progbar:
         self.width = width
         self.verbose = verbose
         self.interval = interval
-        self.stateful_metrics = set(stateful_metrics or ())
+        self.stateful_metrics: set[str] = set(stateful_metrics or ())
         self.unit_name = unit_name
         self._sums: dict[str, list[float]] = {}
         self._seen = 0

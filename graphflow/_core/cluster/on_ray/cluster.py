@@ -94,13 +94,13 @@ class RayCluster:
             raise ImportError("Ray is not installed: pip install 'graphflow-engine[ray]'.") from error
         if workers < 1 or ps < 0:
             raise ValueError(f"There must be a worker, got ps={ps} and workers={workers}.")
-        self.jobs = {job: count for job, count in (("ps", ps), ("worker", workers)) if count}
+        self.jobs: dict[str, int] = {job: count for job, count in (("ps", ps), ("worker", workers)) if count}
         self._cpus, self._gpus = dict(cpus or {}), dict(gpus or {})
         for job in {*self._cpus, *self._gpus} - {"ps", "worker"}:
             raise ValueError(
                 f"There is no job {job!r} on Ray, whose cores are given: the jobs are ps and worker."
             )
-        self.name = name or f"graphflow-{secrets.token_hex(4)}"
+        self.name: str = name or f"graphflow-{secrets.token_hex(4)}"
         self._address = address
         self._max_restarts = max_restarts
         self._lease_seconds = lease_seconds

@@ -269,7 +269,7 @@ class StackedRNNCells(ConfiguredLayer):
 
     def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self.cells = list(cells)
+        self.cells: list[Any] = list(cells)
 
     @property
     def state_size(self) -> Any:

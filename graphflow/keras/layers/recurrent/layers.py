@@ -56,15 +56,18 @@ class RNN(ConfiguredLayer):
         for what in ("call", "state_size"):
             if not hasattr(cell, what):
                 raise ValueError(f"The cell of a recurrent layer should have {what}, but {cell!r} has none.")
-        self.zero_output_for_mask = kwargs.pop("zero_output_for_mask", False)
+        self.zero_output_for_mask: Any = kwargs.pop("zero_output_for_mask", False)
         length, size = kwargs.pop("input_length", None), kwargs.get("input_dim")
         if size is not None and "input_shape" not in kwargs:
             kwargs.pop("input_dim")
             kwargs["input_shape"] = (length, size)
         super().__init__(**kwargs)
         self.cell = cell
-        self.return_sequences, self.return_state = return_sequences, return_state
-        self.go_backwards, self.stateful, self.unroll = go_backwards, stateful, unroll
+        self.return_sequences: bool = return_sequences
+        self.return_state: bool = return_state
+        self.go_backwards: bool = go_backwards
+        self.stateful: bool = stateful
+        self.unroll: bool = unroll
         self.time_major = time_major
         self.input_spec = None
         self._states: Any = None
