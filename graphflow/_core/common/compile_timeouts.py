@@ -103,6 +103,11 @@ WARM_END_SECONDS: Final = 5.0
 
 Guard: tests/cli/test_cache.py::test_warm_ends_a_program_that_goes_on
 """
+NUMPY_FIRST_SECONDS: Final = 0.2
+"""A plan of fixed bits stays on NumPy for as many runs as take so long by an estimate: small programs are over before.
+
+Guard: tests/runtime/compiled/test_due.py::test_a_thousand_quick_steps_wait_for_no_compiler
+"""
 
 # ---- cores that other programs want -------------------------------------------------------------------------------
 

@@ -14,13 +14,13 @@ from graphflow._core.runtime.compiled import due
 from graphflow._core.session import executable_for
 from tests.runtime.compiled.tiers import compiled_plans
 
-BY_ESTIMATE = due.ON_NUMPY_SECONDS
+BY_ESTIMATE = due.NUMPY_FIRST_SECONDS
 
 
 @pytest.fixture(autouse=True)
 def _estimated(compiled_early: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As outside of the tests."""
-    monkeypatch.setattr(due, "ON_NUMPY_SECONDS", BY_ESTIMATE)
+    monkeypatch.setattr(due, "NUMPY_FIRST_SECONDS", BY_ESTIMATE)
 
 
 def _line() -> Any:
@@ -74,7 +74,7 @@ def test_it_goes_over_at_the_same_run_where_it_went_on_from_saved_state(
     stop: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = [3, 3, 3, 3, *(3 if step % 3 else 700 for step in range(30))]
-    monkeypatch.setattr(due, "ON_NUMPY_SECONDS", 20 * 4.2e-6 * 20)
+    monkeypatch.setattr(due, "NUMPY_FIRST_SECONDS", 20 * 4.2e-6 * 20)
     gone_over: list[list[bool]] = []
     state: Any = None
     for begin in (0, stop):

@@ -11,16 +11,16 @@ from __future__ import annotations
 import math
 from typing import Final
 
+from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 
 FIRST_DUE_RUN: Final = 8
 _LAST_DUE_RUN: Final = 4000
-ON_NUMPY_SECONDS: Final = 0.2
-_INSTRUCTION_SECONDS: Final = 4e-6
-_ELEMENT_SECONDS: Final = 2e-9
-_MULTIPLICATION_SECONDS: Final = 5e-11
+_INSTRUCTIONS_A_SECOND: Final = 250_000
+_ELEMENTS_A_SECOND: Final = 5e8
+_MULTIPLICATIONS_A_SECOND: Final = 2e10
 
 
 def due_run(plan: Plan, known: Known) -> int:
@@ -28,13 +28,13 @@ def due_run(plan: Plan, known: Known) -> int:
     if any(i.bodies for i in plan.instructions):
         return FIRST_DUE_RUN  # How often a loop turns is not known, and a turn is dear on NumPy.
     seconds = sum(_seconds(i, known) for i in plan.instructions)
-    return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(ON_NUMPY_SECONDS / max(seconds, 1e-9))))
+    return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(NUMPY_FIRST_SECONDS / max(seconds, 1e-9))))
 
 
 def _seconds(i: Instruction, known: Known) -> float:
     """About how long NumPy takes for an instruction."""
     sizes = [math.prod(known[name][0]) for name in (*i.inputs, *i.outputs) if name in known]
-    seconds = _INSTRUCTION_SECONDS + _ELEMENT_SECONDS * sum(sizes)
+    seconds = 1 / _INSTRUCTIONS_A_SECOND + sum(sizes) / _ELEMENTS_A_SECOND
     if i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
-        seconds += _MULTIPLICATION_SECONDS * math.sqrt(math.prod(sizes))
+        seconds += math.sqrt(math.prod(sizes)) / _MULTIPLICATIONS_A_SECOND
     return seconds
