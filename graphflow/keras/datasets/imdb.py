@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow.keras.datasets.pickled import read_arrays
 from graphflow.keras.datasets.words import ORIGIN, as_objects, kept_words, read_index
 from graphflow.keras.utils.files import get_file
 
@@ -29,25 +30,18 @@ def load_data(
     FileNotFoundError if the file is not there.
     """
     num_words = kwargs.pop("nb_words", num_words)
-    with np.load(get_file(path, f"{ORIGIN}imdb.npz"), allow_pickle=True) as file:
-        parts = [(file[f"x_{part}"], file[f"y_{part}"]) for part in ("train", "test")]
+    arrays = read_arrays(get_file(path, f"{ORIGIN}imdb.npz"), "x_train", "y_train", "x_test", "y_test")
+    parts = [tuple(arrays[:2]), tuple(arrays[2:])]
     random = np.random.RandomState(seed)
     shuffled = []
     for texts, labels in parts:
         order = np.arange(len(texts))
         random.shuffle(order)
         shuffled.append((texts[order], labels[order]))
-    kept = kept_words(
-        np.concatenate([p[0] for p in shuffled]), num_words, skip_top, start_char, oov_char, index_from
-    )
-    labels, at = np.concatenate([p[1] for p in shuffled]), len(shuffled[0][0])
-    found = []
-    for part in (slice(0, at), slice(at, None)):
-        pairs = [
-            (t, y) for t, y in zip(kept[part], labels[part], strict=True) if not maxlen or len(t) < maxlen
-        ]
-        found.append((as_objects([t for t, _ in pairs]), np.array([y for _, y in pairs])))
-    return tuple(found)
+    texts, labels = (np.concatenate([part[k] for part in shuffled]) for k in (0, 1))
+    kept, labels = kept_words(texts, labels, maxlen, num_words, skip_top, start_char, oov_char, index_from)
+    at = len(shuffled[0][0])  # Also of texts of which the long ones are gone, as in TensorFlow.
+    return tuple((as_objects(kept[half]), np.array(labels[half])) for half in (slice(0, at), slice(at, None)))
 
 
 def get_word_index(path: str = "imdb_word_index.json") -> Any:

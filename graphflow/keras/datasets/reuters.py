@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow.keras.datasets.pickled import read_arrays
 from graphflow.keras.datasets.words import ORIGIN, as_objects, kept_words, read_index
 from graphflow.keras.utils.files import get_file
 
@@ -25,15 +26,15 @@ def load_data(
     **kwargs: Any,
 ) -> Any:
     """(texts, topics) to train on and to test with (tf.keras.datasets.reuters.load_data); arguments as imdb's."""
-    with np.load(get_file(path, f"{ORIGIN}reuters.npz"), allow_pickle=True) as file:
-        texts, labels = file["x"], file["y"]
+    texts, labels = read_arrays(get_file(path, f"{ORIGIN}reuters.npz"), "x", "y")
     order = np.arange(len(texts))
     np.random.RandomState(seed).shuffle(order)
-    kept = kept_words(texts[order], num_words, skip_top, start_char, oov_char, index_from)
-    pairs = [(t, y) for t, y in zip(kept, labels[order], strict=True) if not maxlen or len(t) < maxlen]
-    at = int(len(pairs) * (1 - test_split))
-    halves = (pairs[:at], pairs[at:])
-    return tuple((as_objects([t for t, _ in half]), np.array([y for _, y in half])) for half in halves)
+    kept, kept_labels = kept_words(
+        texts[order], labels[order], maxlen, num_words, skip_top, start_char, oov_char, index_from
+    )
+    at = int(len(kept) * (1 - test_split))
+    halves = (slice(0, at), slice(at, None))
+    return tuple((as_objects(kept[half]), np.array(kept_labels[half])) for half in halves)
 
 
 def get_word_index(path: str = "reuters_word_index.json") -> Any:

@@ -20,21 +20,34 @@ def read_index(path: str) -> Any:
 
 def kept_words(
     texts: Any,
+    labels: Any,
+    maxlen: int | None,
     num_words: int | None,
     skip_top: int,
     start_char: int | None,
     oov_char: int | None,
     index_from: int,
-) -> list[list[int]]:
-    """Texts that begin with a mark, whose words are counted from index_from; those left out are marked, or gone."""
-    if start_char is not None:
-        texts = [[start_char, *(w + index_from for w in text)] for text in texts]
-    elif index_from:
-        texts = [[w + index_from for w in text] for text in texts]
-    most = num_words or max(max(text) for text in texts)
-    if oov_char is not None:
-        return [[w if skip_top <= w < most else oov_char for w in text] for text in texts]
-    return [[w for w in text if skip_top <= w < most] for text in texts]
+) -> tuple[list[list[int]], list[Any]]:
+    """Texts that begin with a mark, whose words are counted from index_from, and their labels.
+
+    Texts of maxlen words or more are gone, and so are words that are left out, unless they have a mark.
+
+    Raises:
+        ValueError: No text is shorter than maxlen.
+    """
+    begin = [] if start_char is None else [start_char]
+    marked = [[*begin, *(w + index_from for w in text)] for text in texts]
+    pairs = [(t, y) for t, y in zip(marked, labels, strict=True) if not maxlen or len(t) < maxlen]
+    if not pairs:
+        raise ValueError(f"No text is shorter than maxlen={maxlen}: increase it.")
+    most = num_words or max(max(text) for text, _ in pairs)
+    kept = [
+        [w if skip_top <= w < most else oov_char for w in text]
+        if oov_char is not None
+        else [w for w in text if skip_top <= w < most]
+        for text, _ in pairs
+    ]
+    return kept, [label for _, label in pairs]
 
 
 def as_objects(texts: list[list[int]]) -> Any:
