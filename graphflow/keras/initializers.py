@@ -29,7 +29,14 @@ from graphflow.keras.utils import registry
 
 
 class RandomNormal(made.RandomNormal):
-    """Normal draws of deviation 0.05 (tf.keras.initializers.RandomNormal)."""
+    """Normal draws of deviation 0.05 (tf.keras.initializers.RandomNormal).
+
+    Args:
+        mean: The mean.
+        stddev: The standard deviation.
+        seed: An int from which the draws follow; by default the graph's seed.
+        dtype: The dtype of what is made, unless the caller says another.
+    """
 
     def __init__(
         self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: int | None = None,
@@ -39,7 +46,14 @@ class RandomNormal(made.RandomNormal):
 
 
 class RandomUniform(made.RandomUniform):
-    """Uniform draws from -0.05 to 0.05 (tf.keras.initializers.RandomUniform)."""
+    """Uniform draws from -0.05 to 0.05 (tf.keras.initializers.RandomUniform).
+
+    Args:
+        minval: The smallest value.
+        maxval: The end of the range, which is not in it.
+        seed: An int from which the draws follow; by default the graph's seed.
+        dtype: The dtype of what is made, unless the caller says another.
+    """
 
     def __init__(
         self, minval: TensorLike = -0.05, maxval: TensorLike | None = 0.05, seed: int | None = None,
@@ -49,7 +63,14 @@ class RandomUniform(made.RandomUniform):
 
 
 class TruncatedNormal(made.TruncatedNormal):
-    """Normal draws of deviation 0.05 within two of them (tf.keras.initializers.TruncatedNormal)."""
+    """Normal draws of deviation 0.05 within two of them (tf.keras.initializers.TruncatedNormal).
+
+    Args:
+        mean: The mean.
+        stddev: The standard deviation; what is further than two of them is drawn again.
+        seed: An int from which the draws follow; by default the graph's seed.
+        dtype: The dtype of what is made, unless the caller says another.
+    """
 
     def __init__(
         self, mean: TensorLike = 0.0, stddev: TensorLike = 0.05, seed: int | None = None,
@@ -83,18 +104,42 @@ _BY_OTHER_NAMES: dict[str, Any] = {
 
 
 def serialize(initializer: Initializer) -> Config:
-    """The configuration of an initializer (tf.keras.initializers.serialize)."""
+    """The configuration of an initializer (tf.keras.initializers.serialize).
+
+    Args:
+        initializer: An initializer, or a function.
+
+    Returns:
+        {"class_name": ..., "config": ...}, or a function's name.
+    """
     return registry.serialize_keras_object(initializer)
 
 
 def deserialize(config: Config, custom_objects: Objects = None) -> Any:
-    """The initializer of a configuration or name (tf.keras.initializers.deserialize)."""
+    """The initializer of a configuration or name (tf.keras.initializers.deserialize).
+
+    Args:
+        config: A configuration, or a name.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The initializer.
+
+    Raises:
+        ValueError: No initializer has that name.
+    """
     known = {**_BY_OTHER_NAMES, **(custom_objects or {})}
     return registry.deserialize(config, __name__, "initializer", known)
 
 
 def get(identifier: Named) -> Any:
     """An initializer from itself, its class, its name or its configuration (tf.keras.initializers.get).
+
+    Args:
+        identifier: One of these, or None.
+
+    Returns:
+        The initializer; None for None.
 
     Raises:
         ValueError: It is none of these.
@@ -116,7 +161,16 @@ def get(identifier: Named) -> Any:
 
 
 def initial_value(initializer: Callable[..., Any], shape: Sequence[int], dtype: DType) -> Any:
-    """What an initializer makes of a shape; the dtype goes to it by name if it takes one."""
+    """What an initializer makes of a shape; the dtype goes to it by name if it takes one.
+
+    Args:
+        initializer: A function of a shape, and perhaps of a dtype.
+        shape: The shape.
+        dtype: The dtype.
+
+    Returns:
+        A tensor or an array.
+    """
     try:
         parameters = inspect.signature(initializer).parameters
     except (TypeError, ValueError):

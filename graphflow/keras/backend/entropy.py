@@ -28,7 +28,20 @@ def _last_axis(axis: int, rank: int, what: str) -> None:
 def categorical_crossentropy(
     target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """-sum(target * log(output)) along an axis (tf.keras.backend.categorical_crossentropy)."""
+    """-sum(target * log(output)) along an axis (tf.keras.backend.categorical_crossentropy).
+
+    Args:
+        target: The targets, of the shape of `output`.
+        output: The predictions: probabilities, or logits with `from_logits`.
+        from_logits: Whether `output` holds logits, before softmax or sigmoid.
+        axis: The axis of the classes; of logits, it is the last one.
+
+    Returns:
+        A tensor of the shape of `output` without that axis.
+
+    Raises:
+        ValueError: `output` is logits whose classes are not on the last axis.
+    """
     target, scores = ops.convert_to_tensor(target), ops.convert_to_tensor(output)
     logits = scores if from_logits else _logits_behind(scores, "Softmax")
     if logits is not None:
@@ -41,7 +54,20 @@ def categorical_crossentropy(
 def sparse_categorical_crossentropy(
     target: TensorLike, output: TensorLike, from_logits: bool = False, axis: int = -1
 ) -> Any:
-    """-log of the output at the target, a class (tf.keras.backend.sparse_categorical_crossentropy)."""
+    """-log of the output at the target, a class (tf.keras.backend.sparse_categorical_crossentropy).
+
+    Args:
+        target: The numbers of the classes, of the shape of `output` without its last axis.
+        output: The predictions: probabilities, or logits with `from_logits`.
+        from_logits: Whether `output` holds logits, before softmax or sigmoid.
+        axis: The axis of the classes, which is the last one.
+
+    Returns:
+        A tensor of the shape of `output` without its last axis; flat if `output` has two axes.
+
+    Raises:
+        ValueError: `axis` is not the last one.
+    """
     target, scores = ops.convert_to_tensor(target), ops.convert_to_tensor(output)
     logits = scores if from_logits else _logits_behind(scores, "Softmax")
     if logits is None:
@@ -56,7 +82,16 @@ def sparse_categorical_crossentropy(
 
 
 def binary_crossentropy(target: TensorLike, output: TensorLike, from_logits: bool = False) -> Any:
-    """The cross entropy of each element with a probability (tf.keras.backend.binary_crossentropy)."""
+    """The cross entropy of each element with a probability (tf.keras.backend.binary_crossentropy).
+
+    Args:
+        target: The targets, of the shape of `output`.
+        output: The predictions: probabilities, or logits with `from_logits`.
+        from_logits: Whether `output` holds logits, before softmax or sigmoid.
+
+    Returns:
+        A tensor of the shape of `output`.
+    """
     target, scores = ops.convert_to_tensor(target), ops.convert_to_tensor(output)
     logits = scores if from_logits else _logits_behind(scores, "Sigmoid")
     if logits is not None:

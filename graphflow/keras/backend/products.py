@@ -10,7 +10,15 @@ from graphflow.keras import ops
 
 
 def dot(x: TensorLike, y: TensorLike) -> Any:
-    """The product over the last axis of x and the last but one of y (tf.keras.backend.dot)."""
+    """The product over the last axis of x and the last but one of y (tf.keras.backend.dot).
+
+    Args:
+        x: A tensor, or what becomes one, of any shape.
+        y: A tensor whose last axis but one, or only axis, has the size of the last axis of `x`.
+
+    Returns:
+        A tensor of the axes of `x` that are left, then those of `y`.
+    """
     first, second = ops.convert_to_tensor(x), ops.convert_to_tensor(y)
     ranks = [len(t.shape.as_list()) for t in (first, second)]
     if max(ranks) <= 2:
@@ -22,6 +30,18 @@ def batch_dot(x: TensorLike, y: TensorLike, axes: int | Sequence[int] | None = N
     """The product of each example over an axis of each of the two (tf.keras.backend.batch_dot).
 
     The first axis is the batch's; axes that are left come in their order, x's first, at least one of size 1.
+
+    Args:
+        x: A tensor of two axes or more, the first of which is the batch's.
+        y: A tensor likewise, of the same batch.
+        axes: The axis of `x` and that of `y`, or one number for both; by default the last one of `x` and the last but
+            one of `y`.
+
+    Returns:
+        A tensor [batch, ...].
+
+    Raises:
+        ValueError: `axes` names the batch's axis.
     """
     first, second = ops.convert_to_tensor(x), ops.convert_to_tensor(y)
     ranks = [len(t.shape.as_list()) for t in (first, second)]

@@ -36,7 +36,14 @@ def floatx() -> str:
 
 
 def set_floatx(value: str) -> None:
-    """Sets the dtype of weights and inputs; ValueError if it is no float (tf.keras.backend.set_floatx)."""
+    """Sets the dtype of weights and inputs (tf.keras.backend.set_floatx).
+
+    Args:
+        value: "float16", "float32" or "float64".
+
+    Raises:
+        ValueError: It is none of these.
+    """
     if value not in _FLOATS:
         raise ValueError(f"set_floatx() takes one of {', '.join(_FLOATS)}, got {value!r}.")
     _settings["floatx"] = value
@@ -48,7 +55,11 @@ def epsilon() -> float:
 
 
 def set_epsilon(value: float) -> None:
-    """Sets the number that keeps divisions and logarithms finite (tf.keras.backend.set_epsilon)."""
+    """Sets the number that keeps divisions and logarithms finite (tf.keras.backend.set_epsilon).
+
+    Args:
+        value: A small positive number, such as 1e-7.
+    """
     _settings["epsilon"] = value
 
 
@@ -58,14 +69,28 @@ def image_data_format() -> str:
 
 
 def set_image_data_format(data_format: str) -> None:
-    """Sets the layout of images; ValueError if it is none (tf.keras.backend.set_image_data_format)."""
+    """Sets the layout of images (tf.keras.backend.set_image_data_format).
+
+    Args:
+        data_format: "channels_last" or "channels_first".
+
+    Raises:
+        ValueError: It is none of these.
+    """
     if data_format not in _LAYOUTS:
         raise ValueError(f"set_image_data_format() takes one of {', '.join(_LAYOUTS)}, got {data_format!r}.")
     _settings["image_data_format"] = data_format
 
 
 def cast_to_floatx(x: Any) -> Any:
-    """An array of the default dtype (tf.keras.backend.cast_to_floatx)."""
+    """An array of the default dtype (tf.keras.backend.cast_to_floatx).
+
+    Args:
+        x: An array, or what NumPy makes one of.
+
+    Returns:
+        An array of the same shape.
+    """
     return np.asarray(x, dtype=floatx())
 
 

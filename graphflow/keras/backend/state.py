@@ -46,7 +46,14 @@ def get_graph() -> Graph:
 
 
 def get_uid(prefix: str = "") -> int:
-    """1, 2, ... for each name in a graph (tf.keras.backend.get_uid)."""
+    """1, 2, ... for each name in a graph (tf.keras.backend.get_uid).
+
+    Args:
+        prefix: What is counted; each has numbers of its own in each graph.
+
+    Returns:
+        The next number, from 1.
+    """
     uids = graph_state().uids
     uids[prefix] += 1
     return uids[prefix]
@@ -58,7 +65,15 @@ def reset_uids() -> None:
 
 
 def unique_name(name: str, zero_based: bool = True) -> str:
-    """A name of a layer, model or metric that the graph has not: dense, dense_1, ...; or input_1, input_2, ..."""
+    """A name of a layer, model or metric that the graph has not yet: dense, dense_1, ...; or input_1, input_2, ...
+
+    Args:
+        name: What the name begins with.
+        zero_based: Whether the first one has no number.
+
+    Returns:
+        The name.
+    """
     number = get_uid(name) - zero_based
     return f"{name}_{number}" if number else name
 
@@ -76,9 +91,13 @@ def learning_phase() -> Phase:
 
 
 def set_learning_phase(value: int) -> None:
-    """Sets the phase of layers built from now on, 0 to infer or 1 to train; ValueError for others.
+    """Sets the phase of layers that are built from now on (tf.keras.backend.set_learning_phase).
 
-    TensorFlow: tf.keras.backend.set_learning_phase.
+    Args:
+        value: 0 to infer, or 1 to train.
+
+    Raises:
+        ValueError: It is neither.
     """
     if value not in (0, 1):
         raise ValueError(f"The learning phase is 0 to infer or 1 to train, not {value!r}.")
@@ -87,7 +106,17 @@ def set_learning_phase(value: int) -> None:
 
 @contextmanager
 def learning_phase_scope(value: int) -> Iterator[None]:
-    """Sets the learning phase inside of a `with` (tf.keras.backend.learning_phase_scope)."""
+    """Sets the learning phase inside of a `with` (tf.keras.backend.learning_phase_scope).
+
+    Args:
+        value: 0 to infer, or 1 to train.
+
+    Yields:
+        Nothing; afterwards the phase is what it was.
+
+    Raises:
+        ValueError: It is neither.
+    """
     state = graph_state()
     before = state.learning_phase
     set_learning_phase(value)
@@ -101,18 +130,30 @@ def learning_phase_scope(value: int) -> Iterator[None]:
 
 
 def track_variable(variable: Any) -> None:
-    """Lets a session of keras give a variable its initial value."""
+    """Lets a session of keras give a variable its initial value.
+
+    Args:
+        variable: A variable of the current graph.
+    """
     graph_state().variables.append(variable)
 
 
 def manual_variable_initialization(value: bool) -> None:
-    """Whether the program itself runs initializers (tf.keras.backend.manual_variable_initialization)."""
+    """Whether the program itself runs initializers (tf.keras.backend.manual_variable_initialization).
+
+    Args:
+        value: True if it does; otherwise Keras gives variables their initial values before it first uses them.
+    """
     global _initializes
     _initializes = not value
 
 
 def set_session(session: BaseSession) -> None:
-    """Sets the session that runs models (tf.keras.backend.set_session)."""
+    """Sets the session that runs models (tf.keras.backend.set_session).
+
+    Args:
+        session: A session of the graph that the models are in.
+    """
     global _session
     _session = session  # type: ignore[assignment]
 
@@ -153,7 +194,15 @@ def _initialize(session: Any) -> None:
 
 
 def run(fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
-    """The values of fetches in the session of keras."""
+    """The values of fetches in the session of keras.
+
+    Args:
+        fetches: What Session.run takes: tensors, operations and variables, also nested.
+        feeds: Values of placeholders, by placeholder.
+
+    Returns:
+        What Session.run gives: arrays in the structure of the fetches.
+    """
     return get_session().run(fetches, feeds)
 
 

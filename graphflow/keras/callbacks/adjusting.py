@@ -74,13 +74,22 @@ class EarlyStopping(Callback):
         self.stopped_epoch: int = 0
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Begins anew."""
+        """Begins anew.
+
+        Args:
+            logs: Nothing.
+        """
         self.wait = self.stopped_epoch = 0
         self.best_weights: Any = None
         self.best: float = self._better.worst if self.baseline is None else self.baseline
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Looks at the epoch."""
+        """Looks at the epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         value = watched(self, logs)
         if value is None:
             return
@@ -98,7 +107,11 @@ class EarlyStopping(Callback):
                 self.model.set_weights(self.best_weights)
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Says when it ended."""
+        """Says when it ended.
+
+        Args:
+            logs: Nothing.
+        """
         if self.stopped_epoch > 0 and self.verbose > 0:
             print(f"Epoch {self.stopped_epoch + 1:05d}: early stopping")
 
@@ -110,7 +123,13 @@ def _rate_of(model: Any, who: str) -> Any:
 
 
 class LearningRateScheduler(Callback):
-    """The learning rate by schedule(epoch) or schedule(epoch, rate) (tf.keras.callbacks.LearningRateScheduler)."""
+    """The learning rate by schedule(epoch) or schedule(epoch, rate) (tf.keras.callbacks.LearningRateScheduler).
+
+    Args:
+        schedule: A function of the number of the epoch, from 0, and perhaps of the rate so far, that gives the new
+            rate, a float.
+        verbose: 1 to print each change, 0 not to.
+    """
 
     def __init__(self, schedule: Callable[..., float], verbose: int = 0) -> None:
         super().__init__()
@@ -118,7 +137,15 @@ class LearningRateScheduler(Callback):
         self.verbose: int = verbose
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Sets the rate; ValueError if the schedule gives no float."""
+        """Sets the rate.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+
+        Raises:
+            ValueError: The schedule gives no float, or the optimizer has no learning rate.
+        """
         variable = _rate_of(self.model, "LearningRateScheduler")
         several = len(inspect.signature(self.schedule).parameters) > 1
         rate = self.schedule(epoch, float(get_value(variable))) if several else self.schedule(epoch)
@@ -129,7 +156,12 @@ class LearningRateScheduler(Callback):
             print(f"\nEpoch {epoch + 1:05d}: LearningRateScheduler reducing learning rate to {rate}.")
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Puts the rate into the logs."""
+        """Puts the rate into the logs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         if logs is not None:
             logs["lr"] = get_value(self.model.optimizer.lr)
 
@@ -137,8 +169,19 @@ class LearningRateScheduler(Callback):
 class ReduceLROnPlateau(Callback):
     """A smaller learning rate when what it watches is not better any more (tf.keras.callbacks.ReduceLROnPlateau).
 
-    factor: what the rate is multiplied by. patience: epochs without anything better before that. min_delta: by how much
-    it must be better. cooldown: epochs after a change that do not count. min_lr: the smallest rate.
+    Args:
+        monitor: What is watched, a name of the logs.
+        factor: What the rate is multiplied by, less than 1.
+        patience: How many epochs without anything better come before that.
+        verbose: 1 to print each change, 0 not to.
+        mode: "min" if smaller is better, "max" if larger is, "auto" to decide by the name.
+        min_delta: By how much it must be better.
+        cooldown: How many epochs after a change do not count.
+        min_lr: The smallest rate.
+        **kwargs: `epsilon`: an older name of `min_delta`.
+
+    Raises:
+        ValueError: The factor is 1 or more.
     """
 
     def __init__(
@@ -165,11 +208,20 @@ class ReduceLROnPlateau(Callback):
         self._better = Better(monitor, mode, kwargs.pop("epsilon", min_delta))
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Begins anew."""
+        """Begins anew.
+
+        Args:
+            logs: Nothing.
+        """
         self.best, self.wait, self.cooldown_counter = self._better.worst, 0, 0
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Looks at the epoch."""
+        """Looks at the epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         variable = _rate_of(self.model, "ReduceLROnPlateau")
         if logs is not None:
             logs["lr"] = get_value(variable)

@@ -26,66 +26,154 @@ class Callback:
         self.params: dict[str, Any] = {}
 
     def set_params(self, params: Mapping[str, Any]) -> None:
-        """Keeps the numbers of the training."""
+        """Keeps the numbers of the training.
+
+        Args:
+            params: Among them "batch_size", "epochs", "steps", "samples", "verbose" and "metrics".
+        """
         self.params = dict(params)
 
     def set_model(self, model: Any) -> None:
-        """Keeps the model."""
+        """Keeps the model.
+
+        Args:
+            model: The model that is trained, tested or asked to predict.
+        """
         self.model = model
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Before an epoch."""
+        """Before an epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: Nothing.
+        """
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """After an epoch; logs: the loss and metrics, those of validation begin with val_."""
+        """After an epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name; those of validation begin with val_.
+        """
 
     def on_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Before a batch of training."""
+        """Before a batch of training.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: "batch", its number, and "size", how many examples it has.
+        """
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """After a batch of training; logs: its loss and the metrics so far."""
+        """After a batch of training.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss, the metrics so far, and "size", how many examples it has.
+        """
 
     def on_train_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Before a batch of training."""
+        """Before a batch of training.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: "batch", its number, and "size", how many examples it has.
+        """
         self.on_batch_begin(batch, logs)
 
     def on_train_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """After a batch of training."""
+        """After a batch of training.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss, the metrics so far, and "size", how many examples it has.
+        """
         self.on_batch_end(batch, logs)
 
     def on_test_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Before a batch of evaluation."""
+        """Before a batch of evaluation.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: "batch", its number, and "size", how many examples it has.
+        """
 
     def on_test_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """After a batch of evaluation."""
+        """After a batch of evaluation.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss, the metrics so far, and "size", how many examples it has.
+        """
 
     def on_predict_batch_begin(self, batch: int, logs: Logs = None) -> None:
-        """Before a batch of prediction."""
+        """Before a batch of prediction.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: "batch", its number, and "size", how many examples it has.
+        """
 
     def on_predict_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """After a batch of prediction."""
+        """After a batch of prediction.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: "batch", its number, and "size", how many examples it has.
+        """
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Before training."""
+        """Before training.
+
+        Args:
+            logs: Nothing.
+        """
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """After training."""
+        """After training.
+
+        Args:
+            logs: Nothing.
+        """
 
     def on_test_begin(self, logs: Logs = None) -> None:
-        """Before evaluation."""
+        """Before evaluation.
+
+        Args:
+            logs: Nothing.
+        """
 
     def on_test_end(self, logs: Logs = None) -> None:
-        """After evaluation."""
+        """After evaluation.
+
+        Args:
+            logs: Nothing.
+        """
 
     def on_predict_begin(self, logs: Logs = None) -> None:
-        """Before prediction."""
+        """Before prediction.
+
+        Args:
+            logs: Nothing.
+        """
 
     def on_predict_end(self, logs: Logs = None) -> None:
-        """After prediction."""
+        """After prediction.
+
+        Args:
+            logs: Nothing.
+        """
 
 
 class CallbackList:
-    """Callbacks that are called one after the other."""
+    """Callbacks that are called one after the other.
+
+    Args:
+        callbacks: The callbacks, in the order in which they are called.
+        model: The model that each is given.
+        params: The numbers of the training that each is given.
+    """
 
     def __init__(self, callbacks: Iterable[Any], model: Any, params: Mapping[str, Any]) -> None:
         self.callbacks: list[Any] = list(callbacks)
@@ -94,7 +182,12 @@ class CallbackList:
             callback.set_params(params)
 
     def call(self, name: str, *args: Any) -> None:
-        """Calls the method of that name of each."""
+        """Calls the method of that name of each.
+
+        Args:
+            name: The method's name; a callback that does not have it is left out.
+            *args: What it is called with.
+        """
         for callback in self.callbacks:
             method = getattr(callback, name, None)
             if method is not None:
@@ -105,31 +198,54 @@ class History(Callback):
     """The logs of each epoch (tf.keras.callbacks.History); `fit` returns one."""
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Begins anew."""
+        """Begins anew.
+
+        Args:
+            logs: Nothing.
+        """
         self.epoch: list[int] = []
         self.history: dict[str, list[Any]] = {}
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Keeps the logs."""
+        """Keeps the logs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         self.epoch.append(epoch)
         for key, value in (logs or {}).items():
             self.history.setdefault(key, []).append(value)
 
 
 class BaseLogger(Callback):
-    """Means over an epoch in its logs (tf.keras.callbacks.BaseLogger); stateful_metrics are left as they are."""
+    """Means over an epoch in its logs (tf.keras.callbacks.BaseLogger).
+
+    Args:
+        stateful_metrics: The names of metrics that are left as they are.
+    """
 
     def __init__(self, stateful_metrics: Sequence[str] | None = None) -> None:
         super().__init__()
         self.stateful_metrics: set[str] = set(stateful_metrics or ())
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Begins anew."""
+        """Begins anew.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: Nothing.
+        """
         self.seen = 0
         self.totals: dict[str, Any] = {}
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Adds a batch."""
+        """Adds a batch.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss and metrics, and "size", how many examples it has.
+        """
         size = (logs or {}).get("size", 0)
         self.seen += size
         for key, value in (logs or {}).items():
@@ -139,7 +255,12 @@ class BaseLogger(Callback):
                 self.totals[key] = self.totals.get(key, 0) + value * size
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Puts the means into the logs."""
+        """Puts the means into the logs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: Where the means go.
+        """
         for key in self.params.get("metrics", ()):
             if logs is not None and key in self.totals:
                 stays = key in self.stateful_metrics
@@ -150,7 +271,12 @@ class TerminateOnNaN(Callback):
     """Ends training when the loss is no number (tf.keras.callbacks.TerminateOnNaN)."""
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Looks at the loss."""
+        """Looks at the loss.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         loss = (logs or {}).get("loss")
         if loss is not None and not np.isfinite(loss):
             print(f"Batch {batch}: Invalid loss, terminating training")
@@ -158,7 +284,17 @@ class TerminateOnNaN(Callback):
 
 
 class LambdaCallback(Callback):
-    """Functions as a callback (tf.keras.callbacks.LambdaCallback); keywords: the methods of Callback."""
+    """Functions as a callback (tf.keras.callbacks.LambdaCallback).
+
+    Args:
+        on_epoch_begin: Called with (epoch, logs) before each epoch.
+        on_epoch_end: Called with (epoch, logs) after each epoch.
+        on_batch_begin: Called with (batch, logs) before each batch.
+        on_batch_end: Called with (batch, logs) after each batch.
+        on_train_begin: Called with (logs) before training.
+        on_train_end: Called with (logs) after training.
+        **kwargs: Functions for other methods of Callback, by name.
+    """
 
     def __init__(
         self,
@@ -181,7 +317,12 @@ class LambdaCallback(Callback):
 class ProgbarLogger(Callback):
     """Shows progress (tf.keras.callbacks.ProgbarLogger).
 
-    count_mode: "samples" or "steps". stateful_metrics: shown as they are, others as means.
+    Args:
+        count_mode: "samples" or "steps", what is counted.
+        stateful_metrics: The names of metrics that are shown as they are; others are shown as means.
+
+    Raises:
+        ValueError: `count_mode` is neither.
     """
 
     def __init__(self, count_mode: str = "samples", stateful_metrics: Sequence[str] | None = None) -> None:
@@ -192,11 +333,20 @@ class ProgbarLogger(Callback):
         self.stateful_metrics: set[str] = set(stateful_metrics or ())
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Begins."""
+        """Begins.
+
+        Args:
+            logs: Nothing.
+        """
         self.verbose: Any = self.params.get("verbose", 1)
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Names the epoch."""
+        """Names the epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: Nothing.
+        """
         self.seen = 0
         self.target: Any = self.params["steps"] if self.use_steps else self.params["samples"]
         if self.verbose and self.params.get("epochs", 1) > 1:
@@ -210,13 +360,23 @@ class ProgbarLogger(Callback):
         return [(key, logs[key]) for key in self.params["metrics"] if logs and key in logs]
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Shows a batch; the last one is shown with the epoch."""
+        """Shows a batch; the last one is shown with the epoch.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss and metrics, and "size", how many examples it has.
+        """
         self.seen += 1 if self.use_steps else (logs or {}).get("size", 0)
         if self.verbose and (self.target is None or self.seen < self.target):
             self.progbar.update(self.seen, self._values(logs))
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Shows the epoch."""
+        """Shows the epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         if self.verbose:
             if self.target is None:
                 self.progbar.target = self.seen

@@ -53,11 +53,21 @@ class ModelCheckpoint(Callback):
         self._epochs = self._examples = self._epoch = 0
 
     def on_epoch_begin(self, epoch: int, logs: Logs = None) -> None:
-        """Keeps the number of the epoch."""
+        """Keeps the number of the epoch.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: Nothing.
+        """
         self._epoch = epoch
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Saves, if that is by examples."""
+        """Saves, if that is by examples.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss and metrics, and "size", how many examples it has.
+        """
         if isinstance(self.save_freq, int):
             self._examples += (logs or {}).get("size", 1)
             if self._examples >= self.save_freq:
@@ -65,7 +75,12 @@ class ModelCheckpoint(Callback):
                 self._save(self._epoch, logs)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Saves, if that is by epochs."""
+        """Saves, if that is by epochs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         self._epochs += 1
         if self.save_freq == "epoch" and self._epochs >= self.period:
             self._epochs = 0
@@ -96,7 +111,13 @@ class ModelCheckpoint(Callback):
 
 
 class CSVLogger(Callback):
-    """The logs of each epoch as a row of a file (tf.keras.callbacks.CSVLogger)."""
+    """The logs of each epoch as a row of a file (tf.keras.callbacks.CSVLogger).
+
+    Args:
+        filename: The file's path.
+        separator: What stands between two values.
+        append: Whether rows are added to a file that is there; otherwise it begins anew.
+    """
 
     def __init__(self, filename: str, separator: str = ",", append: bool = False) -> None:
         super().__init__()
@@ -107,14 +128,23 @@ class CSVLogger(Callback):
         self._writer: Any = None
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Opens the file."""
+        """Opens the file.
+
+        Args:
+            logs: Nothing.
+        """
         exists = os.path.exists(self.filename) and os.path.getsize(self.filename) > 0
         self._headed = self.append and exists
         self._file = open(self.filename, "a" if self.append else "w", newline="")  # noqa: SIM115
         self._writer = None
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Writes a row."""
+        """Writes a row.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         logs = logs or {}
         if self._writer is None:
             names = ["epoch", *sorted(logs)]
@@ -125,15 +155,32 @@ class CSVLogger(Callback):
         self._file.flush()
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Closes the file."""
+        """Closes the file.
+
+        Args:
+            logs: Nothing.
+        """
         self._file.close()
 
 
 class TensorBoard(Callback):
     """The graph, and the logs of each epoch or batch, for TensorBoard (tf.keras.callbacks.TensorBoard).
 
-    log_dir: the folder of the event files. write_graph: whether the graph is among them. update_freq: "epoch", "batch",
-    or after how many examples. Histograms, gradients, images, embeddings and profiles are not written.
+    Histograms, gradients, images, embeddings and profiles are not written: what asks for them changes nothing.
+
+    Args:
+        log_dir: The folder of the event files.
+        histogram_freq: Changes nothing.
+        batch_size: Changes nothing.
+        write_graph: Whether the graph is among them.
+        write_grads: Changes nothing.
+        write_images: Changes nothing.
+        embeddings_freq: Changes nothing.
+        embeddings_layer_names: Changes nothing.
+        embeddings_metadata: Changes nothing.
+        embeddings_data: Changes nothing.
+        update_freq: "epoch", "batch", or after how many examples.
+        profile_batch: Changes nothing.
     """
 
     def __init__(
@@ -159,7 +206,11 @@ class TensorBoard(Callback):
         self._seen = self._last = 0
 
     def on_train_begin(self, logs: Logs = None) -> None:
-        """Opens the writer."""
+        """Opens the writer.
+
+        Args:
+            logs: Nothing.
+        """
         self._writer = summaries.FileWriter(self.log_dir, get_graph() if self.write_graph else None)
 
     def _write(self, logs: Mapping[str, Any], prefix: str, step: int) -> None:
@@ -171,7 +222,12 @@ class TensorBoard(Callback):
         self._writer.flush()
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
-        """Writes a batch's logs, if that was asked for."""
+        """Writes a batch's logs, if that was asked for.
+
+        Args:
+            batch: The number of the batch within its epoch, from 0.
+            logs: Its loss and metrics, and "size", how many examples it has.
+        """
         self._seen += (logs or {}).get("size", 1)
         often = 1 if self.update_freq == "batch" else self.update_freq
         if isinstance(often, int) and self._seen - self._last >= often:
@@ -179,18 +235,35 @@ class TensorBoard(Callback):
             self._write(logs or {}, "batch_", self._seen)
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Writes the epoch's logs."""
+        """Writes the epoch's logs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         self._write(
             logs or {}, "" if str(next(iter(logs or {}), "")).startswith("epoch_") else "epoch_", epoch
         )
 
     def on_train_end(self, logs: Logs = None) -> None:
-        """Closes the writer."""
+        """Closes the writer.
+
+        Args:
+            logs: Nothing.
+        """
         self._writer.close()
 
 
 class RemoteMonitor(Callback):
-    """Sends each epoch's logs to a server as JSON (tf.keras.callbacks.RemoteMonitor)."""
+    """Sends each epoch's logs to a server as JSON (tf.keras.callbacks.RemoteMonitor).
+
+    Args:
+        root: The server's address, such as "http://localhost:9000".
+        path: What follows it.
+        field: The name of the form's field that holds the JSON.
+        headers: More headers of the request.
+        send_as_json: Whether the JSON is sent alone rather than as a field of a form.
+    """
 
     def __init__(
         self,
@@ -208,7 +281,12 @@ class RemoteMonitor(Callback):
         self.send_as_json = send_as_json
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
-        """Sends the logs."""
+        """Sends the logs.
+
+        Args:
+            epoch: The number of the epoch, from 0.
+            logs: The loss and metrics by name, or None.
+        """
         text = json.dumps({"epoch": epoch, **{k: float(v) for k, v in (logs or {}).items()}})
         data = text if self.send_as_json else f"{self.field}={text}"
         kind = "application/json" if self.send_as_json else "application/x-www-form-urlencoded"

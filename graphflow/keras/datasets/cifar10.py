@@ -31,6 +31,14 @@ def load_data() -> Any:
 
 
 def arranged(images: Any, labels: Any) -> tuple[Any, Any]:
-    """Images with their channels where the settings have them, and labels as a column."""
+    """Images with their channels where the settings have them, and labels as a column.
+
+    Args:
+        images: An array [count, 3, 32, 32].
+        labels: An array [count].
+
+    Returns:
+        Arrays [count, 32, 32, 3] or [count, 3, 32, 32], and [count, 1].
+    """
     last = image_data_format() == "channels_last"
     return (images.transpose(0, 2, 3, 1) if last else images), labels.reshape(-1, 1)

@@ -15,7 +15,16 @@ __all__ = ["load_data"]
 def load_data(label_mode: str = "fine") -> Any:
     """(images, classes) to train on and to test with, from cifar-100-python (tf.keras.datasets.cifar100.load_data).
 
-    label_mode: "fine", or "coarse" for twenty classes. FileNotFoundError if the folder is not there.
+    Args:
+        label_mode: "fine", or "coarse" for twenty classes.
+
+    Returns:
+        (images, classes) twice: arrays of bytes [count, 32, 32, 3], by the layout of K.image_data_format(), and ints
+        [count, 1].
+
+    Raises:
+        ValueError: `label_mode` is neither.
+        FileNotFoundError: The folder is not in Keras's folder of data; says where it comes from.
     """
     if label_mode not in ("fine", "coarse"):
         raise ValueError('`label_mode` must be one of `"fine"`, `"coarse"`.')

@@ -26,8 +26,23 @@ def load_data(
 ) -> Any:
     """(texts, classes) to train on and to test with (tf.keras.datasets.imdb.load_data).
 
-    num_words, skip_top: words that are rarer, or more frequent, are oov_char. maxlen: longer texts are left out.
-    FileNotFoundError if the file is not there.
+    Args:
+        path: The file's name in Keras's folder of data.
+        num_words: Words of this rank and beyond, by frequency, are `oov_char`; None for no limit.
+        skip_top: So many of the most frequent words are `oov_char`.
+        maxlen: Texts of so many words or more are left out; None for no limit.
+        seed: What the order of the texts follows from.
+        start_char: What each text begins with; None for nothing.
+        oov_char: What stands for words that are left out; None if they are gone.
+        index_from: What is added to the number of each word.
+        **kwargs: `nb_words`: an older name of `num_words`.
+
+    Returns:
+        (texts, classes) twice: arrays of lists of ints, and of 0 or 1.
+
+    Raises:
+        FileNotFoundError: The file is not in Keras's folder of data; says where it comes from.
+        ValueError: No text is shorter than `maxlen`.
     """
     num_words = kwargs.pop("nb_words", num_words)
     arrays = read_arrays(get_file(path, f"{ORIGIN}imdb.npz"), "x_train", "y_train", "x_test", "y_test")
@@ -45,5 +60,15 @@ def load_data(
 
 
 def get_word_index(path: str = "imdb_word_index.json") -> Any:
-    """The numbers of words by word (tf.keras.datasets.imdb.get_word_index)."""
+    """The numbers of words by word (tf.keras.datasets.imdb.get_word_index).
+
+    Args:
+        path: The file's name in Keras's folder of data.
+
+    Returns:
+        A dictionary {word: number}.
+
+    Raises:
+        FileNotFoundError: The file is not in Keras's folder of data; says where it comes from.
+    """
     return read_index(path)

@@ -16,6 +16,12 @@ _ORIGIN = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 def load_data(path: str = "mnist.npz") -> Any:
     """(images, digits) to train on and to test with, from mnist.npz (tf.keras.datasets.mnist.load_data).
 
+    Args:
+        path: The file's name in Keras's folder of data.
+
+    Returns:
+        (images, digits) twice: arrays of bytes [count, 28, 28] and [count].
+
     Raises:
         FileNotFoundError: The file is not in Keras's folder of data; says where it comes from.
     """

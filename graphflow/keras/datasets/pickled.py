@@ -25,7 +25,15 @@ class _Plain(pickle.Unpickler):
 
 
 def read_batch(path: str, labels: str) -> tuple[Any, Any]:
-    """Images [count, 3, 32, 32] and labels of a file of CIFAR."""
+    """Images [count, 3, 32, 32] and labels of a file of CIFAR.
+
+    Args:
+        path: The file, a pickle of plain values.
+        labels: The name of the labels in it.
+
+    Returns:
+        Arrays of bytes [count, 3, 32, 32], and of ints [count].
+    """
     with open(path, "rb") as file:
         found = _Plain(file, encoding="bytes").load()
     images = np.asarray(found[b"data"], np.uint8).reshape(-1, 3, 32, 32)
@@ -33,7 +41,15 @@ def read_batch(path: str, labels: str) -> tuple[Any, Any]:
 
 
 def read_arrays(path: str, *names: str) -> list[Any]:
-    """Arrays of an .npz file by name, those of objects too, which np.load would unpickle whatever they name."""
+    """Arrays of an .npz file by name, those of objects too, which np.load would unpickle whatever they name.
+
+    Args:
+        path: The file.
+        *names: The arrays' names.
+
+    Returns:
+        The arrays, in that order.
+    """
     with zipfile.ZipFile(path) as archive:
         return [_array(archive, f"{name}.npy") for name in names]
 

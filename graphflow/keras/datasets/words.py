@@ -13,7 +13,14 @@ ORIGIN = "https://storage.googleapis.com/tensorflow/tf-keras-datasets/"
 
 
 def read_index(path: str) -> Any:
-    """The numbers of words by word."""
+    """The numbers of words by word.
+
+    Args:
+        path: The name of a JSON file in Keras's folder of data.
+
+    Returns:
+        A dictionary {word: number}.
+    """
     with open(get_file(path, ORIGIN + path), encoding="utf-8") as file:
         return json.load(file)
 
@@ -31,6 +38,19 @@ def kept_words(
     """Texts that begin with a mark, whose words are counted from index_from, and their labels.
 
     Texts of maxlen words or more are gone, and so are words that are left out, unless they have a mark.
+
+    Args:
+        texts: Lists of the numbers of words.
+        labels: A label for each text.
+        maxlen: Texts of so many words or more are left out; None for no limit.
+        num_words: Words of this number and beyond are left out; None for no limit.
+        skip_top: Words below this number are left out.
+        start_char: What each text begins with; None for nothing.
+        oov_char: What stands for words that are left out; None if they are gone.
+        index_from: What is added to the number of each word.
+
+    Returns:
+        The texts and their labels.
 
     Raises:
         ValueError: No text is shorter than maxlen.
@@ -51,7 +71,14 @@ def kept_words(
 
 
 def as_objects(texts: list[list[int]]) -> Any:
-    """Lists in an array."""
+    """Lists in an array.
+
+    Args:
+        texts: The lists.
+
+    Returns:
+        An array of objects, one for each list.
+    """
     found = np.empty(len(texts), dtype=object)
     found[:] = texts
     return found

@@ -172,7 +172,14 @@ class Layer(LayerCalls, PlainLayer):
         return values.batch_get_value(self.weights)
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets its variables to arrays, in the order of `weights`; ValueError for another number or other shapes."""
+        """Sets its variables to arrays.
+
+        Args:
+            weights: Arrays in the order of `weights`.
+
+        Raises:
+            ValueError: There is another number of arrays, or one has another shape than its variable.
+        """
         own = self.weights
         if len(own) != len(weights):
             raise ValueError(
@@ -199,7 +206,14 @@ class Layer(LayerCalls, PlainLayer):
 
     @classmethod
     def from_config(cls, config: Config) -> Any:
-        """The layer of a configuration that get_config gave."""
+        """The layer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+
+        Returns:
+            A new layer, without weights.
+        """
         return cls(**config)
 
     # ---- weights, losses, updates ---------------------------------------------------------------------------------
@@ -221,8 +235,26 @@ class Layer(LayerCalls, PlainLayer):
     ) -> Variable:
         """A weight of the layer, in the name scope that is open.
 
-        dtype: by default the layer's. initializer: an object or a name, Glorot's for floats by default. ValueError
-        if the shape is not known, or trainable is asked for together with synchronization=ON_READ.
+        Args:
+            name: The name; by default one is made.
+            shape: Its shape, of which every size is known; () for a scalar.
+            dtype: The dtype; by default the layer's.
+            initializer: An initializer, its name or configuration; by default Glorot's uniform one for floats and
+                zeros for others.
+            regularizer: A function of the weight whose result is added to the loss, or its name.
+            trainable: Whether it is trained; by default it is, unless synchronization is ON_READ.
+            constraint: A function that gives it its value after each step of training, or its name.
+            partitioner: Changes nothing.
+            use_resource: Changes nothing.
+            synchronization: When a strategy of gf.distribute makes its copies the same.
+            aggregation: How a strategy of gf.distribute puts its copies together.
+            **kwargs: `collections`: the collections of the graph that it is added to.
+
+        Returns:
+            The variable.
+
+        Raises:
+            ValueError: The shape is not known, or trainable is asked for together with synchronization=ON_READ.
         """
         if isinstance(name, tuple | list):  # An order that was Keras's before.
             name, shape = None, name
@@ -269,12 +301,22 @@ class Layer(LayerCalls, PlainLayer):
         return variable
 
     def add_loss(self, losses: Tensors, inputs: Tensors = None) -> None:
-        """Adds losses: tensors, or functions without arguments that make one."""
+        """Adds to what is minimised.
+
+        Args:
+            losses: A tensor, a function without arguments that makes one, or a list of these.
+            inputs: Changes nothing: what a loss depends on is seen from the graph.
+        """
         found = [loss() if callable(loss) else loss for loss in nest.flatten(losses)]
         self._losses += [ops.convert_to_tensor(loss) for loss in found if loss is not None]
 
     def add_update(self, updates: Tensors, inputs: Tensors = None) -> None:
-        """Adds operations, tensors, (variable, value) pairs, or functions that make one, for each step to run."""
+        """Adds what each step of training runs.
+
+        Args:
+            updates: An operation, a tensor, a pair (variable, value), a function that makes one, or a list of these.
+            inputs: Changes nothing: what an update depends on is seen from the graph.
+        """
         if isinstance(updates, tuple) and len(updates) == 2:
             updates = [updates]
         for update in updates if isinstance(updates, list) else [updates]:
@@ -283,7 +325,13 @@ class Layer(LayerCalls, PlainLayer):
             self._updates.append(getattr(made, "op", made))
 
     def add_metric(self, value: Tensor, aggregation: str | None = None, name: str | None = None) -> None:
-        """Logs a value as a metric of the models that the layer is in; aggregation: "mean", or None for a metric's."""
+        """Logs a value as a metric of the models that the layer is in.
+
+        Args:
+            value: A tensor, or the result of a metric.
+            aggregation: "mean" for the mean over batches; None for the result of a metric.
+            name: The name in the logs.
+        """
         self._added_metrics().append((value, aggregation, name))
 
     def _added_metrics(self) -> list[Any]:
@@ -314,11 +362,25 @@ class Layer(LayerCalls, PlainLayer):
         return [e for e in elements if (getattr(e, "op", e) in seen) == (inputs is not None)]
 
     def get_losses_for(self, inputs: Tensors) -> list[Tensor]:
-        """The losses that depend on inputs; those that depend on none if `inputs` is None."""
+        """The losses that depend on inputs.
+
+        Args:
+            inputs: Tensors; None for the losses that depend on none.
+
+        Returns:
+            Scalars.
+        """
         return self._depending_on(self.losses, inputs)
 
     def get_updates_for(self, inputs: Tensors) -> list[Any]:
-        """The updates that depend on inputs; those that depend on none if `inputs` is None."""
+        """The updates that depend on inputs.
+
+        Args:
+            inputs: Tensors; None for the updates that depend on none.
+
+        Returns:
+            Operations.
+        """
         return self._depending_on(self.updates, inputs)
 
     # ---- calling --------------------------------------------------------------------------------------------------
@@ -338,7 +400,15 @@ class Layer(LayerCalls, PlainLayer):
         return place is not None and (kwargs.get(name) is not None or 0 < place <= len(args))
 
     def __call__(self, inputs: Tensors, *args: Any, **kwargs: Any) -> Any:
-        """Makes the weights at the first call, then the operations of this one; returns the output.
+        """Makes the weights at the first call, then the operations of this one.
+
+        Args:
+            inputs: A tensor, or a structure of them.
+            *args: More arguments of `call`.
+            **kwargs: Arguments of `call` by name, such as `training` and `mask`.
+
+        Returns:
+            The output, a tensor or a structure of them.
 
         Raises:
             ValueError: The inputs are not what the layer takes.
@@ -418,11 +488,29 @@ class Layer(LayerCalls, PlainLayer):
                 tensor._keras_mask = one
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The mask of the outputs: that of the inputs if the layer supports masking."""
+        """The mask of the outputs: that of the inputs if the layer supports masking.
+
+        Args:
+            inputs: The inputs, a tensor or a structure of them.
+            mask: Their masks, of the same structure.
+
+        Returns:
+            A bool tensor, or None.
+        """
         return mask if self.supports_masking else None
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The shape of the output for an input's shape; NotImplementedError if the layer does not say."""
+        """The shape of the output for an input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            A shape, or a structure of them.
+
+        Raises:
+            NotImplementedError: The layer does not say.
+        """
         raise NotImplementedError(
             f"The layer {self.name!r} ({type(self).__name__}) does not say its output's shape: define "
             "compute_output_shape, or call it and ask the output."
@@ -445,7 +533,14 @@ def _as_input(leaf: Any) -> Any:
 
 
 def is_keras_tensor(tensor: Any) -> bool:
-    """Whether a tensor is the output of a layer, or of Input (tf.keras.backend.is_keras_tensor)."""
+    """Whether a tensor is the output of a layer, or of Input (tf.keras.backend.is_keras_tensor).
+
+    Args:
+        tensor: A tensor.
+
+    Returns:
+        True if it is.
+    """
     return history_of(tensor) is not None
 
 

@@ -21,7 +21,18 @@ from graphflow.keras.metrics.base import Mean, Metric
 
 
 class Compiled:
-    """A model's loss, optimizer and metrics, in the graph."""
+    """A model's loss, optimizer and metrics, in the graph.
+
+    Args:
+        model: The model.
+        optimizer: An optimizer of Keras.
+        loss: A loss, or one for each output, in a list or by the output's name.
+        metrics: Metrics, or some for each output.
+        loss_weights: What the loss of each output is multiplied by.
+        sample_weight_mode: "temporal" for weights of each step, or None; or one for each output.
+        weighted_metrics: Metrics whose elements are weighted as the loss's are.
+        target_tensors: Tensors in place of the targets' placeholders.
+    """
 
     def __init__(
         self,
@@ -186,7 +197,15 @@ class Compiled:
         return inputs, phase_feed(training)
 
     def function(self, training: bool, with_weights: bool) -> Function:
-        """What trains or tests by one run: the loss and metrics of a batch."""
+        """What trains or tests by one run: the loss and metrics of a batch.
+
+        Args:
+            training: Whether it trains, or tests.
+            with_weights: Whether it is given weights of the examples.
+
+        Returns:
+            A function of arrays.
+        """
         key = training, with_weights
         if key not in self._functions:
             if with_weights:
@@ -203,7 +222,17 @@ class Compiled:
         return self._functions[key]
 
     def training_updates(self, total: Any) -> list[Any]:
-        """The operations of one step; ValueError if nothing is trained."""
+        """The operations of one step.
+
+        Args:
+            total: The loss, a scalar.
+
+        Returns:
+            The operations.
+
+        Raises:
+            ValueError: The model has no weights that are trained.
+        """
         if not self._trained:
             raise ValueError(
                 f"The model {self.model.name!r} has no trainable weights: there is nothing to train."

@@ -17,8 +17,18 @@ from graphflow.keras.typing import Config
 class InputLayer(Layer):
     """What stands for an input of a model (tf.keras.layers.InputLayer); its output is a placeholder.
 
-    input_shape: without the batch. batch_size: None if any. input_tensor: stands for the input in place of a
-    placeholder. sparse: whether the placeholder is one of a SparseTensor.
+    Args:
+        input_shape: The shape of an example, without the batch.
+        batch_size: The batch's size; None if any.
+        dtype: The dtype; by default that of `input_tensor`, or of K.floatx().
+        input_tensor: A tensor in place of a placeholder.
+        sparse: Whether the placeholder is one of a SparseTensor.
+        name: The name; by default one is made.
+        ragged: Cannot be True.
+        **kwargs: `batch_input_shape`: the shape with the batch's size; `trainable`.
+
+    Raises:
+        ValueError: `ragged` is asked for, or an argument that is not known.
     """
 
     def __init__(
@@ -74,7 +84,18 @@ def Input(
 ) -> Any:
     """A symbolic input, of which models are made (tf.keras.Input).
 
-    shape: without the batch, or batch_shape with it. tensor: stands for it in place of a placeholder.
+    Args:
+        shape: The shape of an example, without the batch.
+        batch_size: The batch's size; None if any.
+        name: The name; by default one is made.
+        dtype: The dtype; by default that of `tensor`, or of K.floatx().
+        sparse: Whether the placeholder is one of a SparseTensor.
+        tensor: A tensor in place of a placeholder.
+        ragged: Cannot be True.
+        **kwargs: `batch_shape`: the shape with the batch's size.
+
+    Returns:
+        The tensor.
 
     Raises:
         ValueError: No shape is said, or both forms are.

@@ -43,12 +43,30 @@ def plain(value: Any) -> Any:
 
 
 def serialize_layer(layer: Any) -> dict[str, Any]:
-    """A layer's class and configuration."""
+    """A layer's class and configuration.
+
+    Args:
+        layer: A layer or model.
+
+    Returns:
+        {"class_name": ..., "config": ...}.
+    """
     return {"class_name": type(layer).__name__, "config": layer.get_config()}
 
 
 def deserialize_layer(config: Mapping[str, Any], custom_objects: Mapping[str, Any] | None = None) -> Any:
-    """The layer, or model, of a class and configuration."""
+    """The layer, or model, of a class and configuration.
+
+    Args:
+        config: {"class_name": ..., "config": ...}.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The layer, with new weights.
+
+    Raises:
+        ValueError: The class is not known.
+    """
     return registry.deserialize(dict(config), _LAYERS, "layer", custom_objects)
 
 

@@ -47,6 +47,9 @@ class Sequential(Model):
     def add(self, layer: PlainLayer | Tensor) -> None:
         """Puts a layer behind the others.
 
+        Args:
+            layer: A layer; or a tensor of gf.keras.Input, which stands for its layer.
+
         Raises:
             TypeError: It is no layer.
             ValueError: The first layer has several inputs or outputs.
@@ -116,7 +119,14 @@ class Sequential(Model):
             self._follow()
 
     def build(self, input_shape: Shapes = None) -> None:
-        """Makes the weights for inputs of a shape, the batch's size among it."""
+        """Makes the weights for inputs of a shape, the batch's size among it.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Raises:
+            ValueError: No shape is given, and no layer says one.
+        """
         if self._is_graph_network or self.inputs:
             self._follow()
             return
@@ -142,7 +152,16 @@ class Sequential(Model):
         self.built = True
 
     def call(self, inputs: Tensors, training: Phase = None, mask: Tensors = None) -> Any:
-        """The outputs of the last layer."""
+        """The outputs of the last layer.
+
+        Args:
+            inputs: The first layer's inputs.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+            mask: The inputs' masks, or None.
+
+        Returns:
+            A tensor, or a list of them.
+        """
         if self._is_graph_network:
             return super().call(inputs, training, mask)
         current = inputs
@@ -158,12 +177,30 @@ class Sequential(Model):
             self._build_input_shape = tuple(nest.flatten(inputs)[0].shape.as_list())
 
     def predict_classes(self, x: Arrays, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The class of each example: the largest of the outputs, or whether the one output is above 0.5."""
+        """The class of each example: the largest of the outputs, or whether the one output is above 0.5.
+
+        Args:
+            x: The inputs, as `predict` takes them.
+            batch_size: How many examples are computed at a time.
+            verbose: 1 to show progress, 0 not to.
+
+        Returns:
+            An array of ints.
+        """
         found = self.predict(x, batch_size=batch_size, verbose=verbose)
         return found.argmax(axis=-1) if found.shape[-1] > 1 else (found > 0.5).astype("int32")
 
     def predict_proba(self, x: Arrays, batch_size: int = 32, verbose: int = 0) -> Any:
-        """The outputs, which are probabilities if the last activation makes them so."""
+        """The outputs, which are probabilities if the last activation makes them so.
+
+        Args:
+            x: The inputs, as `predict` takes them.
+            batch_size: How many examples are computed at a time.
+            verbose: 1 to show progress, 0 not to.
+
+        Returns:
+            An array of floats.
+        """
         return self.predict(x, batch_size=batch_size, verbose=verbose)
 
     def get_config(self) -> Config:
@@ -177,7 +214,18 @@ class Sequential(Model):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The model of a configuration that get_config gave, with new weights."""
+        """The model of a configuration that get_config gave, with new weights.
+
+        Args:
+            config: What get_config gave: a dictionary, or a list of layers.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new model.
+
+        Raises:
+            ValueError: The class of a layer is not known.
+        """
         name = config.get("name") if isinstance(config, dict) else None
         layers = config["layers"] if isinstance(config, dict) else config
         shape = config.get("build_input_shape") if isinstance(config, dict) else None

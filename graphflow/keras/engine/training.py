@@ -280,7 +280,23 @@ class Model(Network):
         workers: int = 1,
         use_multiprocessing: bool = False,
     ) -> Any:
-        """The loss, or a list of the loss and the metrics (tf.keras.Model.evaluate); arguments as those of `fit`."""
+        """The loss, or a list of the loss and the metrics (tf.keras.Model.evaluate).
+
+        Args:
+            x: The inputs: an array, a list or dictionary of them, tensors, a data set, a generator or a Sequence.
+            y: The targets, of the same kind; None if `x` gives them too.
+            batch_size: How many examples make a batch, 32 by default.
+            verbose: 1 to show progress, 0 not to.
+            sample_weight: A weight for each example, or for each step of each.
+            steps: How many batches are taken; by default all.
+            callbacks: Callbacks that are told of each batch.
+            max_queue_size: How many batches of a generator or Sequence wait to be taken.
+            workers: How many threads make batches of a generator or Sequence.
+            use_multiprocessing: Whether processes make batches, rather than threads.
+
+        Returns:
+            A float, or a list of floats in the order of `metrics_names`.
+        """
         self._ensure_inputs(x)
         source = feeding.source_of(
             self, x, y, sample_weight, None, lambda weights: self.compiled.function(False, weights), batch_size,
@@ -305,7 +321,21 @@ class Model(Network):
         workers: int = 1,
         use_multiprocessing: bool = False,
     ) -> Any:
-        """The outputs for inputs: an array, or a list of them (tf.keras.Model.predict); arguments as those of `fit`."""
+        """The outputs for inputs (tf.keras.Model.predict).
+
+        Args:
+            x: The inputs: an array, a list or dictionary of them, tensors, a data set, a generator or a Sequence.
+            batch_size: How many examples make a batch, 32 by default.
+            verbose: 1 to show progress, 0 not to.
+            steps: How many batches are taken; by default all.
+            callbacks: Callbacks that are told of each batch.
+            max_queue_size: How many batches of a generator or Sequence wait to be taken.
+            workers: How many threads make batches of a generator or Sequence.
+            use_multiprocessing: Whether processes make batches, rather than threads.
+
+        Returns:
+            An array, or a list of one for each output.
+        """
         self._ensure_inputs(x)
         source = feeding.predict_source(
             self, x, self._predict_function(), batch_size, steps, workers, use_multiprocessing, max_queue_size
@@ -334,13 +364,34 @@ class Model(Network):
         class_weight: dict[int, float] | None = None,
         reset_metrics: bool = True,
     ) -> Any:
-        """One step; gives the loss, or a list of the loss and the metrics (tf.keras.Model.train_on_batch)."""
+        """One step of training (tf.keras.Model.train_on_batch).
+
+        Args:
+            x: The inputs: an array, or a list or dictionary of them.
+            y: The targets, of the same kind.
+            sample_weight: A weight for each example, or for each step of each.
+            class_weight: A weight for each class, by its number.
+            reset_metrics: Whether the metrics are of this batch alone; otherwise of all since they were last reset.
+
+        Returns:
+            The loss, or a list of the loss and the metrics in the order of `metrics_names`.
+        """
         return self._on_batch(True, x, y, sample_weight, class_weight, reset_metrics)
 
     def test_on_batch(
         self, x: Arrays, y: Arrays = None, sample_weight: Arrays = None, reset_metrics: bool = True
     ) -> Any:
-        """The loss of a batch, or a list of the loss and the metrics (tf.keras.Model.test_on_batch)."""
+        """The loss of a batch, or a list of the loss and the metrics (tf.keras.Model.test_on_batch).
+
+        Args:
+            x: The inputs: an array, or a list or dictionary of them.
+            y: The targets, of the same kind.
+            sample_weight: A weight for each example, or for each step of each.
+            reset_metrics: Whether the metrics are of this batch alone; otherwise of all since they were last reset.
+
+        Returns:
+            The loss, or a list of the loss and the metrics in the order of `metrics_names`.
+        """
         return self._on_batch(False, x, y, sample_weight, None, reset_metrics)
 
     def _on_batch(self, training: bool, x: Any, y: Any, weight: Any, classes: Any, reset: bool) -> Any:
@@ -352,7 +403,14 @@ class Model(Network):
         return found[0] if len(found) == 1 else found
 
     def predict_on_batch(self, x: Arrays) -> Any:
-        """The outputs for a batch (tf.keras.Model.predict_on_batch)."""
+        """The outputs for a batch (tf.keras.Model.predict_on_batch).
+
+        Args:
+            x: The inputs: an array, or a list or dictionary of them.
+
+        Returns:
+            An array, or a list of one for each output.
+        """
         self._ensure_inputs(x)
         found = self._predict_function()(feeding.inputs_of(self, x))
         return found[0] if len(found) == 1 else found
@@ -365,7 +423,27 @@ class Model(Network):
                       class_weight: dict[int, float] | None = None, max_queue_size: int = 10, workers: int = 1,
                       use_multiprocessing: bool = False, shuffle: bool = True,
                       initial_epoch: int = 0) -> Any:  # fmt: skip
-        """`fit` on a generator or Sequence (tf.keras.Model.fit_generator)."""
+        """`fit` on a generator or Sequence (tf.keras.Model.fit_generator).
+
+        Args:
+            generator: What gives batches (inputs, targets) or (inputs, targets, weights).
+            steps_per_epoch: How many batches make an epoch; by default the length of a Sequence.
+            epochs: The number of the epoch to stop at.
+            verbose: 0 to show nothing, 1 for progress, 2 for a line an epoch.
+            callbacks: Callbacks that are told of each batch.
+            validation_data: What the model is tested with after an epoch: arrays (x, y), a generator or a Sequence.
+            validation_steps: How many batches of it are taken.
+            validation_freq: After how many epochs it is tested, or a list of epochs.
+            class_weight: A weight for each class, by its number.
+            max_queue_size: How many batches of a generator or Sequence wait to be taken.
+            workers: How many threads make batches of a generator or Sequence.
+            use_multiprocessing: Whether processes make batches, rather than threads.
+            shuffle: Whether the batches of a Sequence come in another order each epoch.
+            initial_epoch: The number of the epoch to begin with.
+
+        Returns:
+            A History.
+        """
         return self.fit(
             generator, None, None, epochs, verbose, callbacks, 0.0, validation_data, shuffle, class_weight, None,
             initial_epoch, steps_per_epoch, validation_steps, validation_freq, max_queue_size, workers,
@@ -375,7 +453,20 @@ class Model(Network):
     def evaluate_generator(self, generator: Arrays, steps: int | None = None, callbacks: Sequence[Any] | None = None,
                            max_queue_size: int = 10, workers: int = 1, use_multiprocessing: bool = False,
                            verbose: int = 0) -> Any:  # fmt: skip
-        """`evaluate` on a generator or Sequence (tf.keras.Model.evaluate_generator)."""
+        """`evaluate` on a generator or Sequence (tf.keras.Model.evaluate_generator).
+
+        Args:
+            generator: What gives batches (inputs, targets) or (inputs, targets, weights).
+            steps: How many batches are taken; by default all.
+            callbacks: Callbacks that are told of each batch.
+            max_queue_size: How many batches of a generator or Sequence wait to be taken.
+            workers: How many threads make batches of a generator or Sequence.
+            use_multiprocessing: Whether processes make batches, rather than threads.
+            verbose: 1 to show progress, 0 not to.
+
+        Returns:
+            A float, or a list of floats in the order of `metrics_names`.
+        """
         return self.evaluate(
             generator,
             None,
@@ -392,7 +483,20 @@ class Model(Network):
     def predict_generator(self, generator: Arrays, steps: int | None = None, callbacks: Sequence[Any] | None = None,
                           max_queue_size: int = 10, workers: int = 1, use_multiprocessing: bool = False,
                           verbose: int = 0) -> Any:  # fmt: skip
-        """`predict` on a generator or Sequence (tf.keras.Model.predict_generator)."""
+        """`predict` on a generator or Sequence (tf.keras.Model.predict_generator).
+
+        Args:
+            generator: What gives batches of inputs, or (inputs, targets).
+            steps: How many batches are taken; by default all.
+            callbacks: Callbacks that are told of each batch.
+            max_queue_size: How many batches of a generator or Sequence wait to be taken.
+            workers: How many threads make batches of a generator or Sequence.
+            use_multiprocessing: Whether processes make batches, rather than threads.
+            verbose: 1 to show progress, 0 not to.
+
+        Returns:
+            An array, or a list of one for each output.
+        """
         return self.predict(
             generator, None, verbose, steps, callbacks, max_queue_size, workers, use_multiprocessing
         )
@@ -409,7 +513,15 @@ class Model(Network):
     ) -> None:
         """Writes layers, weights and the optimizer with its state, for load_model (tf.keras.Model.save).
 
-        save_format: "h5", or "tf" for a SavedModel; by default what the file's name says.
+        Args:
+            filepath: The file's path.
+            overwrite: Whether a file that is there is replaced; otherwise FileExistsError is raised.
+            include_optimizer: Whether how it is trained, and the optimizer's state, are written.
+            save_format: "h5" for an HDF5 file; by default what the file's name says. "tf" cannot be written.
+            signatures: Changes nothing.
+
+        Raises:
+            NotImplementedError: `save_format` is "tf".
         """
         model_files.save_model(self, filepath, overwrite, include_optimizer, save_format)
 
