@@ -20,7 +20,19 @@ __all__ = [
 
 
 def model_from_config(config: Config, custom_objects: Objects = None) -> Any:
-    """The model of a class and configuration, with new weights (tf.keras.models.model_from_config)."""
+    """The model of a class and configuration, with new weights (tf.keras.models.model_from_config).
+
+    Args:
+        config: {"class_name": ..., "config": ...}.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The model.
+
+    Raises:
+        TypeError: The configuration is a list.
+        ValueError: A class is not known.
+    """
     if isinstance(config, list):
         raise TypeError(
             "`model_from_config` expects a dictionary, not a list. Use Sequential.from_config(config)."
@@ -29,12 +41,34 @@ def model_from_config(config: Config, custom_objects: Objects = None) -> Any:
 
 
 def model_from_json(json_string: str, custom_objects: Objects = None) -> Any:
-    """The model that to_json wrote, with new weights (tf.keras.models.model_from_json)."""
+    """The model that to_json wrote, with new weights (tf.keras.models.model_from_json).
+
+    Args:
+        json_string: The text.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The model.
+
+    Raises:
+        ValueError: A class is not known, or it is no JSON.
+    """
     return model_from_config(json.loads(json_string), custom_objects)
 
 
 def model_from_yaml(yaml_string: str, custom_objects: Objects = None) -> Any:
-    """Raises NotImplementedError: YAML could run code; save JSON."""
+    """Not there: YAML could run code. Save JSON (tf.keras.models.model_from_yaml).
+
+    Args:
+        yaml_string: A text.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        NotImplementedError: Always.
+    """
     raise NotImplementedError("model_from_yaml is not there: save the model by to_json().")
 
 
@@ -43,7 +77,16 @@ def clone_model(
 ) -> Any:
     """A model of layers like those of another, with new weights (tf.keras.models.clone_model).
 
-    clone_function: makes a layer of a layer; by its configuration if it is not said.
+    Args:
+        model: The model.
+        input_tensors: Tensors in place of new placeholders.
+        clone_function: A function that makes a layer of a layer; by default by its configuration.
+
+    Returns:
+        The new model.
+
+    Raises:
+        ValueError: It is no model.
     """
     if not isinstance(model, Model):
         raise ValueError(f"Expected `model` argument to be a `Model` instance, got {model!r}.")

@@ -29,7 +29,16 @@ def fit_weights(values: Any, weights: Any) -> Any:
 
 
 def weighted(losses: Any, sample_weight: Any, reduction: str) -> Any:
-    """Losses times weights, and their sum, mean, or neither."""
+    """Losses times weights, and their sum, mean, or neither.
+
+    Args:
+        losses: A tensor.
+        sample_weight: Weights of a shape that broadcasts to it; None for 1.
+        reduction: One of gf.keras.losses.Reduction.
+
+    Returns:
+        A scalar, or a tensor of the shape of the losses.
+    """
     found = ops.convert_to_tensor(losses)
     dtype = found.dtype
     if sample_weight is not None:

@@ -21,7 +21,12 @@ class _Elementwise(ConfiguredLayer):
 
 
 class LeakyReLU(_Elementwise):
-    """x, or alpha * x below 0 (tf.keras.layers.LeakyReLU)."""
+    """x, or alpha * x below 0 (tf.keras.layers.LeakyReLU).
+
+    Args:
+        alpha: The slope below 0.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, alpha: float = 0.3, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -29,12 +34,27 @@ class LeakyReLU(_Elementwise):
         self._keep(alpha=self.alpha)
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return ops.leaky_relu(inputs, alpha=self.alpha)
 
 
 class PReLU(_Elementwise):
-    """x, or alpha * x below 0, alpha trained (tf.keras.layers.PReLU); shared_axes: along which alpha is the same."""
+    """x, or alpha * x below 0, where alpha is trained (tf.keras.layers.PReLU).
+
+    Args:
+        alpha_initializer: What makes alpha's initial value: an initializer, its name or configuration.
+        alpha_regularizer: A function of alpha whose result is added to the loss, or its name.
+        alpha_constraint: A function that gives alpha its value after each step of training, or its name.
+        shared_axes: The axes along which alpha is the same, counted from 1.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(
         self,
@@ -58,7 +78,11 @@ class PReLU(_Elementwise):
         )  # fmt: skip
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes alpha."""
+        """Makes alpha.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         own: Any = self
         shape = shapes.as_shape(input_shape).as_list()[1:]
         for axis in own.shared_axes or ():
@@ -70,12 +94,24 @@ class PReLU(_Elementwise):
         self.built = True
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return ops.relu(inputs) - self.alpha * ops.relu(-inputs)
 
 
 class ELU(_Elementwise):
-    """x, or alpha * (exp(x) - 1) below 0 (tf.keras.layers.ELU)."""
+    """x, or alpha * (exp(x) - 1) below 0 (tf.keras.layers.ELU).
+
+    Args:
+        alpha: What values below 0 tend to, with its sign turned.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, alpha: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -83,12 +119,24 @@ class ELU(_Elementwise):
         self._keep(alpha=self.alpha)
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return activations.elu(inputs, self.alpha)
 
 
 class ThresholdedReLU(_Elementwise):
-    """x above theta, else 0 (tf.keras.layers.ThresholdedReLU)."""
+    """x above theta, else 0 (tf.keras.layers.ThresholdedReLU).
+
+    Args:
+        theta: Up to where values become 0.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, theta: float = 1.0, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -96,12 +144,24 @@ class ThresholdedReLU(_Elementwise):
         self._keep(theta=self.theta)
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return inputs * ops.cast(ops.greater(inputs, self.theta), inputs.dtype)
 
 
 class Softmax(_Elementwise):
-    """exp(x) / sum(exp(x)) along an axis (tf.keras.layers.Softmax)."""
+    """exp(x) / sum(exp(x)) along an axis (tf.keras.layers.Softmax).
+
+    Args:
+        axis: The axis whose elements add up to 1.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -109,12 +169,29 @@ class Softmax(_Elementwise):
         self._keep(axis=axis)
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return activations.softmax(inputs, axis=self.axis)
 
 
 class ReLU(_Elementwise):
-    """x above 0 (tf.keras.layers.ReLU); max_value, negative_slope and threshold as those of activations.relu."""
+    """x above 0 (tf.keras.layers.ReLU).
+
+    Args:
+        max_value: The largest value of the result; None for no limit.
+        negative_slope: The slope below the threshold.
+        threshold: The value up to which an input counts as small.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+    Raises:
+        ValueError: `max_value` or `negative_slope` is negative.
+    """
 
     def __init__(
         self, max_value: float | None = None, negative_slope: float = 0, threshold: float = 0, **kwargs: Any
@@ -128,12 +205,24 @@ class ReLU(_Elementwise):
         self._keep(max_value=self.max_value, negative_slope=self.negative_slope, threshold=self.threshold)
 
     def call(self, inputs: Tensors) -> Any:
-        """The activation."""
+        """The activation.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
 
 
 class GaussianNoise(_Elementwise):
-    """Normal noise added in training (tf.keras.layers.GaussianNoise)."""
+    """Normal noise added in training (tf.keras.layers.GaussianNoise).
+
+    Args:
+        stddev: The standard deviation of the noise.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, stddev: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -141,7 +230,15 @@ class GaussianNoise(_Elementwise):
         self._keep(stddev=stddev)
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with noise in training."""
+        """The inputs, with noise in training.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return smart_cond(
             phase_of(training),
             lambda: inputs + ops.random_normal(ops.shape(inputs), 0.0, self.stddev, inputs.dtype),
@@ -150,7 +247,12 @@ class GaussianNoise(_Elementwise):
 
 
 class GaussianDropout(_Elementwise):
-    """Normal noise around 1 multiplied in training (tf.keras.layers.GaussianDropout)."""
+    """Normal noise around 1 multiplied in training (tf.keras.layers.GaussianDropout).
+
+    Args:
+        rate: The noise has the deviation sqrt(rate / (1 - rate)); from 0 to 1.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -158,7 +260,15 @@ class GaussianDropout(_Elementwise):
         self._keep(rate=rate)
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, times noise in training."""
+        """The inputs, times noise in training.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         if not 0 < self.rate < 1:
             return inputs
         deviation = (self.rate / (1.0 - self.rate)) ** 0.5
@@ -170,7 +280,14 @@ class GaussianDropout(_Elementwise):
 
 
 class AlphaDropout(_Elementwise):
-    """Dropout that keeps mean and variance of selu's outputs (tf.keras.layers.AlphaDropout; Klambauer et al. 2017)."""
+    """Dropout that keeps mean and variance of selu's outputs (tf.keras.layers.AlphaDropout; Klambauer et al. 2017).
+
+    Args:
+        rate: The share of the inputs that is dropped, from 0 to 1.
+        noise_shape: The shape of the draws, which are broadcast to that of the inputs; by default that of the inputs.
+        seed: An int from which the draws follow; by default the graph's seed.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -178,7 +295,15 @@ class AlphaDropout(_Elementwise):
         self._keep(rate=rate, noise_shape=noise_shape, seed=seed)
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with dropout in training."""
+        """The inputs, with dropout in training.
+
+        Args:
+            inputs: A tensor of floats, of any shape.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         rate = self.rate
         if not 0.0 < rate < 1.0:
             return inputs

@@ -27,7 +27,17 @@ def phase_of(training: Phase) -> Any:
 
 
 def layout_of(data_format: str | None) -> str:
-    """The layout of images that was said, or the default one; ValueError if it is none."""
+    """The layout of images that was said, or the default one.
+
+    Args:
+        data_format: "channels_last", "channels_first" or None.
+
+    Returns:
+        One of the two words.
+
+    Raises:
+        ValueError: It is none of these.
+    """
     word = settings.image_data_format() if data_format is None else data_format.lower()
     if word not in ("channels_last", "channels_first"):
         raise ValueError(f'data_format must be "channels_first" or "channels_last", got {data_format!r}.')

@@ -15,11 +15,7 @@ from graphflow.layers.input_spec import InputSpec
 
 
 class _Convolution(ConfiguredLayer):
-    """The arguments of a convolution.
-
-    filters: the number of output channels. kernel_size, strides, dilation_rate: a number, or one for each axis.
-    padding: "valid" or "same". data_format: "channels_last" or "channels_first".
-    """
+    """The arguments of a convolution."""
 
     axes: Any = 2
 
@@ -42,6 +38,33 @@ class _Convolution(ConfiguredLayer):
         bias_constraint: Named = None,
         **kwargs: Any,
     ) -> None:
+        """Keeps the arguments.
+
+        Args:
+            filters: The number of output channels.
+            kernel_size: The size of a window: an int, or one for each axis of space.
+            strides: The steps from one window to the next: an int, or one for each axis of space.
+            padding: "valid" for windows within the input alone, "same" for as many as there are steps; in one axis
+                also "causal", where an output depends on no later input.
+            data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+                default that of K.image_data_format().
+            dilation_rate: The distance of a window's elements: an int, or one for each axis of space.
+            activation: A function of tensors, or its name; None for none.
+            use_bias: Whether a bias is added.
+            kernel_initializer: What makes the kernel's initial value: an initializer, its name or configuration.
+            bias_initializer: What makes the bias's initial value.
+            kernel_regularizer: A function of the kernel whose result is added to the loss, or its name; None for
+                none.
+            bias_regularizer: The same of the bias.
+            activity_regularizer: The same of the layer's output.
+            kernel_constraint: A function that gives the kernel its value after each step of training, or its name;
+                None for none.
+            bias_constraint: The same of the bias.
+            **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+        Raises:
+            ValueError: An argument has another number of axes, or names no padding or layout.
+        """
         ConfiguredLayer.__init__(self, activity_regularizer=activity_regularizer, **kwargs)
         self._keep(
             filters=filters,
@@ -114,6 +137,21 @@ class _Transposed(_Convolution):
         dilation_rate: IntsLike = 1,
         **kwargs: Any,
     ) -> None:
+        """Keeps the arguments.
+
+        Args:
+            filters: The number of output channels.
+            kernel_size: The size of a window: an int, or one for each axis of space.
+            strides: The steps from one window to the next: an int, or one for each axis of space.
+            padding: "valid" for windows within the input alone, "same" for as many as there are steps.
+            output_padding: How many elements are added to the end of each axis, less than its stride; by default what
+                fits.
+            data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+                default that of K.image_data_format().
+            dilation_rate: The distance of a window's elements: an int, or one for each axis of space.
+            **kwargs: The other arguments of a convolution, such as `activation` and `kernel_initializer`, and those
+                of every layer.
+        """
         super().__init__(filters, kernel_size, strides, padding, data_format, dilation_rate, **kwargs)
         self._keep(
             output_padding=None
@@ -123,10 +161,7 @@ class _Transposed(_Convolution):
 
 
 class Conv2DTranspose(channelwise.Conv2DTranspose, _Transposed):
-    """Images enlarged by a transposed convolution (tf.keras.layers.Conv2DTranspose).
-
-    output_padding: elements that are added to the end of each axis, less than its stride.
-    """
+    """Images enlarged by a transposed convolution (tf.keras.layers.Conv2DTranspose)."""
 
     __init__ = _Transposed.__init__
 
@@ -168,6 +203,33 @@ class _Separable(_Convolution):
         bias_constraint: Named = None,
         **kwargs: Any,
     ) -> None:
+        """Keeps the arguments.
+
+        Args:
+            filters: The number of output channels.
+            kernel_size: The size of a window: an int, or one for each axis of space.
+            strides: The steps from one window to the next: an int, or one for each axis of space.
+            padding: "valid" for windows within the input alone, "same" for as many as there are steps.
+            data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+                default that of K.image_data_format().
+            dilation_rate: The distance of a window's elements: an int, or one for each axis of space.
+            depth_multiplier: How many outputs each channel has before they are put together.
+            activation: A function of tensors, or its name; None for none.
+            use_bias: Whether a bias is added.
+            depthwise_initializer: What makes the initial value of the kernel of each channel.
+            pointwise_initializer: What makes the initial value of the kernel across channels.
+            bias_initializer: What makes the bias's initial value.
+            depthwise_regularizer: A function of the kernel of each channel whose result is added to the loss, or its
+                name.
+            pointwise_regularizer: The same of the kernel across channels.
+            bias_regularizer: The same of the bias.
+            activity_regularizer: The same of the layer's output.
+            depthwise_constraint: A function that gives the kernel of each channel its value after each step of
+                training, or its name.
+            pointwise_constraint: The same of the kernel across channels.
+            bias_constraint: The same of the bias.
+            **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+        """
         super().__init__(
             filters, kernel_size, strides, padding, data_format, dilation_rate, activation, use_bias,
             bias_initializer=bias_initializer, bias_regularizer=bias_regularizer,
@@ -200,7 +262,28 @@ class SeparableConv2D(channelwise.SeparableConv2D, _Separable):
 
 
 class DepthwiseConv2D(_Convolution):
-    """Images convolved channel by channel, depth_multiplier filters each (tf.keras.layers.DepthwiseConv2D)."""
+    """Images convolved channel by channel, depth_multiplier filters each (tf.keras.layers.DepthwiseConv2D).
+
+    Args:
+        kernel_size: The size of a window: an int, or one for each axis of space.
+        strides: The steps from one window to the next: an int, or one for each axis of space.
+        padding: "valid" for windows within the input alone, "same" for as many as there are steps.
+        depth_multiplier: How many filters each channel has.
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        activation: A function of tensors, or its name; None for none.
+        use_bias: Whether a bias is added.
+        depthwise_initializer: What makes the initial value of the kernel of each channel.
+        bias_initializer: What makes the bias's initial value.
+        depthwise_regularizer: A function of the kernel of each channel whose result is added to the loss, or its
+            name.
+        bias_regularizer: The same of the bias.
+        activity_regularizer: The same of the layer's output.
+        depthwise_constraint: A function that gives the kernel of each channel its value after each step of training,
+            or its name.
+        bias_constraint: The same of the bias.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(
         self,
@@ -234,7 +317,14 @@ class DepthwiseConv2D(_Convolution):
         )  # fmt: skip
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes kernel and bias."""
+        """Makes kernel and bias.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Raises:
+            ValueError: The number of channels is not known.
+        """
         own: Any = self
         axis = 1 if own.data_format == "channels_first" else -1
         channels = shapes.as_shape(input_shape).as_list()[axis]
@@ -255,7 +345,14 @@ class DepthwiseConv2D(_Convolution):
         self.built = True
 
     def call(self, inputs: Tensors) -> Any:
-        """The convolution, the bias and the activation."""
+        """The convolution, the bias and the activation.
+
+        Args:
+            inputs: Images [batch, rows, columns, channels], or as `data_format` says.
+
+        Returns:
+            A tensor [batch, rows, columns, channels * depth_multiplier], or as `data_format` says.
+        """
         own: Any = self
         first = own.data_format == "channels_first"
         strides = [1, 1, *own.strides] if first else [1, *own.strides, 1]
@@ -315,7 +412,14 @@ class _Spatial(ConfiguredLayer):
 
 
 class ZeroPadding2D(_Spatial):
-    """Zeros around images (tf.keras.layers.ZeroPadding2D); padding: a number, one for each axis, or pairs."""
+    """Zeros around images (tf.keras.layers.ZeroPadding2D).
+
+    Args:
+        padding: How many: a number, one for each axis of space, or a pair (before, after) for each.
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, padding: Any = 1, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
@@ -326,14 +430,26 @@ class ZeroPadding2D(_Spatial):
         return size + sum(self.padding[axis])
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs with zeros around."""
+        """The inputs with zeros around.
+
+        Args:
+            inputs: A tensor [batch, ..., channels], or as `data_format` says.
+
+        Returns:
+            The larger tensor.
+        """
         around = [(0, 0)] * self._start + list(self.padding)
         around += [(0, 0)] * (self.axes + 2 - len(around))
         return ops.pad(inputs, around)
 
 
 class ZeroPadding1D(ZeroPadding2D):
-    """Zeros around sequences (tf.keras.layers.ZeroPadding1D)."""
+    """Zeros around sequences (tf.keras.layers.ZeroPadding1D).
+
+    Args:
+        padding: How many: a number, or a pair (before, after).
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     axes = 1
 
@@ -348,7 +464,14 @@ class ZeroPadding3D(ZeroPadding2D):
 
 
 class Cropping2D(_Spatial):
-    """Images without their margins (tf.keras.layers.Cropping2D); cropping: a number, one for each axis, or pairs."""
+    """Images without their margins (tf.keras.layers.Cropping2D).
+
+    Args:
+        cropping: How many elements go: a number, one for each axis of space, or a pair (before, after) for each.
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, cropping: Any = 0, data_format: str | None = None, **kwargs: Any) -> None:
         super().__init__(data_format, **kwargs)
@@ -359,13 +482,25 @@ class Cropping2D(_Spatial):
         return size - sum(self.cropping[axis])
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs without their margins."""
+        """The inputs without their margins.
+
+        Args:
+            inputs: A tensor [batch, ..., channels], or as `data_format` says.
+
+        Returns:
+            The smaller tensor.
+        """
         inner = [slice(before, -behind or None) for before, behind in self.cropping]
         return inputs[(slice(None),) * self._start + tuple(inner)]
 
 
 class Cropping1D(Cropping2D):
-    """Sequences without their ends (tf.keras.layers.Cropping1D)."""
+    """Sequences without their ends (tf.keras.layers.Cropping1D).
+
+    Args:
+        cropping: How many steps go: a number, or a pair (before, after).
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     axes = 1
 
@@ -374,7 +509,14 @@ class Cropping1D(Cropping2D):
 
 
 class Cropping3D(Cropping2D):
-    """Volumes without their margins (tf.keras.layers.Cropping3D)."""
+    """Volumes without their margins (tf.keras.layers.Cropping3D).
+
+    Args:
+        cropping: How many elements go: a number, one for each axis of space, or a pair (before, after) for each.
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     axes = 3
 
@@ -398,7 +540,18 @@ def repeated(tensor: Any, times: int, axis: int) -> Any:
 
 
 class UpSampling2D(_Spatial):
-    """Images enlarged (tf.keras.layers.UpSampling2D); interpolation: "nearest" or "bilinear"."""
+    """Images enlarged (tf.keras.layers.UpSampling2D).
+
+    Args:
+        size: How many times as many rows and columns there will be: an int, or (rows, columns).
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        interpolation: "nearest" or "bilinear".
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+    Raises:
+        ValueError: `interpolation` is neither.
+    """
 
     def __init__(
         self,
@@ -418,7 +571,14 @@ class UpSampling2D(_Spatial):
         return size * self.size[axis]
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs enlarged."""
+        """The inputs enlarged.
+
+        Args:
+            inputs: A tensor [batch, ..., channels], or as `data_format` says.
+
+        Returns:
+            The larger tensor.
+        """
         if self.interpolation == "bilinear":
             first = self._start == 2
             image = ops.transpose(inputs, [0, 2, 3, 1]) if first else inputs
@@ -434,7 +594,12 @@ class UpSampling2D(_Spatial):
 
 
 class UpSampling1D(_Spatial):
-    """Each step of sequences several times (tf.keras.layers.UpSampling1D)."""
+    """Each step of sequences several times (tf.keras.layers.UpSampling1D).
+
+    Args:
+        size: How many times each step comes.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     axes = 1
 
@@ -447,12 +612,26 @@ class UpSampling1D(_Spatial):
         return size * self.size
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs, each step several times."""
+        """The inputs, each step several times.
+
+        Args:
+            inputs: A tensor [batch, ..., channels], or as `data_format` says.
+
+        Returns:
+            The larger tensor.
+        """
         return repeated(inputs, self.size, 1)
 
 
 class UpSampling3D(_Spatial):
-    """Each element of volumes several times (tf.keras.layers.UpSampling3D)."""
+    """Each element of volumes several times (tf.keras.layers.UpSampling3D).
+
+    Args:
+        size: How many times each layer, row and column comes: an int, or one for each.
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     axes = 3
 
@@ -465,7 +644,14 @@ class UpSampling3D(_Spatial):
         return size * self.size[axis]
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs enlarged."""
+        """The inputs enlarged.
+
+        Args:
+            inputs: A tensor [batch, ..., channels], or as `data_format` says.
+
+        Returns:
+            The larger tensor.
+        """
         found = inputs
         for axis, times in enumerate(self.size):
             found = repeated(found, times, self._start + axis)

@@ -26,7 +26,19 @@ from graphflow.layers.input_spec import InputSpec
 class Dense(plain.Dense, ConfiguredLayer):
     """activation(inputs @ kernel + bias), over the last axis (tf.keras.layers.Dense).
 
-    units: the outputs' last axis. Initializers, regularizers and constraints: objects or names.
+    Args:
+        units: The size of the outputs' last axis.
+        activation: A function of tensors, or its name; None for none.
+        use_bias: Whether a bias is added.
+        kernel_initializer: What makes the kernel's initial value: an initializer, its name or configuration.
+        bias_initializer: What makes the bias's initial value.
+        kernel_regularizer: A function of the kernel whose result is added to the loss, or its name; None for none.
+        bias_regularizer: The same of the bias.
+        activity_regularizer: The same of the layer's output.
+        kernel_constraint: A function that gives the kernel its value after each step of training, or its name; None
+            for none.
+        bias_constraint: The same of the bias.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     def __init__(
@@ -54,7 +66,14 @@ class Dense(plain.Dense, ConfiguredLayer):
         self.input_spec: InputSpec = InputSpec(min_ndim=2)
 
     def call(self, inputs: Tensors) -> Any:
-        """The product, the bias and the activation."""
+        """The product, the bias and the activation.
+
+        Args:
+            inputs: A tensor [batch, ..., size].
+
+        Returns:
+            A tensor [batch, ..., units].
+        """
         kind = self.dtype
         if kind is not None and not isinstance(inputs, ops.SparseTensor) and inputs.dtype != kind:
             inputs = ops.cast(inputs, kind)
@@ -62,7 +81,12 @@ class Dense(plain.Dense, ConfiguredLayer):
 
 
 class Activation(ConfiguredLayer):
-    """A function of the inputs (tf.keras.layers.Activation); its name, or itself."""
+    """A function of the inputs (tf.keras.layers.Activation).
+
+    Args:
+        activation: The function, or its name.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     supports_masking = True
 
@@ -72,18 +96,36 @@ class Activation(ConfiguredLayer):
         self.activation: Any = activations.get(activation)
 
     def call(self, inputs: Tensors) -> Any:
-        """The function's result."""
+        """The function's result.
+
+        Args:
+            inputs: A tensor of any shape.
+
+        Returns:
+            The result, a tensor of the inputs' shape.
+        """
         return self.activation(inputs)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The same shape.
+        """
         return shapes.as_shape(input_shape)
 
 
 class Dropout(ConfiguredLayer):
     """Zeros for a share of the inputs, in training (tf.keras.layers.Dropout).
 
-    rate: the share. noise_shape: the shape of what is drawn, broadcast. seed: of the draws.
+    Args:
+        rate: The share, from 0 to 1; the others are divided by 1 - rate.
+        noise_shape: The shape of the draws, which are broadcast to that of the inputs; by default that of the inputs.
+        seed: An int from which the draws follow; by default the graph's seed.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     supports_masking = True
@@ -103,7 +145,15 @@ class Dropout(ConfiguredLayer):
         return ops.stack([sizes[i] if n is None else n for i, n in enumerate(given)])
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with zeros in training."""
+        """The inputs, with zeros in training.
+
+        Args:
+            inputs: A tensor of any shape.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return smart_cond(
             phase_of(training),
             lambda: ops.dropout(
@@ -113,12 +163,24 @@ class Dropout(ConfiguredLayer):
         )
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The same shape.
+        """
         return shapes.as_shape(input_shape)
 
 
 class SpatialDropout1D(Dropout):
-    """Dropout of whole channels of sequences (tf.keras.layers.SpatialDropout1D)."""
+    """Dropout of whole channels of sequences (tf.keras.layers.SpatialDropout1D).
+
+    Args:
+        rate: The share of the channels, from 0 to 1.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, rate: float, **kwargs: Any) -> None:
         super().__init__(rate, **kwargs)
@@ -156,7 +218,13 @@ class SpatialDropout3D(_SpatialDropout):
 
 
 class Flatten(plain.Flatten, ConfiguredLayer):
-    """All axes but the first joined to one (tf.keras.layers.Flatten)."""
+    """All axes but the first joined to one (tf.keras.layers.Flatten).
+
+    Args:
+        data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+            default that of K.image_data_format().
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, data_format: str | None = None, **kwargs: Any) -> None:
         ConfiguredLayer.__init__(self, **kwargs)
@@ -164,12 +232,24 @@ class Flatten(plain.Flatten, ConfiguredLayer):
         self.input_spec: InputSpec = InputSpec(min_ndim=1)
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs as a matrix; an axis of 1 is added to a vector."""
+        """The inputs as a matrix; an axis of 1 is added to a vector.
+
+        Args:
+            inputs: A tensor [batch, ...].
+
+        Returns:
+            A tensor [batch, size].
+        """
         return ops.expand_dims(inputs, -1) if len(inputs.shape.as_list()) == 1 else super().call(inputs)
 
 
 class Reshape(ConfiguredLayer):
-    """Another shape of each example, of which one size may be -1 (tf.keras.layers.Reshape)."""
+    """Another shape of each example (tf.keras.layers.Reshape).
+
+    Args:
+        target_shape: The shape without the batch; one size may be -1 for what is left.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, target_shape: ShapeLike, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -178,7 +258,17 @@ class Reshape(ConfiguredLayer):
         self._keep(target_shape=self.target_shape)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The batch, and the target shape with what -1 stands for; ValueError if the sizes do not fit."""
+        """The batch, and the target shape with what -1 stands for.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+
+        Raises:
+            ValueError: The sizes do not fit.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         target = list(self.target_shape)
         if None in sizes[1:]:
@@ -193,7 +283,14 @@ class Reshape(ConfiguredLayer):
         return shapes.TensorShape([sizes[0], *(total // known if n == -1 else n for n in target)])
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs in the new shape."""
+        """The inputs in the new shape.
+
+        Args:
+            inputs: A tensor of any shape.
+
+        Returns:
+            A tensor of the batch and the target shape.
+        """
         wanted = self.compute_output_shape(inputs.shape)
         result = ops.reshape(inputs, [ops.shape(inputs)[0], *self.target_shape])
         result.set_shape(wanted)
@@ -201,7 +298,15 @@ class Reshape(ConfiguredLayer):
 
 
 class Permute(ConfiguredLayer):
-    """Axes in another order, counted from 1, the batch's left out (tf.keras.layers.Permute)."""
+    """Axes in another order (tf.keras.layers.Permute).
+
+    Args:
+        dims: The numbers of the axes in their new order; the first after the batch's is 1.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+    Raises:
+        ValueError: An axis is missing, or comes twice.
+    """
 
     def __init__(self, dims: Sequence[int], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -212,17 +317,36 @@ class Permute(ConfiguredLayer):
         self.input_spec: InputSpec = InputSpec(ndim=len(self.dims) + 1)
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs transposed."""
+        """The inputs transposed.
+
+        Args:
+            inputs: A tensor of any shape.
+
+        Returns:
+            A tensor of those axes.
+        """
         return ops.transpose(inputs, [0, *self.dims])
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The sizes in that order."""
+        """The sizes in that order.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         return shapes.TensorShape([sizes[0], *(sizes[d] for d in self.dims)])
 
 
 class RepeatVector(ConfiguredLayer):
-    """Vectors n times each, as sequences (tf.keras.layers.RepeatVector)."""
+    """Vectors n times each, as sequences (tf.keras.layers.RepeatVector).
+
+    Args:
+        n: How many times.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, n: int, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -231,11 +355,25 @@ class RepeatVector(ConfiguredLayer):
         self.input_spec: InputSpec = InputSpec(ndim=2)
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs repeated."""
+        """The inputs repeated.
+
+        Args:
+            inputs: A tensor [batch, size].
+
+        Returns:
+            A tensor [batch, n, size].
+        """
         return ops.tile(ops.expand_dims(inputs, 1), [1, self.n, 1])
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """[batch, n, size]."""
+        """[batch, n, size].
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         return shapes.TensorShape([sizes[0], self.n, sizes[1]])
 
@@ -243,8 +381,13 @@ class RepeatVector(ConfiguredLayer):
 class Lambda(Layer):
     """A function as a layer (tf.keras.layers.Lambda).
 
-    function: takes the inputs, and `arguments` by name. output_shape: changes nothing, the output's shape is known.
-    mask: the mask of the outputs, or a function of inputs and mask.
+    Args:
+        function: A function of the inputs, and of `arguments` by name; also of `mask` and `training` if it has
+            arguments of these names.
+        output_shape: Changes nothing, for the output's shape is known.
+        mask: The mask of the outputs, or a function of inputs and mask.
+        arguments: Arguments of the function, by name.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     def __init__(
@@ -265,13 +408,30 @@ class Lambda(Layer):
         self._passes = [name for name in ("mask", "training") if name in takes]
 
     def call(self, inputs: Tensors, mask: Tensors = None, training: Phase = None) -> Any:
-        """The function's result."""
+        """The function's result.
+
+        Args:
+            inputs: A tensor, or a structure of them.
+            mask: The inputs' mask, a bool tensor, or None.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            What the function gives.
+        """
         given = {"mask": mask, "training": training}
         arguments = {**self.arguments, **{k: given[k] for k in self._passes if k not in self.arguments}}
         return self.function(inputs, **arguments)
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """What was said."""
+        """What was said.
+
+        Args:
+            inputs: The inputs, a tensor or a structure of them.
+            mask: The inputs' mask, a bool tensor, or None.
+
+        Returns:
+            A bool tensor, or None.
+        """
         return self.mask(inputs, mask) if callable(self.mask) else self.mask
 
     def get_config(self) -> Config:
@@ -284,7 +444,18 @@ class Lambda(Layer):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The layer of a configuration that get_config gave; one with Python's code runs it when it is called."""
+        """The layer of a configuration that get_config gave; one with Python's code runs it when it is called.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new layer.
+
+        Raises:
+            ValueError: The function's name is not known.
+        """
         given = {k: v for k, v in config.items() if not k.startswith(("output_shape", "mask"))}
         kind, module = given.pop("function_type"), given.pop("module", None)
         function = given.pop("function")
@@ -298,7 +469,12 @@ class Lambda(Layer):
 
 
 class Masking(ConfiguredLayer):
-    """Masks steps whose features all are mask_value (tf.keras.layers.Masking)."""
+    """Masks steps whose features all are mask_value (tf.keras.layers.Masking).
+
+    Args:
+        mask_value: The value of every feature of a step that is masked.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     supports_masking = True
 
@@ -308,23 +484,51 @@ class Masking(ConfiguredLayer):
         self._keep(mask_value=mask_value)
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """Whether a step is no mask."""
+        """Whether a step is no mask.
+
+        Args:
+            inputs: A tensor [batch, steps, features].
+            mask: Changes nothing.
+
+        Returns:
+            A bool tensor [batch, steps].
+        """
         return ops.reduce_any(ops.not_equal(inputs, self.mask_value), axis=-1)
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs, masked steps zero."""
+        """The inputs, masked steps zero.
+
+        Args:
+            inputs: A tensor [batch, steps, features].
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         there = ops.reduce_any(ops.not_equal(inputs, self.mask_value), axis=-1, keepdims=True)
         outputs = inputs * ops.cast(there, inputs.dtype)
         outputs._keras_mask = ops.squeeze(there, axis=-1)
         return outputs
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The same shape.
+        """
         return shapes.as_shape(input_shape)
 
 
 class ActivityRegularization(ConfiguredLayer):
-    """The inputs, which are regularized (tf.keras.layers.ActivityRegularization)."""
+    """The inputs, which are regularized (tf.keras.layers.ActivityRegularization).
+
+    Args:
+        l1: What the sum of the absolute values is multiplied by.
+        l2: What the sum of the squares is multiplied by.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     supports_masking = True
 
@@ -333,7 +537,14 @@ class ActivityRegularization(ConfiguredLayer):
         self._keep(l1=l1, l2=l2)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The same shape.
+        """
         return shapes.as_shape(input_shape)
 
     def get_config(self) -> Config:
@@ -344,7 +555,17 @@ class ActivityRegularization(ConfiguredLayer):
 class Embedding(ConfiguredLayer):
     """Vectors of classes: [batch, steps] of ints become [batch, steps, output_dim] (tf.keras.layers.Embedding).
 
-    mask_zero: whether 0 is no class, but masks a step.
+    Args:
+        input_dim: The number of classes.
+        output_dim: The size of a vector.
+        embeddings_initializer: What makes the vectors' initial values: an initializer, its name or configuration.
+        embeddings_regularizer: A function of the vectors whose result is added to the loss, or its name.
+        activity_regularizer: The same of the layer's output.
+        embeddings_constraint: A function that gives the vectors their values after each step of training, or its
+            name.
+        mask_zero: Whether 0 is no class, but masks a step.
+        input_length: The number of steps; None if any.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     def __init__(
@@ -377,7 +598,11 @@ class Embedding(ConfiguredLayer):
         self.supports_masking = mask_zero
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes the matrix of vectors."""
+        """Makes the matrix of vectors.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         own: Any = self
         self.embeddings = self.add_weight(
             "embeddings", (self.input_dim, self.output_dim), initializer=own.embeddings_initializer,
@@ -386,17 +611,39 @@ class Embedding(ConfiguredLayer):
         self.built = True
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """Whether a step is not 0, if that masks."""
+        """Whether a step is not 0, if that masks.
+
+        Args:
+            inputs: Ints [batch, steps].
+            mask: Changes nothing.
+
+        Returns:
+            A bool tensor [batch, steps], or None.
+        """
         return ops.not_equal(inputs, ops.cast(0, inputs.dtype)) if self.mask_zero else None
 
     def call(self, inputs: Tensors) -> Any:
-        """The vectors."""
+        """The vectors.
+
+        Args:
+            inputs: Ints of any shape, from 0 to input_dim - 1.
+
+        Returns:
+            A tensor of an axis more.
+        """
         if inputs.dtype.name not in ("int32", "int64"):
             inputs = ops.cast(inputs, "int32")
         return ops.embedding_lookup(self.embeddings, inputs)
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape, and the size of a vector."""
+        """The input's shape, and the size of a vector.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+        """
         return shapes.TensorShape([*shapes.as_shape(input_shape).as_list(), self.output_dim])
 
 

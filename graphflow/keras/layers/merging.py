@@ -132,7 +132,12 @@ class Minimum(_Merge):
 
 
 class Concatenate(_Merge):
-    """The inputs behind one another along an axis (tf.keras.layers.Concatenate)."""
+    """The inputs behind one another along an axis (tf.keras.layers.Concatenate).
+
+    Args:
+        axis: The axis, counted from the end if negative.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+    """
 
     def __init__(self, axis: int = -1, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -157,11 +162,26 @@ class Concatenate(_Merge):
         return first
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs behind one another."""
+        """The inputs behind one another.
+
+        Args:
+            inputs: Tensors whose sizes are the same on all other axes.
+
+        Returns:
+            A tensor.
+        """
         return ops.concat(list(inputs), self.axis)
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The masks behind one another; nothing of an input without one is masked."""
+        """The masks behind one another; nothing of an input without one is masked.
+
+        Args:
+            inputs: The tensors.
+            mask: A mask or None for each.
+
+        Returns:
+            A bool tensor, or None if there is no mask.
+        """
         if mask is None or all(m is None for m in mask):
             return None
         found = []
@@ -176,7 +196,10 @@ class Concatenate(_Merge):
 class Dot(_Merge):
     """The sum of products along an axis of each of two inputs (tf.keras.layers.Dot).
 
-    axes: the axis, or one for each input. normalize: whether the result is the cosine.
+    Args:
+        axes: The axis, or one for each input; the batch's is 0.
+        normalize: Whether the result is the cosine.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
     """
 
     _exactly = 2
@@ -203,14 +226,29 @@ class Dot(_Merge):
         return first + second if len(first + second) > 1 else [*first, *second, 1]
 
     def call(self, inputs: Tensors) -> Any:
-        """The sums of products."""
+        """The sums of products.
+
+        Args:
+            inputs: Two tensors [batch, ...].
+
+        Returns:
+            A tensor of the axes that are left.
+        """
         axes = self._both([len(shape_of(t)) for t in inputs])
         if self.normalize:
             inputs = [ops.l2_normalize(t, axis=a) for t, a in zip(inputs, axes, strict=True)]
         return products.batch_dot(inputs[0], inputs[1], axes)
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """None."""
+        """None.
+
+        Args:
+            inputs: Changes nothing.
+            mask: Changes nothing.
+
+        Returns:
+            None.
+        """
         return None
 
 
@@ -253,7 +291,12 @@ class _Attention(ConfiguredLayer):
 
 
 class Attention(_Attention):
-    """Dot-product attention (tf.keras.layers.Attention; Luong et al. 2015)."""
+    """Dot-product attention (tf.keras.layers.Attention; Luong et al. 2015).
+
+    Args:
+        use_scale: Whether the scores are multiplied by a scalar that is trained.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+    """
 
     def __init__(self, use_scale: bool = False, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -261,7 +304,11 @@ class Attention(_Attention):
         self._keep(use_scale=use_scale)
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes the scale, if there is one."""
+        """Makes the scale, if there is one.
+
+        Args:
+            input_shape: The shapes of query and value, and of the key if there is one.
+        """
         self.scale = self.add_weight("scale", (), initializer="ones") if self.use_scale else None
         self.built = True
 
@@ -271,7 +318,12 @@ class Attention(_Attention):
 
 
 class AdditiveAttention(_Attention):
-    """Additive attention (tf.keras.layers.AdditiveAttention; Bahdanau et al. 2014)."""
+    """Additive attention (tf.keras.layers.AdditiveAttention; Bahdanau et al. 2014).
+
+    Args:
+        use_scale: Whether the features are multiplied by a vector that is trained.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+    """
 
     def __init__(self, use_scale: bool = True, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -279,7 +331,11 @@ class AdditiveAttention(_Attention):
         self._keep(use_scale=use_scale)
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes the scale, if there is one."""
+        """Makes the scale, if there is one.
+
+        Args:
+            input_shape: The shapes of query and value, and of the key if there is one.
+        """
         size = shapes.as_shape(input_shape[1]).as_list()[-1]
         self.scale = self.add_weight("scale", (size,)) if self.use_scale else None
         self.built = True
@@ -290,40 +346,107 @@ class AdditiveAttention(_Attention):
 
 
 def add(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The sum of tensors, as a layer (tf.keras.layers.add)."""
+    """The sum of tensors, as a layer (tf.keras.layers.add).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Add(**kwargs)(inputs)
 
 
 def subtract(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The first tensor less the second, as a layer (tf.keras.layers.subtract)."""
+    """The first tensor less the second, as a layer (tf.keras.layers.subtract).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Subtract(**kwargs)(inputs)
 
 
 def multiply(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The product of tensors, as a layer (tf.keras.layers.multiply)."""
+    """The product of tensors, as a layer (tf.keras.layers.multiply).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Multiply(**kwargs)(inputs)
 
 
 def average(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The mean of tensors, as a layer (tf.keras.layers.average)."""
+    """The mean of tensors, as a layer (tf.keras.layers.average).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Average(**kwargs)(inputs)
 
 
 def maximum(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The largest of tensors, as a layer (tf.keras.layers.maximum)."""
+    """The largest of tensors, as a layer (tf.keras.layers.maximum).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Maximum(**kwargs)(inputs)
 
 
 def minimum(inputs: Sequence[Any], **kwargs: Any) -> Any:
-    """The smallest of tensors, as a layer (tf.keras.layers.minimum)."""
+    """The smallest of tensors, as a layer (tf.keras.layers.minimum).
+
+    Args:
+        inputs: A list of tensors whose sizes are the same or broadcast.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Minimum(**kwargs)(inputs)
 
 
 def concatenate(inputs: Sequence[Any], axis: int = -1, **kwargs: Any) -> Any:
-    """Tensors behind one another, as a layer (tf.keras.layers.concatenate)."""
+    """Tensors behind one another, as a layer (tf.keras.layers.concatenate).
+
+    Args:
+        inputs: Tensors whose sizes are the same on all other axes.
+        axis: The axis, counted from the end if negative.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor.
+    """
     return Concatenate(axis=axis, **kwargs)(inputs)
 
 
 def dot(inputs: Sequence[Any], axes: int | Sequence[int], normalize: bool = False, **kwargs: Any) -> Any:
-    """Sums of products of two tensors, as a layer (tf.keras.layers.dot)."""
+    """Sums of products of two tensors, as a layer (tf.keras.layers.dot).
+
+    Args:
+        inputs: Two tensors [batch, ...].
+        axes: The axis, or one for each input; the batch's is 0.
+        normalize: Whether the result is the cosine.
+        **kwargs: The arguments of every layer, such as `name` and `dtype`.
+
+    Returns:
+        A tensor of the axes that are left.
+    """
     return Dot(axes=axes, normalize=normalize, **kwargs)(inputs)

@@ -15,8 +15,35 @@ from graphflow.layers import normalization
 class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
     """gamma * (inputs - mean) / sqrt(variance + epsilon) + beta (tf.keras.layers.BatchNormalization).
 
-    In training mean and variance are the batch's, which `fit` moves the averages towards; otherwise they are these. The
-    arguments are those of gf.layers.BatchNormalization.
+    In training mean and variance are the batch's, which `fit` moves the averages towards; otherwise they are these.
+
+    Args:
+        axis: The axis, or axes, of the features.
+        momentum: How much of the averages stays at each step.
+        epsilon: What is added to the variance.
+        center: Whether beta is added.
+        scale: Whether it is multiplied by gamma.
+        beta_initializer: What makes beta's initial value: an initializer, its name or configuration.
+        gamma_initializer: What makes gamma's initial value.
+        moving_mean_initializer: What makes the initial value of the average of means.
+        moving_variance_initializer: What makes the initial value of the average of variances.
+        beta_regularizer: A function of beta whose result is added to the loss, or its name.
+        gamma_regularizer: The same of gamma.
+        beta_constraint: A function that gives beta its value after each step of training, or its name.
+        gamma_constraint: The same of gamma.
+        renorm: Cannot be True.
+        renorm_clipping: Changes nothing.
+        renorm_momentum: Changes nothing.
+        fused: Whether one operation does it where it can; True by default.
+        trainable: Whether beta and gamma are trained.
+        virtual_batch_size: Has to be None.
+        adjustment: Has to be None.
+        name: The name; by default one is made.
+        **kwargs: The arguments of every layer, such as `dtype` and `input_shape`.
+
+    Raises:
+        ValueError: renorm, virtual_batch_size or adjustment is asked for.
+        TypeError: The axis is neither an int nor a list.
     """
 
     def __init__(
@@ -75,7 +102,15 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         )  # fmt: skip
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs normalised."""
+        """The inputs normalised.
+
+        Args:
+            inputs: The layer's input, a tensor [batch, ...].
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         return super().call(inputs, phase_of(training))
 
     def get_config(self) -> Config:
@@ -87,7 +122,23 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
 
 
 class LayerNormalization(ConfiguredLayer):
-    """Each example normalised by its own mean and variance over `axis` (tf.keras.layers.LayerNormalization)."""
+    """Each example normalised by its own mean and variance over `axis` (tf.keras.layers.LayerNormalization).
+
+    Args:
+        axis: The axis, or axes, over which mean and variance are taken.
+        epsilon: What is added to the variance.
+        center: Whether beta is added.
+        scale: Whether it is multiplied by gamma.
+        beta_initializer: What makes beta's initial value: an initializer, its name or configuration.
+        gamma_initializer: What makes gamma's initial value.
+        beta_regularizer: A function of beta whose result is added to the loss, or its name.
+        gamma_regularizer: The same of gamma.
+        beta_constraint: A function that gives beta its value after each step of training, or its name.
+        gamma_constraint: The same of gamma.
+        trainable: Whether beta and gamma are trained.
+        name: The name; by default one is made.
+        **kwargs: The arguments of every layer, such as `dtype` and `input_shape`.
+    """
 
     def __init__(
         self,
@@ -114,7 +165,11 @@ class LayerNormalization(ConfiguredLayer):
         self.supports_masking = True
 
     def build(self, input_shape: Shapes) -> None:
-        """Makes gamma and beta."""
+        """Makes gamma and beta.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         own: Any = self
         sizes = shapes.as_shape(input_shape).as_list()
         given = [own.axis] if isinstance(own.axis, int) else own.axis
@@ -132,7 +187,14 @@ class LayerNormalization(ConfiguredLayer):
         self.built = True
 
     def call(self, inputs: Tensors) -> Any:
-        """The inputs normalised."""
+        """The inputs normalised.
+
+        Args:
+            inputs: The layer's input, a tensor [batch, ...].
+
+        Returns:
+            A tensor of the shape and dtype of the inputs.
+        """
         mean, variance = ops.moments(inputs, self._over, keepdims=True)
         gamma = None if self.gamma is None else ops.reshape(self.gamma, self._spread)
         beta = None if self.beta is None else ops.reshape(self.beta, self._spread)
@@ -141,5 +203,12 @@ class LayerNormalization(ConfiguredLayer):
         return found
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
+        """The input's shape.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The same shape.
+        """
         return shapes.as_shape(input_shape)

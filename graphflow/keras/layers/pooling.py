@@ -15,7 +15,7 @@ from graphflow.layers.input_spec import InputSpec
 
 
 class _Pooling(ConfiguredLayer):
-    """The arguments of pooling: pool_size and strides, a number or one for each axis; padding "valid" or "same"."""
+    """The arguments of pooling."""
 
     axes: Any = 2
 
@@ -27,6 +27,20 @@ class _Pooling(ConfiguredLayer):
         data_format: str | None = None,
         **kwargs: Any,
     ) -> None:
+        """Keeps the arguments.
+
+        Args:
+            pool_size: The size of a window: an int, or one for each axis of space.
+            strides: The steps from one window to the next: an int, or one for each axis of space; by default
+                `pool_size`.
+            padding: "valid" for windows within the input alone, "same" for as many as there are steps.
+            data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
+                default that of K.image_data_format().
+            **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+        Raises:
+            ValueError: An argument has another number of axes, or names no padding or layout.
+        """
         ConfiguredLayer.__init__(self, **kwargs)
         self._keep(
             pool_size=integers(pool_size, self.axes, "pool_size"),
@@ -116,7 +130,15 @@ class GlobalAveragePooling1D(_Global):
     supports_masking = True
 
     def call(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The means."""
+        """The means.
+
+        Args:
+            inputs: Sequences [batch, steps, features], or as `data_format` says.
+            mask: Which steps count, a bool tensor [batch, steps]; by default all.
+
+        Returns:
+            A tensor [batch, features].
+        """
         if mask is None:
             return super().call(inputs)
         weights = ops.expand_dims(ops.cast(mask, inputs.dtype), -1 if self._over == [1] else 1)
@@ -124,7 +146,15 @@ class GlobalAveragePooling1D(_Global):
         return ops.reduce_sum(inputs * weights, axis) / ops.reduce_sum(weights, axis)
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """None: there are no steps left."""
+        """None: there are no steps left.
+
+        Args:
+            inputs: Changes nothing.
+            mask: Changes nothing.
+
+        Returns:
+            None.
+        """
         return None
 
 

@@ -15,14 +15,23 @@ from graphflow.keras.utils import registry
 
 
 class Wrapper(ConfiguredLayer):
-    """A layer around another (tf.keras.layers.Wrapper)."""
+    """A layer around another (tf.keras.layers.Wrapper).
+
+    Args:
+        layer: The layer inside.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, layer: Any, **kwargs: Any) -> None:
         self.layer = layer
         super().__init__(**kwargs)
 
     def build(self, input_shape: Shapes = None) -> None:
-        """Builds the layer inside."""
+        """Builds the layer inside.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         if not self.layer.built:
             self.layer._dtype = self.layer._dtype or self._dtype
             self.layer.build(input_shape)
@@ -35,14 +44,33 @@ class Wrapper(ConfiguredLayer):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The layer of a configuration that get_config gave."""
+        """The layer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new layer.
+
+        Raises:
+            ValueError: The class of the layer inside is not known.
+        """
         given = dict(config)
         layer = registry.deserialize(given.pop("layer"), "graphflow.keras.layers", "layer", custom_objects)
         return cls(layer, **given)
 
 
 class TimeDistributed(Wrapper):
-    """A layer for each step of [batch, time, ...] (tf.keras.layers.TimeDistributed)."""
+    """A layer for each step of [batch, time, ...] (tf.keras.layers.TimeDistributed).
+
+    Args:
+        layer: The layer that is applied to each step.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+    Raises:
+        ValueError: It is no layer.
+    """
 
     supports_masking = True
 
@@ -54,7 +82,14 @@ class TimeDistributed(Wrapper):
         super().__init__(layer, **kwargs)
 
     def build(self, input_shape: Shapes = None) -> None:
-        """Builds the layer inside for one step; ValueError if the inputs have no time."""
+        """Builds the layer inside for one step.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Raises:
+            ValueError: The inputs have no axis of time.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         if len(sizes) < 3:
             raise ValueError(
@@ -63,7 +98,16 @@ class TimeDistributed(Wrapper):
         super().build(shapes.TensorShape([sizes[0], *sizes[2:]]))
 
     def call(self, inputs: Tensors, training: Phase = None, mask: Tensors = None) -> Any:
-        """The layer's outputs, step by step; all steps are one batch for it."""
+        """The layer's outputs, step by step; all steps are one batch for it.
+
+        Args:
+            inputs: A tensor [batch, steps, ...].
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+            mask: The inputs' mask, a bool tensor, or None.
+
+        Returns:
+            A tensor [batch, steps, ...].
+        """
         sizes, dynamic = shape_of(inputs), ops.shape(inputs)
         inner = [dynamic[i] if n is None else n for i, n in enumerate(sizes)][2:]
         arguments: dict[str, Any] = {}
@@ -90,13 +134,28 @@ class TimeDistributed(Wrapper):
         return result
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """[batch, time, ...the layer's output]."""
+        """[batch, time, ...the layer's output].
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+        """
         sizes = shapes.as_shape(input_shape).as_list()
         inner = self.layer.compute_output_shape(shapes.TensorShape([sizes[0], *sizes[2:]]))
         return shapes.TensorShape([sizes[0], sizes[1], *shapes.as_shape(inner).as_list()[1:]])
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The inputs' mask."""
+        """The inputs' mask.
+
+        Args:
+            inputs: A tensor [batch, steps, ...].
+            mask: The inputs' mask, a bool tensor, or None.
+
+        Returns:
+            The same mask.
+        """
         return mask
 
 
@@ -107,7 +166,15 @@ def _models() -> Any:
 class Bidirectional(Wrapper):
     """A recurrent layer, and a copy of it that goes backwards (tf.keras.layers.Bidirectional).
 
-    merge_mode: "concat", "sum", "mul", "ave", or None for both outputs.
+    Args:
+        layer: The recurrent layer.
+        merge_mode: "concat", "sum", "mul", "ave", or None for both outputs.
+        weights: Initial values of all weights, those of the forward layer first.
+        backward_layer: The layer that goes backwards; by default a copy.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+
+    Raises:
+        ValueError: `merge_mode` is none of these.
     """
 
     def __init__(
@@ -140,7 +207,11 @@ class Bidirectional(Wrapper):
         return type(layer).from_config(config)
 
     def build(self, input_shape: Shapes = None) -> None:
-        """Builds both layers."""
+        """Builds both layers.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         for layer in (self.forward_layer, self.backward_layer):
             if not layer.built:
                 layer._dtype = layer._dtype or self._dtype
@@ -150,7 +221,17 @@ class Bidirectional(Wrapper):
         self.built = True
 
     def __call__(self, inputs: Tensors, *args: Any, **kwargs: Any) -> Any:
-        """Goes over the inputs in both directions; initial_state: the states to begin with, forward's first."""
+        """Goes over the inputs in both directions.
+
+        Args:
+            inputs: A tensor [batch, steps, ...]; or a list of it and the states to begin with.
+            *args: More arguments of `call`.
+            **kwargs: `initial_state`: the states to begin with, the forward layer's first; and the arguments of
+                `call`.
+
+        Returns:
+            The output, or a list of it and the last states.
+        """
         initial = kwargs.pop("initial_state", None)
         if isinstance(inputs, list | tuple) and initial is None and len(inputs) > 1:
             inputs, *initial = inputs
@@ -165,7 +246,17 @@ class Bidirectional(Wrapper):
     def call(
         self, inputs: Tensors, mask: Tensors = None, training: Phase = None, initial_state: Tensors = None
     ) -> Any:
-        """The merged outputs, and the last states if they are asked for."""
+        """The merged outputs, and the last states if they are asked for.
+
+        Args:
+            inputs: A tensor [batch, steps, ...].
+            mask: Which steps count, a bool tensor [batch, steps]; by default all.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+            initial_state: The states to begin with, the forward layer's first; by default zeros.
+
+        Returns:
+            The output, or a list of it and the last states.
+        """
         if isinstance(inputs, list | tuple):
             inputs, *initial_state = inputs
             mask = mask[0] if isinstance(mask, list | tuple) else mask
@@ -202,7 +293,15 @@ class Bidirectional(Wrapper):
         self.backward_layer.reset_states()
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The inputs' mask if there are outputs of all steps."""
+        """The inputs' mask if there are outputs of all steps.
+
+        Args:
+            inputs: A tensor [batch, steps, ...].
+            mask: The inputs' mask, a bool tensor, or None.
+
+        Returns:
+            A bool tensor, None, or a list of one for each output.
+        """
         one = mask[0] if isinstance(mask, list | tuple) else mask
         found = one if self.return_sequences else None
         masks = [found] if self.merge_mode is not None else [found, found]
@@ -211,7 +310,14 @@ class Bidirectional(Wrapper):
         return every if len(every) > 1 else every[0]
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The shape of the merged outputs."""
+        """The shape of the merged outputs.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            The shape.
+        """
         found = self.forward_layer.compute_output_shape(input_shape)
         first = shapes.as_shape(found[0] if self.return_state else found).as_list()
         if self.merge_mode == "concat":

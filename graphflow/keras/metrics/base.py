@@ -23,6 +23,11 @@ class Metric(Layer):
     """What metrics are derived from: update_state changes variables, `result` is computed from them.
 
     Called, it updates its state and gives the result. TensorFlow: tf.keras.metrics.Metric.
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        **kwargs: The arguments of every layer.
     """
 
     _is_metric = True
@@ -34,7 +39,15 @@ class Metric(Layer):
         self._result: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Updates the state, and gives the result after that."""
+        """Updates the state, and gives the result after that.
+
+        Args:
+            *args: What update_state takes.
+            **kwargs: What update_state takes by name.
+
+        Returns:
+            A tensor.
+        """
         graph = get_default_graph()
         with graph.name_scope(self.name):
             update = self.update_op(*args, **kwargs)
@@ -43,7 +56,15 @@ class Metric(Layer):
         return self._result
 
     def update_op(self, *args: Any, **kwargs: Any) -> Operation:
-        """The operation that updates the state: all that update_state writes."""
+        """The operation that updates the state: all that update_state writes.
+
+        Args:
+            *args: What update_state takes.
+            **kwargs: What update_state takes by name.
+
+        Returns:
+            The operation.
+        """
         graph = get_default_graph()
         before = graph.version
         given = self.update_state(*args, **kwargs)
@@ -54,7 +75,18 @@ class Metric(Layer):
         return update
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
-        """Changes the variables by what it is given; what a subclass defines."""
+        """Changes the variables by what it is given; what a subclass defines.
+
+        Args:
+            *args: What a subclass takes, such as values or targets and predictions, and weights.
+            **kwargs: The same by name.
+
+        Returns:
+            An operation or a tensor, or None.
+
+        Raises:
+            NotImplementedError: The class does not define it.
+        """
         raise NotImplementedError(f"{type(self).__name__} does not define update_state.")
 
     def result(self) -> Any:
@@ -74,7 +106,19 @@ class Metric(Layer):
         initializer: InitializerLike | str | None = None,
         dtype: DTypeLike | None = None,
     ) -> Variable:
-        """A variable of the metric, in no collection."""
+        """A variable of the metric, in no collection.
+
+        Args:
+            name: The name in logs, and of the name scope.
+            shape: The shape.
+            aggregation: How a strategy of gf.distribute puts its copies together.
+            synchronization: When a strategy of gf.distribute makes its copies the same.
+            initializer: What makes the initial value: an initializer or its name; by default zeros.
+            dtype: The dtype of its variables; by default that of K.floatx().
+
+        Returns:
+            The variable.
+        """
         return super().add_weight(
             name, shape, dtype, initializer or "zeros", trainable=False, collections=[],
             aggregation=aggregation, synchronization=synchronization,
@@ -123,14 +167,24 @@ class Reduce(Metric):
 
 
 class Sum(Reduce):
-    """The sum of values (tf.keras.metrics.Sum)."""
+    """The sum of values (tf.keras.metrics.Sum).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(self, name: str | None = "sum", dtype: DTypeLike | None = None) -> None:
         super().__init__(False, name, dtype)
 
 
 class Mean(Reduce):
-    """The mean of values (tf.keras.metrics.Mean)."""
+    """The mean of values (tf.keras.metrics.Mean).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(self, name: str | None = "mean", dtype: DTypeLike | None = None) -> None:
         super().__init__(True, name, dtype)
@@ -172,7 +226,12 @@ def matched(target: Any, predictions: Any) -> tuple[Any, Any]:
 
 
 class MeanTensor(Metric):
-    """The mean of tensors of one shape, element by element (tf.keras.metrics.MeanTensor)."""
+    """The mean of tensors of one shape, element by element (tf.keras.metrics.MeanTensor).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(self, name: str | None = "mean_tensor", dtype: DTypeLike | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -180,7 +239,15 @@ class MeanTensor(Metric):
         self.count: Any = None
 
     def update_state(self, values: TensorLike, sample_weight: TensorLike | None = None) -> Any:
-        """Adds a tensor, times weights."""
+        """Adds a tensor, times weights.
+
+        Args:
+            values: A tensor, of the same shape each time.
+            sample_weight: A weight for each example or element, of a shape that broadcasts to theirs; 1 by default.
+
+        Returns:
+            The operation that adds it.
+        """
         tensor = ops.cast(values, self._dtype or "float32")
         if self.total is None:
             self.total = self.add_weight("total", tensor.shape)
@@ -199,7 +266,13 @@ class MeanTensor(Metric):
 
 
 class MeanRelativeError(Mean):
-    """The mean of |prediction - target| / normalizer (tf.keras.metrics.MeanRelativeError)."""
+    """The mean of |prediction - target| / normalizer (tf.keras.metrics.MeanRelativeError).
+
+    Args:
+        normalizer: What errors are divided by, of a shape that broadcasts to theirs; where it is 0 the quotient is 0.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(
         self, normalizer: TensorLike, name: str | None = None, dtype: DTypeLike | None = None
@@ -210,13 +283,27 @@ class MeanRelativeError(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> Any:
-        """Adds the relative errors, times weights."""
+        """Adds the relative errors, times weights.
+
+        Args:
+            y_true: The targets, of the shape of the predictions.
+            y_pred: The predictions, of any shape.
+            sample_weight: A weight for each example or element, of a shape that broadcasts to theirs; 1 by default.
+
+        Returns:
+            The operation that adds them.
+        """
         error = ops.abs(ops.cast(y_true, self.normalizer.dtype) - ops.cast(y_pred, self.normalizer.dtype))
         return super().update_state(ops.div_no_nan(error, self.normalizer), sample_weight)
 
 
 class RootMeanSquaredError(Mean):
-    """The root of the mean squared error (tf.keras.metrics.RootMeanSquaredError)."""
+    """The root of the mean squared error (tf.keras.metrics.RootMeanSquaredError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(self, name: str | None = "root_mean_squared_error", dtype: DTypeLike | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -224,7 +311,16 @@ class RootMeanSquaredError(Mean):
     def update_state(  # type: ignore[override]
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> Any:
-        """Adds the squared errors, times weights."""
+        """Adds the squared errors, times weights.
+
+        Args:
+            y_true: The targets, of the shape of the predictions.
+            y_pred: The predictions, of any shape.
+            sample_weight: A weight for each example or element, of a shape that broadcasts to theirs; 1 by default.
+
+        Returns:
+            The operation that adds them.
+        """
         target, predictions = matched(ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred))
         error = ops.squared_difference(predictions, ops.cast(target, predictions.dtype))
         return super().update_state(error, sample_weight)

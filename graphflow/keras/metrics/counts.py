@@ -125,8 +125,12 @@ class FalseNegatives(_Single):
 class Precision(_Counts):
     """The share of positives among those that were said to be (tf.keras.metrics.Precision).
 
-    thresholds: above which a prediction says positive, 0.5 by default. top_k: only the k largest say so. class_id: the
-    one class that is looked at.
+    Args:
+        thresholds: Above which a prediction says positive, one or several; 0.5 by default, with `top_k` 0.
+        top_k: So many of the largest predictions of an example alone may say so; None for all.
+        class_id: The one class that is looked at; None for all.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
     """
 
     _kept = ("true_positives", "false_positives")
@@ -162,8 +166,16 @@ class Recall(Precision):
 class AUC(_Counts):
     """The area under the curve of recall over false positives, or precision over recall (tf.keras.metrics.AUC).
 
-    num_thresholds: points of the curve. curve: "ROC" or "PR". summation_method: "interpolation", "minoring" or
-    "majoring". thresholds: in place of evenly spaced ones.
+    Args:
+        num_thresholds: How many points the curve has.
+        curve: "ROC" or "PR".
+        summation_method: "interpolation", "minoring" or "majoring".
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        thresholds: Thresholds from 0 to 1 in place of evenly spaced ones.
+
+    Raises:
+        ValueError: The curve or the method is none of these.
     """
 
     _kept = ("true_positives", "true_negatives", "false_positives", "false_negatives")
@@ -239,7 +251,13 @@ class AUC(_Counts):
 
 
 class MeanIoU(Metric):
-    """The mean over classes of intersection by union (tf.keras.metrics.MeanIoU)."""
+    """The mean over classes of intersection by union (tf.keras.metrics.MeanIoU).
+
+    Args:
+        num_classes: How many classes there are.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
     def __init__(self, num_classes: int, name: str | None = None, dtype: DTypeLike | None = None) -> None:
         super().__init__(name=name, dtype=dtype)
@@ -250,7 +268,16 @@ class MeanIoU(Metric):
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> Any:
-        """Adds a batch of classes, times weights."""
+        """Adds a batch of classes, times weights.
+
+        Args:
+            y_true: The numbers of the classes, of any shape.
+            y_pred: The numbers that were predicted, of the same shape.
+            sample_weight: A weight for each example or element, of a shape that broadcasts to theirs; 1 by default.
+
+        Returns:
+            The operation that adds them.
+        """
         labels = ops.reshape(ops.cast(y_true, "int32"), [-1])
         predictions = ops.reshape(ops.cast(y_pred, "int32"), [-1])
         weights = None if sample_weight is None else ops.reshape(ops.cast(sample_weight, "float32"), [-1])

@@ -20,7 +20,16 @@ def accuracy(y_true: TensorLike, y_pred: TensorLike) -> Any:
 
 
 def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0.5) -> Any:
-    """The share of right elements of the last axis, 1 above the threshold (tf.keras.metrics.binary_accuracy)."""
+    """The share of right elements of the last axis, 1 above the threshold (tf.keras.metrics.binary_accuracy).
+
+    Args:
+        y_true: The targets, 0 or 1, of the shape of the predictions.
+        y_pred: The predictions, floats [batch, ..., size].
+        threshold: Above which a prediction says 1.
+
+    Returns:
+        A tensor [batch, ...] without the last axis.
+    """
     predictions = ops.convert_to_tensor(y_pred)
     chosen = ops.cast(predictions > ops.cast(threshold, predictions.dtype), predictions.dtype)
     right = ops.equal(ops.cast(y_true, predictions.dtype), chosen)
@@ -28,13 +37,29 @@ def binary_accuracy(y_true: TensorLike, y_pred: TensorLike, threshold: float = 0
 
 
 def categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Any:
-    """Whether the largest of targets and predictions are the same (tf.keras.metrics.categorical_accuracy)."""
+    """Whether the largest of targets and predictions are the same (tf.keras.metrics.categorical_accuracy).
+
+    Args:
+        y_true: The targets, of the shape of the predictions.
+        y_pred: The predictions, floats [batch, ..., size].
+
+    Returns:
+        A tensor [batch, ...] of 0 and 1.
+    """
     right = ops.equal(ops.argmax(y_true, axis=-1), ops.argmax(y_pred, axis=-1))
     return ops.cast(right, settings.floatx())
 
 
 def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Any:
-    """Whether the largest prediction is at the target (tf.keras.metrics.sparse_categorical_accuracy)."""
+    """Whether the largest prediction is at the target (tf.keras.metrics.sparse_categorical_accuracy).
+
+    Args:
+        y_true: The numbers of the classes, [batch, ...], or of an axis of 1 more.
+        y_pred: The predictions, floats [batch, ..., size].
+
+    Returns:
+        A tensor [batch, ...] of 0 and 1.
+    """
     target, predictions = ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred)
     sizes = target.shape.dims, predictions.shape.dims
     if sizes[0] is not None and sizes[1] is not None and len(sizes[0]) == len(sizes[1]):
@@ -44,12 +69,30 @@ def sparse_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike) -> Any:
 
 
 def top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Any:
-    """Whether the target is among the k largest (tf.keras.metrics.top_k_categorical_accuracy)."""
+    """Whether the target is among the k largest (tf.keras.metrics.top_k_categorical_accuracy).
+
+    Args:
+        y_true: The targets, of the shape of the predictions.
+        y_pred: The predictions, floats [batch, classes].
+        k: How many of the largest count.
+
+    Returns:
+        A tensor [batch] of 0 and 1.
+    """
     return ops.cast(ops.in_top_k(y_pred, ops.argmax(y_true, axis=-1), k), settings.floatx())
 
 
 def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k: int = 5) -> Any:
-    """Whether the target, a class, is among the k largest (tf.keras.metrics.sparse_top_k_categorical_accuracy)."""
+    """Whether the target, a class, is among the k largest (tf.keras.metrics.sparse_top_k_categorical_accuracy).
+
+    Args:
+        y_true: The numbers of the classes, [batch] or [batch, 1].
+        y_pred: The predictions, floats [batch, classes].
+        k: How many of the largest count.
+
+    Returns:
+        A tensor [batch] of 0 and 1.
+    """
     labels = ops.reshape(ops.cast(y_true, "int32"), [-1])
     return ops.cast(ops.in_top_k(y_pred, labels, k), settings.floatx())
 
@@ -137,18 +180,46 @@ _OTHER_NAMES = {
 
 
 def serialize(metric: Elements) -> Config:
-    """The configuration of a metric, or the name of a function (tf.keras.metrics.serialize)."""
+    """The configuration of a metric, or the name of a function (tf.keras.metrics.serialize).
+
+    Args:
+        metric: A metric, or a function.
+
+    Returns:
+        {"class_name": ..., "config": ...}, or a function's name.
+    """
     return registry.serialize_keras_object(metric)
 
 
 def deserialize(config: Config, custom_objects: Objects = None) -> Any:
-    """The metric of a configuration or name (tf.keras.metrics.deserialize)."""
+    """The metric of a configuration or name (tf.keras.metrics.deserialize).
+
+    Args:
+        config: A configuration, or a name.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The metric.
+
+    Raises:
+        ValueError: No metric has that name.
+    """
     known = {**_OTHER_NAMES, **(custom_objects or {})}
     return registry.deserialize(config, "graphflow.keras.metrics", "metric function", known)
 
 
 def get(identifier: Elements) -> Any:
-    """A metric from itself, its name or its configuration; ValueError for others (tf.keras.metrics.get)."""
+    """A metric from itself, its name or its configuration (tf.keras.metrics.get).
+
+    Args:
+        identifier: One of these.
+
+    Returns:
+        The metric.
+
+    Raises:
+        ValueError: It is none of these, or no metric has that name.
+    """
     if isinstance(identifier, str | dict):
         return deserialize(identifier)
     if callable(identifier):

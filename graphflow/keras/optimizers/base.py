@@ -109,7 +109,18 @@ class Optimizer:
         initializer: InitializerLike | str = "zeros",
         trainable: bool = False,
     ) -> Variable:
-        """A variable of the optimizer."""
+        """A variable of the optimizer.
+
+        Args:
+            name: The name.
+            shape: The shape.
+            dtype: The dtype; float32 by default.
+            initializer: An initializer, its name, or the initial value.
+            trainable: Whether it is in the collection of what is trained.
+
+        Returns:
+            The variable.
+        """
         kind = ops.as_dtype(dtype or "float32")
         if isinstance(initializer, str) or callable(initializer):
             make = partial(initializers.initial_value, initializers.get(initializer), list(shape or ()), kind)  # type: ignore[arg-type]
@@ -123,7 +134,16 @@ class Optimizer:
     def add_slot(
         self, var: Variable, slot_name: str, initializer: InitializerLike | str = "zeros"
     ) -> Variable:
-        """A variable of the shape of another, made once."""
+        """A variable of the shape of another, made once.
+
+        Args:
+            var: The variable that it is for.
+            slot_name: What is kept, such as "m".
+            initializer: An initializer or its name.
+
+        Returns:
+            The slot.
+        """
         slots = self._slots.setdefault(var, {})
         if slot_name not in slots:
             slots[slot_name] = self.add_weight(
@@ -134,7 +154,18 @@ class Optimizer:
         return found
 
     def get_slot(self, var: Variable, slot_name: str) -> Variable:
-        """The slot of a variable."""
+        """The slot of a variable.
+
+        Args:
+            var: A variable.
+            slot_name: What is kept, such as "m".
+
+        Returns:
+            The slot.
+
+        Raises:
+            KeyError: There is none.
+        """
         found: Variable = self._slots[var][slot_name]
         return found
 
@@ -179,7 +210,14 @@ class Optimizer:
         return batch_get_value(self.weights)
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets its variables; ValueError for another number or other shapes."""
+        """Sets its variables.
+
+        Args:
+            weights: Arrays in the order of `weights`.
+
+        Raises:
+            ValueError: There is another number of arrays, or one has another shape than its variable.
+        """
         if len(weights) != len(self.weights):
             raise ValueError(
                 f"The optimizer {self._name} has {len(self.weights)} weights, set_weights() was given {len(weights)}."
@@ -189,7 +227,18 @@ class Optimizer:
     # ---- steps ----------------------------------------------------------------------------------------------------
 
     def get_gradients(self, loss: Tensor, params: Sequence[Variable]) -> list[Any]:
-        """The gradients of a loss, clipped; ValueError if a variable has none."""
+        """The gradients of a loss, clipped.
+
+        Args:
+            loss: A tensor, usually a scalar.
+            params: Variables.
+
+        Returns:
+            The gradient by each.
+
+        Raises:
+            ValueError: The loss does not depend on a variable.
+        """
         params = nest.flatten(params)
         with get_default_graph().name_scope(f"{self._name}/gradients"):
             found = gradients(loss, params)
@@ -209,7 +258,18 @@ class Optimizer:
         return list(found)
 
     def get_updates(self, loss: Tensor, params: Sequence[Variable]) -> list[Operation]:
-        """The operations of one step."""
+        """The operations of one step.
+
+        Args:
+            loss: A tensor, usually a scalar.
+            params: Variables.
+
+        Returns:
+            A list of one operation.
+
+        Raises:
+            ValueError: The loss does not depend on a variable.
+        """
         return [self.apply_gradients(zip(self.get_gradients(loss, params), params, strict=True))]
 
     def minimize(
@@ -219,7 +279,20 @@ class Optimizer:
         grad_loss: TensorLike | None = None,
         name: str | None = None,
     ) -> Operation:
-        """The operation of one step; loss: a tensor or a function that makes one; var_list: what is trained."""
+        """The operation of one step.
+
+        Args:
+            loss: A tensor, or a function that makes one.
+            var_list: Variables, or a function that gives them.
+            grad_loss: The gradient of what is minimised by the loss; 1 by default.
+            name: The name of the operation.
+
+        Returns:
+            The operation.
+
+        Raises:
+            ValueError: The loss depends on no variable.
+        """
         value = loss() if callable(loss) else loss
         variables = nest.flatten(var_list() if callable(var_list) else var_list)
         with get_default_graph().name_scope(f"{self._name}/gradients"):
@@ -228,7 +301,18 @@ class Optimizer:
         return self.apply_gradients(zip(found, variables, strict=True), name)
 
     def apply_gradients(self, grads_and_vars: Iterable[Any], name: str | None = None) -> Operation:
-        """The operation that changes variables by gradients; ValueError if no variable has one."""
+        """The operation that changes variables by gradients.
+
+        Args:
+            grads_and_vars: Pairs (gradient, variable); those whose gradient is None are left out.
+            name: The name of the operation.
+
+        Returns:
+            The operation, which adds 1 to `iterations`, too.
+
+        Raises:
+            ValueError: No variable has a gradient.
+        """
         pairs = [(g, v) for g, v in grads_and_vars if g is not None]
         if not pairs:
             raise ValueError("No gradients provided for any variable.")
@@ -281,7 +365,15 @@ class Optimizer:
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The optimizer of a configuration that get_config gave."""
+        """The optimizer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes of schedules of the program's own, by name.
+
+        Returns:
+            A new optimizer.
+        """
         given = dict(config)
         if "lr" in given:
             given["learning_rate"] = given.pop("lr")

@@ -26,12 +26,30 @@ _BY_NAME = {
 
 
 def serialize(optimizer: Optimizer) -> Config:
-    """The configuration of an optimizer (tf.keras.optimizers.serialize)."""
+    """The configuration of an optimizer (tf.keras.optimizers.serialize).
+
+    Args:
+        optimizer: An optimizer.
+
+    Returns:
+        {"class_name": ..., "config": ...}.
+    """
     return registry.serialize_keras_object(optimizer)
 
 
 def deserialize(config: Config, custom_objects: Objects = None) -> Any:
-    """The optimizer of a configuration (tf.keras.optimizers.deserialize)."""
+    """The optimizer of a configuration (tf.keras.optimizers.deserialize).
+
+    Args:
+        config: {"class_name": ..., "config": ...}.
+        custom_objects: Classes and functions of the program's own, by name.
+
+    Returns:
+        The optimizer.
+
+    Raises:
+        ValueError: The class is not known.
+    """
     name = config["class_name"]
     known = {**({name: _BY_NAME[name.lower()]} if name.lower() in _BY_NAME else {}), **(custom_objects or {})}
     return registry.deserialize(config, "graphflow.keras.optimizers", "optimizer", known)
@@ -39,6 +57,12 @@ def deserialize(config: Config, custom_objects: Objects = None) -> Any:
 
 def get(identifier: Elements) -> Any:
     """An optimizer from itself, its name or its configuration; one of gf.train's is wrapped (tf.keras.optimizers.get).
+
+    Args:
+        identifier: One of these.
+
+    Returns:
+        An optimizer of Keras.
 
     Raises:
         ValueError: It is none of these.

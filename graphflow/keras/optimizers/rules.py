@@ -54,7 +54,19 @@ class _Ruled(Optimizer):
 
 
 class SGD(_Ruled):
-    """variable -= rate * gradient, with momentum if there is any (tf.keras.optimizers.SGD)."""
+    """variable -= rate * gradient, with momentum if there is any (tf.keras.optimizers.SGD).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        momentum: How much of the last step is added to the next, from 0 to 1.
+        nesterov: Whether the momentum is Nesterov's.
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+
+    Raises:
+        ValueError: The momentum is not from 0 to 1.
+    """
 
     def __init__(
         self, learning_rate: Rate = 0.01, momentum: float = 0.0, nesterov: bool = False, name: str = "SGD",
@@ -94,7 +106,15 @@ class SGD(_Ruled):
 class Adam(_Ruled):
     """Steps by averages of gradients and their squares (tf.keras.optimizers.Adam; Kingma and Ba 2014).
 
-    amsgrad: whether the largest average of squares so far counts (Reddi et al. 2018).
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        beta_1: How much of the average of gradients stays at each step.
+        beta_2: How much of the average of squares stays at each step.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        amsgrad: Whether the largest average of squares so far counts (Reddi et al. 2018).
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
     """
 
     def __init__(
@@ -116,7 +136,11 @@ class Adam(_Ruled):
         self._fill_slots(var_list, m="zeros", v="zeros", **({"vhat": "zeros"} if self.amsgrad else {}))
 
     def set_weights(self, weights: Sequence[Any]) -> None:
-        """Sets its variables; those of an amsgrad that this one does not have are left out."""
+        """Sets its variables; those of an amsgrad that this one does not have are left out.
+
+        Args:
+            weights: Arrays in the order of `weights`.
+        """
         if len(weights) > len(self.weights):
             weights = weights[: len(self.weights)]
         super().set_weights(weights)
@@ -142,7 +166,18 @@ class Adam(_Ruled):
 
 
 class RMSprop(_Ruled):
-    """Gradients divided by the root of their average square (tf.keras.optimizers.RMSprop; Tieleman, Hinton 2012)."""
+    """Gradients divided by the root of their average square (tf.keras.optimizers.RMSprop; Tieleman, Hinton 2012).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        rho: How much of the average of squares stays at each step.
+        momentum: How much of the last step is added to the next.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        centered: Whether gradients are divided by the root of their variance.
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+    """
 
     def __init__(
         self,
@@ -189,7 +224,19 @@ class RMSprop(_Ruled):
 
 
 class Adagrad(_Ruled):
-    """Gradients divided by the root of the sum of their squares (tf.keras.optimizers.Adagrad; Duchi et al. 2011)."""
+    """Gradients divided by the root of the sum of their squares (tf.keras.optimizers.Adagrad; Duchi et al. 2011).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        initial_accumulator_value: What the sums of squares begin with, at least 0.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+
+    Raises:
+        ValueError: `initial_accumulator_value` is negative.
+    """
 
     def __init__(
         self,
@@ -218,7 +265,16 @@ class Adagrad(_Ruled):
 
 
 class Adadelta(_Ruled):
-    """Steps by averages of squares of gradients and of steps (tf.keras.optimizers.Adadelta; Zeiler 2012)."""
+    """Steps by averages of squares of gradients and of steps (tf.keras.optimizers.Adadelta; Zeiler 2012).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        rho: How much of the averages stays at each step.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+    """
 
     def __init__(
         self, learning_rate: Rate = 0.001, rho: float = 0.95, epsilon: float | None = 1e-7, name: str = "Adadelta",
@@ -245,7 +301,17 @@ class Adadelta(_Ruled):
 
 
 class Adamax(_Ruled):
-    """Adam by the largest gradient in place of squares (tf.keras.optimizers.Adamax; Kingma and Ba 2014)."""
+    """Adam by the largest gradient in place of squares (tf.keras.optimizers.Adamax; Kingma and Ba 2014).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        beta_1: How much of the average of gradients stays at each step.
+        beta_2: How much of the largest gradient stays at each step.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        name: The name of the name scope.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+    """
 
     def __init__(
         self, learning_rate: Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float | None = 1e-7,
@@ -277,7 +343,20 @@ class Adamax(_Ruled):
 
 
 class Nadam(_Ruled):
-    """Adam with Nesterov's momentum (tf.keras.optimizers.Nadam; Dozat 2015)."""
+    """Adam with Nesterov's momentum (tf.keras.optimizers.Nadam; Dozat 2015).
+
+    Args:
+        learning_rate: The rate, a number.
+        beta_1: How much of the average of gradients stays at each step.
+        beta_2: How much of the average of squares stays at each step.
+        epsilon: What is added to the divisor; K.epsilon() if None.
+        name: The name of the name scope.
+        **kwargs: `schedule_decay`: how fast the momentum grows; `clipnorm` and `clipvalue`: the largest norm or value
+            of a gradient; `lr`: an older name of `learning_rate`.
+
+    Raises:
+        ValueError: The rate is a schedule.
+    """
 
     def __init__(
         self, learning_rate: Rate = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float | None = 1e-7,
@@ -295,7 +374,15 @@ class Nadam(_Ruled):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Any = None) -> Any:
-        """The optimizer of a configuration that get_config gave."""
+        """The optimizer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Changes nothing.
+
+        Returns:
+            A new optimizer.
+        """
         given = dict(config)
         if "decay" in given:
             given["schedule_decay"] = given.pop("decay")
@@ -334,7 +421,19 @@ class Nadam(_Ruled):
 
 
 class Ftrl(_Ruled):
-    """Follow the regularized leader (tf.keras.optimizers.Ftrl; McMahan et al. 2013)."""
+    """Follow the regularized leader (tf.keras.optimizers.Ftrl; McMahan et al. 2013).
+
+    Args:
+        learning_rate: The rate: a number, or a schedule of it.
+        learning_rate_power: The power of the sums of squares that gradients are multiplied by, at most 0.
+        initial_accumulator_value: What the sums of squares begin with.
+        l1_regularization_strength: What the sum of the absolute values is multiplied by in the loss.
+        l2_regularization_strength: What the sum of the squares is multiplied by in the loss.
+        name: The name of the name scope.
+        l2_shrinkage_regularization_strength: The same, but of the values before the step.
+        **kwargs: `clipnorm` and `clipvalue`: the largest norm or value of a gradient; `decay`: the rate is divided by
+            1 + decay * step; `lr`: an older name of `learning_rate`.
+    """
 
     def __init__(
         self,
@@ -376,7 +475,12 @@ class Ftrl(_Ruled):
 
 
 class TFOptimizer(Optimizer):
-    """An optimizer of gf.train, as `compile` takes it."""
+    """An optimizer of gf.train, as `compile` takes it.
+
+    Args:
+        optimizer: An optimizer of gf.train.
+        iterations: The variable that counts the steps; by default one is made.
+    """
 
     def __init__(self, optimizer: Any, iterations: Any = None) -> None:
         super().__init__(type(optimizer).__name__)
@@ -385,7 +489,15 @@ class TFOptimizer(Optimizer):
             self.iterations = iterations
 
     def get_updates(self, loss: Any, params: Sequence[Variable]) -> list[Any]:
-        """The operations of one step."""
+        """The operations of one step.
+
+        Args:
+            loss: A scalar.
+            params: Variables.
+
+        Returns:
+            A list of one operation.
+        """
         pairs = self.optimizer.compute_gradients(loss, list(params))
         with ops.name_scope("TFOptimizer"):
             step = self.iterations

@@ -27,7 +27,21 @@ def load_img(
     target_size: tuple[int, int] | None = None,
     interpolation: str = "nearest",
 ) -> Any:
-    """A picture of Pillow's (tf.keras.preprocessing.image.load_img); target_size: (rows, columns)."""
+    """A picture of Pillow's (tf.keras.preprocessing.image.load_img).
+
+    Args:
+        path: The file.
+        grayscale: Whether it becomes one of shades of grey: an older form of `color_mode`.
+        color_mode: "rgb", "rgba" or "grayscale".
+        target_size: (rows, columns) in pixels; None for those of the file.
+        interpolation: How it is resized: "nearest", "bilinear", "bicubic" or another filter of Pillow's.
+
+    Returns:
+        A PIL.Image.
+
+    Raises:
+        FileNotFoundError: There is no such file.
+    """
     image = _pillow().open(path)
     mode = {"rgb": "RGB", "rgba": "RGBA", "grayscale": "L"}["grayscale" if grayscale else color_mode]
     image = image.convert(mode) if image.mode != mode else image
@@ -37,14 +51,38 @@ def load_img(
 
 
 def img_to_array(img: Any, data_format: str | None = None, dtype: str | None = None) -> Any:
-    """A picture as an array of floats, with an axis of channels (tf.keras.preprocessing.image.img_to_array)."""
+    """A picture as an array of floats, with an axis of channels (tf.keras.preprocessing.image.img_to_array).
+
+    Args:
+        img: A picture of Pillow's.
+        data_format: "channels_last" for [rows, columns, channels] or "channels_first" for [channels, rows, columns];
+            by default that of K.image_data_format().
+        dtype: The dtype of the array; by default that of K.floatx().
+
+    Returns:
+        An array of three axes.
+    """
     found = np.asarray(img, dtype=dtype or floatx())
     found = found[:, :, None] if found.ndim == 2 else found
     return found.transpose(2, 0, 1) if layout_of(data_format) == "channels_first" else found
 
 
 def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dtype: str | None = None) -> Any:
-    """An array as a picture of Pillow's (tf.keras.preprocessing.image.array_to_img); scale: to the range of bytes."""
+    """An array as a picture of Pillow's (tf.keras.preprocessing.image.array_to_img).
+
+    Args:
+        x: An array of three axes.
+        data_format: "channels_last" for [rows, columns, channels] or "channels_first" for [channels, rows, columns];
+            by default that of K.image_data_format().
+        scale: Whether the smallest value becomes 0 and the largest 255.
+        dtype: The dtype of the array; by default that of K.floatx().
+
+    Returns:
+        A PIL.Image.
+
+    Raises:
+        ValueError: It has another number of axes, or another number of channels than 1, 3 or 4.
+    """
     found = np.asarray(x, dtype=dtype or floatx())
     if found.ndim != 3:
         raise ValueError(
@@ -69,5 +107,15 @@ def save_img(
     scale: bool = True,
     **kwargs: Any,
 ) -> None:
-    """Writes an array as a picture (tf.keras.preprocessing.image.save_img)."""
+    """Writes an array as a picture (tf.keras.preprocessing.image.save_img).
+
+    Args:
+        path: The file.
+        x: An array of three axes.
+        data_format: "channels_last" for [rows, columns, channels] or "channels_first" for [channels, rows, columns];
+            by default that of K.image_data_format().
+        file_format: The format, such as "png"; by default what the file's name says.
+        scale: Whether the smallest value becomes 0 and the largest 255.
+        **kwargs: More arguments of Pillow's Image.save.
+    """
     array_to_img(x, data_format, scale).save(path, format=file_format, **kwargs)

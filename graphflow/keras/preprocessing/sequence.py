@@ -24,7 +24,19 @@ def pad_sequences(
 ) -> Any:
     """Sequences as one array [count, maxlen, ...] (tf.keras.preprocessing.sequence.pad_sequences).
 
-    padding, truncating: "pre" or "post", where what is missing is filled and what is too long is cut.
+    Args:
+        sequences: Lists or arrays.
+        maxlen: The length; by default that of the longest.
+        dtype: The dtype of the array.
+        padding: Where what is missing is filled, "pre" or "post".
+        truncating: Where what is too long is cut, "pre" or "post".
+        value: What it is filled with.
+
+    Returns:
+        The array.
+
+    Raises:
+        ValueError: `padding` or `truncating` is neither, or elements of sequences have different shapes.
     """
     for word in (padding, truncating):
         if word not in ("pre", "post"):
@@ -49,7 +61,15 @@ def pad_sequences(
 
 
 def make_sampling_table(size: int, sampling_factor: float = 1e-5) -> Any:
-    """How likely each word is kept, by its rank (tf.keras.preprocessing.sequence.make_sampling_table)."""
+    """How likely each word is kept, by its rank (tf.keras.preprocessing.sequence.make_sampling_table).
+
+    Args:
+        size: How many words there are.
+        sampling_factor: The smaller it is, the more of the frequent words are left out.
+
+    Returns:
+        An array [size] of probabilities.
+    """
     gamma = 0.577
     rank = np.arange(size, dtype=np.float64)
     rank[0] = 1
@@ -68,7 +88,21 @@ def skipgrams(
     sampling_table: Items[float] | None = None,
     seed: int | None = None,
 ) -> tuple[list[list[int]], list[Any]]:
-    """Pairs of words near each other, and others, with labels (tf.keras.preprocessing.sequence.skipgrams)."""
+    """Pairs of words near each other, and others, with labels (tf.keras.preprocessing.sequence.skipgrams).
+
+    Args:
+        sequence: The numbers of words; 0 is none.
+        vocabulary_size: One more than the largest number.
+        window_size: How far from each other words are that are near.
+        negative_samples: How many other pairs there are for each pair of near words.
+        shuffle: Whether the pairs come in another order.
+        categorical: Whether labels are [0, 1] and [1, 0] rather than 1 and 0.
+        sampling_table: How likely each word is kept, by its number; by default all are.
+        seed: What the order follows from; by default none.
+
+    Returns:
+        The pairs, and their labels.
+    """
     couples: list[list[int]] = []
     for place, word in enumerate(sequence):
         if not word or (sampling_table is not None and sampling_table[word] < random.random()):
@@ -90,7 +124,23 @@ def skipgrams(
 
 
 class TimeseriesGenerator(Sequence):
-    """Batches of windows of a series and what follows them (tf.keras.preprocessing.sequence.TimeseriesGenerator)."""
+    """Batches of windows of a series and what follows them (tf.keras.preprocessing.sequence.TimeseriesGenerator).
+
+    Args:
+        data: The series, an array [steps, ...].
+        targets: What follows, an array [steps, ...].
+        length: How many steps a window spans.
+        sampling_rate: The distance of a window's elements, in steps.
+        stride: The distance of windows, in steps.
+        start_index: The first step that is used.
+        end_index: The last step that is used; by default the last one there is.
+        shuffle: Whether windows are drawn by chance rather than in their order.
+        reverse: Whether the elements of a window come in the opposite order.
+        batch_size: How many windows make a batch.
+
+    Raises:
+        ValueError: Series and targets have different lengths, or no window fits.
+    """
 
     def __init__(
         self,

@@ -20,7 +20,17 @@ _FILTERS = '!"#$%&()*+,-./:;<=>?@[\\]^_`{|}~\t\n'
 def text_to_word_sequence(
     text: str, filters: str = _FILTERS, lower: bool = True, split: str = " "
 ) -> list[str]:
-    """The words of a text; characters of `filters` part them (tf.keras.preprocessing.text.text_to_word_sequence)."""
+    """The words of a text; characters of `filters` part them (tf.keras.preprocessing.text.text_to_word_sequence).
+
+    Args:
+        text: The text.
+        filters: Characters that part words.
+        lower: Whether words are made lower case.
+        split: What else parts words.
+
+    Returns:
+        The words.
+    """
     text = text.lower() if lower else text
     for character in filters:
         text = text.replace(character, split)
@@ -35,7 +45,20 @@ def hashing_trick(
     lower: bool = True,
     split: str = " ",
 ) -> list[int]:
-    """Words as numbers from 1 to n - 1 by their hash (tf.keras.preprocessing.text.hashing_trick)."""
+    """Words as numbers from 1 to n - 1 by their hash (tf.keras.preprocessing.text.hashing_trick).
+
+    Args:
+        text: The text.
+        n: One more than the largest number.
+        hash_function: A function of a word that gives an int; "md5"; or by default Python's hash, which differs from
+            run to run.
+        filters: Characters that part words.
+        lower: Whether words are made lower case.
+        split: What else parts words.
+
+    Returns:
+        The numbers, one for each word; two words may have the same.
+    """
     if hash_function is None:
         function: Callable[[str], int] = hash
     elif callable(hash_function):
@@ -49,7 +72,18 @@ def hashing_trick(
 
 
 def one_hot(text: str, n: int, filters: str = _FILTERS, lower: bool = True, split: str = " ") -> list[int]:
-    """Words as numbers from 1 to n - 1 by Python's hash (tf.keras.preprocessing.text.one_hot)."""
+    """Words as numbers from 1 to n - 1 by Python's hash (tf.keras.preprocessing.text.one_hot).
+
+    Args:
+        text: The text.
+        n: One more than the largest number.
+        filters: Characters that part words.
+        lower: Whether words are made lower case.
+        split: What else parts words.
+
+    Returns:
+        The numbers, one for each word; two words may have the same.
+    """
     return hashing_trick(text, n, hash, filters, lower, split)
 
 
@@ -96,7 +130,11 @@ class Tokenizer:
         return text_to_word_sequence(text, self.filters, self.lower, self.split)
 
     def fit_on_texts(self, texts: Iterable[Any]) -> None:
-        """Counts the words of texts, and gives them numbers."""
+        """Counts the words of texts, and gives them numbers.
+
+        Args:
+            texts: Texts, or lists of words.
+        """
         for text in texts:
             self.document_count += 1
             words = self._words(text)
@@ -110,7 +148,11 @@ class Tokenizer:
         self.index_docs = {self.word_index[w]: count for w, count in self.word_docs.items()}
 
     def fit_on_sequences(self, sequences: Iterable[Sequence[int]]) -> None:
-        """Counts the documents that numbers are in."""
+        """Counts the documents that numbers are in.
+
+        Args:
+            sequences: Lists of numbers of words.
+        """
         counts: Counter[int] = Counter(self.index_docs)
         for sequence in sequences:
             self.document_count += 1
@@ -118,11 +160,25 @@ class Tokenizer:
         self.index_docs = dict(counts)
 
     def texts_to_sequences(self, texts: Iterable[Any]) -> list[list[int]]:
-        """Texts as lists of numbers; words that are not known are left out, or the oov_token's."""
+        """Texts as lists of numbers; words that are not known are left out, or the oov_token's.
+
+        Args:
+            texts: Texts, or lists of words.
+
+        Returns:
+            A list of ints for each text.
+        """
         return list(self.texts_to_sequences_generator(texts))
 
     def texts_to_sequences_generator(self, texts: Iterable[Any]) -> Iterator[list[int]]:
-        """Texts as lists of numbers, one by one."""
+        """Texts as lists of numbers, one by one.
+
+        Args:
+            texts: Texts, or lists of words.
+
+        Returns:
+            An iterator of lists of ints.
+        """
         unknown = self.word_index.get(self.oov_token) if self.oov_token is not None else None
         for text in texts:
             found = []
@@ -135,7 +191,14 @@ class Tokenizer:
             yield found
 
     def sequences_to_texts(self, sequences: Iterable[Sequence[int]]) -> list[str]:
-        """Lists of numbers as texts."""
+        """Lists of numbers as texts.
+
+        Args:
+            sequences: Lists of numbers of words.
+
+        Returns:
+            The texts.
+        """
         found = []
         for sequence in sequences:
             words = [
@@ -145,11 +208,35 @@ class Tokenizer:
         return found
 
     def texts_to_matrix(self, texts: Iterable[Any], mode: str = "binary") -> Any:
-        """A row for each text, a column for each word; mode: "binary", "count", "freq" or "tfidf"."""
+        """A row for each text, a column for each word.
+
+        Args:
+            texts: Texts, or lists of words.
+            mode: "binary" for whether a word is there, "count" for how often, "freq" for its share, "tfidf" for how
+                often by how rare it is.
+
+        Returns:
+            An array of floats [texts, words].
+
+        Raises:
+            ValueError: The mode is none of these, or how many words there are is not known.
+        """
         return self.sequences_to_matrix(self.texts_to_sequences(texts), mode)
 
     def sequences_to_matrix(self, sequences: Sequence[Sequence[int]], mode: str = "binary") -> Any:
-        """A row for each list of numbers; ValueError for a mode that is not known."""
+        """A row for each list of numbers, a column for each word.
+
+        Args:
+            sequences: Lists of numbers of words.
+            mode: "binary" for whether a word is there, "count" for how often, "freq" for its share, "tfidf" for how
+                often by how rare it is.
+
+        Returns:
+            An array of floats [texts, words].
+
+        Raises:
+            ValueError: The mode is none of these, or how many words there are is not known.
+        """
         if mode not in ("binary", "count", "freq", "tfidf"):
             raise ValueError(f"Unknown vectorization mode: {mode}")
         if not self.num_words and not self.word_index:
@@ -180,12 +267,26 @@ class Tokenizer:
         }  # fmt: skip
 
     def to_json(self, **kwargs: Any) -> str:
-        """Its configuration as JSON."""
+        """Its configuration as JSON.
+
+        Args:
+            **kwargs: More arguments of json.dumps.
+
+        Returns:
+            The text.
+        """
         return json.dumps({"class_name": type(self).__name__, "config": self.get_config()}, **kwargs)
 
 
 def tokenizer_from_json(json_string: str) -> Tokenizer:
-    """The tokenizer that to_json wrote (tf.keras.preprocessing.text.tokenizer_from_json)."""
+    """The tokenizer that to_json wrote (tf.keras.preprocessing.text.tokenizer_from_json).
+
+    Args:
+        json_string: The text.
+
+    Returns:
+        The tokenizer.
+    """
     config = json.loads(json_string)["config"]
     counted = {
         name: json.loads(config.pop(name))

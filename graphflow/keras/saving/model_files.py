@@ -29,8 +29,17 @@ def save_model(
 ) -> None:
     """Writes a model to an HDF5 file, for load_model (tf.keras.models.save_model).
 
-    include_optimizer: whether how it is trained, and the optimizer's state, are written. save_format: "h5"; "tf" is
-    a NotImplementedError, which says what to do.
+    Args:
+        model: The model.
+        filepath: The file.
+        overwrite: Whether a file that is there is replaced.
+        include_optimizer: Whether how it is trained, and the optimizer's state, are written.
+        save_format: "h5"; by default what the file's name says.
+        signatures: Changes nothing.
+
+    Raises:
+        NotImplementedError: It is to be a SavedModel; says what to do.
+        FileExistsError: The file is there and must not be replaced.
     """
     path = os.fspath(filepath)
     if save_format is not None and not is_hdf5(path, save_format):
@@ -103,8 +112,15 @@ def _made(value: Any, make: Any, custom: Mapping[str, Any], ready: tuple[str, ..
 def load_model(filepath: str, custom_objects: Objects = None, compile: bool = True) -> Any:
     """The model of an HDF5 file, from here or from TensorFlow (tf.keras.models.load_model).
 
-    custom_objects: the program's own classes and functions by name. compile: whether it is compiled as it was when it
-    was saved. A Lambda layer in the file is Python code, which runs: load only files that you trust.
+    A Lambda layer in the file is Python code, which runs: load only files that you trust.
+
+    Args:
+        filepath: The file.
+        custom_objects: The program's own classes and functions by name.
+        compile: Whether it is compiled as it was when it was saved.
+
+    Returns:
+        The model.
 
     Raises:
         ValueError: The file has no model, but weights, or names a class that is not known.

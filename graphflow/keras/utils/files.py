@@ -23,6 +23,21 @@ def get_file(
 ) -> str:
     """The path of a file that lies in Keras's folder of data (tf.keras.utils.get_file); nothing is downloaded.
 
+    Args:
+        fname: The file's name.
+        origin: Where it comes from, for the error.
+        untar: Whether it is the folder that an archive is unpacked to.
+        md5_hash: An older form of `file_hash`.
+        file_hash: The SHA-256 or MD5 that it has to have, in hexadecimal.
+        cache_subdir: The folder in Keras's folder.
+        hash_algorithm: Changes nothing: the length of the hash says which it is.
+        extract: As `untar`.
+        archive_format: Changes nothing.
+        cache_dir: A folder in place of Keras's, which is $KERAS_HOME or ~/.keras.
+
+    Returns:
+        The path.
+
     Raises:
         FileNotFoundError: It is not there; says where to put it, and where it comes from.
         ValueError: Its hash is another than what was said.
@@ -55,7 +70,15 @@ def h5py(what: str) -> Any:
 
 
 class HDF5Matrix:
-    """A part of a data set of an HDF5 file, as an array (tf.keras.utils.HDF5Matrix)."""
+    """A part of a data set of an HDF5 file, as an array (tf.keras.utils.HDF5Matrix).
+
+    Args:
+        datapath: The file.
+        dataset: The name of the data set.
+        start: The first row.
+        end: The end, which is not among the rows; by default all.
+        normalizer: A function of the rows that are read.
+    """
 
     def __init__(
         self,

@@ -11,7 +11,16 @@ from graphflow.keras.typing import Elements
 
 
 def get_source_inputs(tensor: Tensor, layer: Elements = None, node_index: int | None = None) -> list[Any]:
-    """The inputs that a tensor is computed from (tf.keras.utils.get_source_inputs)."""
+    """The inputs that a tensor is computed from (tf.keras.utils.get_source_inputs).
+
+    Args:
+        tensor: The output of a layer.
+        layer: Changes nothing.
+        node_index: Changes nothing.
+
+    Returns:
+        Tensors.
+    """
     history = history_of(tensor)
     if history is None:
         return [tensor]
@@ -31,7 +40,18 @@ def model_to_dot(
     rankdir: str = "TB",
     **kwargs: Any,
 ) -> str:
-    """A model as text in Graphviz's language (tf.keras.utils.model_to_dot)."""
+    """A model as text in Graphviz's language (tf.keras.utils.model_to_dot).
+
+    Args:
+        model: The model.
+        show_shapes: Whether the shapes of inputs and outputs are shown.
+        show_layer_names: Whether the names of layers are shown.
+        rankdir: "TB" for from the top down, "LR" for from left to right.
+        **kwargs: Change nothing.
+
+    Returns:
+        The text.
+    """
     lines = [f'digraph "{model.name}" {{', f"  rankdir={rankdir};", "  node [shape=record];"]
     for layer in model.layers:
         label = f"{layer.name}: {type(layer).__name__}" if show_layer_names else type(layer).__name__
@@ -55,6 +75,12 @@ def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = 
     """Writes a model in Graphviz's language (tf.keras.utils.plot_model).
 
     A name that does not end in .dot gets that ending, and the log says how the file becomes a picture.
+
+    Args:
+        model: The model.
+        to_file: The file.
+        show_shapes: Whether the shapes of inputs and outputs are shown.
+        **kwargs: More arguments of model_to_dot.
     """
     path = to_file if to_file.endswith(".dot") else f"{to_file}.dot"
     with open(path, "w", encoding="utf-8") as file:
@@ -66,7 +92,20 @@ def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = 
 
 
 def multi_gpu_model(model: Elements, gpus: int, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
-    """Raises NotImplementedError: a strategy of gf.distribute builds a model on several GPUs."""
+    """Not there: a strategy of gf.distribute builds a model on several GPUs (tf.keras.utils.multi_gpu_model).
+
+    Args:
+        model: The model.
+        gpus: How many GPUs.
+        cpu_merge: Changes nothing.
+        cpu_relocation: Changes nothing.
+
+    Returns:
+        Nothing.
+
+    Raises:
+        NotImplementedError: Always.
+    """
     raise NotImplementedError(
         "multi_gpu_model is not there: build the model in an estimator with a strategy of gf.distribute "
         "(tf.keras.estimator.model_to_estimator)."
@@ -74,7 +113,11 @@ def multi_gpu_model(model: Elements, gpus: int, cpu_merge: bool = True, cpu_relo
 
 
 def convert_all_kernels_in_model(model: Elements) -> None:
-    """Turns the kernels of convolutions round, as Theano has them (tf.keras.utils.convert_all_kernels_in_model)."""
+    """Turns the kernels of convolutions round, as Theano has them (tf.keras.utils.convert_all_kernels_in_model).
+
+    Args:
+        model: The model.
+    """
     for layer in model.layers:
         if type(layer).__name__.startswith("Conv") and layer.weights:
             values = layer.get_weights()

@@ -42,7 +42,12 @@ class Progbar:
         self._length = 0
 
     def update(self, current: int, values: Sequence[tuple[str, Any]] | None = None) -> None:
-        """Shows that `current` steps are done, with values of the last ones."""
+        """Shows that `current` steps are done, with values of the last ones.
+
+        Args:
+            current: How many steps are done.
+            values: Pairs (name, value) of the last steps.
+        """
         for name, value in values or ():
             if name in self.stateful_metrics:
                 self._sums[name] = [float(value), 1]
@@ -87,5 +92,10 @@ class Progbar:
         return text
 
     def add(self, n: int, values: Sequence[tuple[str, Any]] | None = None) -> None:
-        """Shows that n more steps are done."""
+        """Shows that n more steps are done.
+
+        Args:
+            n: How many steps more are done.
+            values: Pairs (name, value) of the last steps.
+        """
         self.update(self._seen + n, values)

@@ -20,7 +20,14 @@ def get_custom_objects() -> dict[str, Any]:
 
 @contextmanager
 def custom_object_scope(*args: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Classes and functions that configurations may name inside of a `with` (tf.keras.utils.custom_object_scope)."""
+    """Classes and functions that configurations may name inside of a `with` (tf.keras.utils.custom_object_scope).
+
+    Args:
+        *args: Classes and functions by name.
+
+    Yields:
+        All that are known.
+    """
     before = dict(_custom)
     for objects in args:
         _custom.update(objects)
@@ -47,6 +54,15 @@ class CustomObjectScope:
 def find(name: str, module: str, what: str, custom: Objects = None) -> Any:
     """The class or function of a name: of the program, or of a public module of keras.
 
+    Args:
+        name: The name.
+        module: The public module of Keras.
+        what: What it is, for the error.
+        custom: Classes and functions of the program's own, by name.
+
+    Returns:
+        The class or function.
+
     Raises:
         ValueError: There is none; says how a class of the program's own is made known.
     """
@@ -63,7 +79,17 @@ def find(name: str, module: str, what: str, custom: Objects = None) -> Any:
 
 
 def serialize_keras_object(instance: Elements) -> Config:
-    """The configuration of an object, or the name of a function (tf.keras.utils.serialize_keras_object)."""
+    """The configuration of an object, or the name of a function (tf.keras.utils.serialize_keras_object).
+
+    Args:
+        instance: An object with get_config, a function, or None.
+
+    Returns:
+        {"class_name": ..., "config": ...}, a function's name, or None.
+
+    Raises:
+        ValueError: It has neither get_config nor a name.
+    """
     if instance is None:
         return None
     if hasattr(instance, "get_config"):
@@ -74,7 +100,20 @@ def serialize_keras_object(instance: Elements) -> Config:
 
 
 def deserialize(identifier: Elements, module: str, what: str, custom: Objects = None) -> Any:
-    """The object of a configuration {"class_name": ..., "config": ...}, or the function of a name."""
+    """The object of a configuration {"class_name": ..., "config": ...}, or the function of a name.
+
+    Args:
+        identifier: The configuration, or the name.
+        module: The public module of Keras.
+        what: What it is, for errors.
+        custom: Classes and functions of the program's own, by name.
+
+    Returns:
+        The object.
+
+    Raises:
+        ValueError: It is no configuration, or no class or function has that name.
+    """
     if isinstance(identifier, str):
         found = find(identifier, module, what, custom)
         return found() if inspect.isclass(found) else found
@@ -98,7 +137,17 @@ def deserialize_keras_object(
 ) -> Elements:
     """The object of a configuration or name (tf.keras.utils.deserialize_keras_object).
 
-    module_objects: classes and functions by name, those of custom_objects come before them.
+    Args:
+        identifier: The configuration, the name, or None.
+        module_objects: Classes and functions by name.
+        custom_objects: Those of the program's own, which come before them.
+        printable_module_name: What it is, for errors.
+
+    Returns:
+        The object; None for None.
+
+    Raises:
+        ValueError: It is no configuration, or no class or function has that name.
     """
     if identifier is None:
         return None

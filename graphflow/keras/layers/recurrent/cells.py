@@ -139,7 +139,16 @@ class SimpleRNNCell(Cell):
     """activation(inputs @ kernel + state @ recurrent_kernel + bias) (tf.keras.layers.SimpleRNNCell)."""
 
     def call(self, inputs: Tensors, states: Tensors, training: Phase = None) -> Any:
-        """The output and the new states."""
+        """The output and the new states.
+
+        Args:
+            inputs: The inputs of one step, a tensor [batch, size].
+            states: The states before it, a list of tensors [batch, units].
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            The output [batch, units], and a list of the new states.
+        """
         own: Any = self
         previous = states[0] if isinstance(states, list | tuple) else states
         (found,) = self._products("input", inputs, self.kernel, training)
@@ -153,7 +162,28 @@ class SimpleRNNCell(Cell):
 class GRUCell(Cell):
     """A gated recurrent unit (tf.keras.layers.GRUCell; Cho et al. 2014).
 
-    implementation changes nothing. reset_after: whether the reset gate works after the product, as cuDNN's does.
+    Args:
+        units: The size of the output and of each state.
+        activation: A function of tensors, or its name; that of the new values.
+        recurrent_activation: The function of the gates, or its name.
+        use_bias: Whether a bias is added.
+        kernel_initializer: What makes the initial value of the inputs' kernel: an initializer, its name or
+            configuration.
+        recurrent_initializer: What makes the initial value of the states' kernel.
+        bias_initializer: What makes the bias's initial value.
+        kernel_regularizer: A function of the inputs' kernel whose result is added to the loss, or its name; None for
+            none.
+        recurrent_regularizer: The same of the states' kernel.
+        bias_regularizer: The same of the bias.
+        kernel_constraint: A function that gives the inputs' kernel its value after each step of training, or its
+            name.
+        recurrent_constraint: The same of the states' kernel.
+        bias_constraint: The same of the bias.
+        dropout: The share of the inputs that is dropped in training.
+        recurrent_dropout: The share of the states that is dropped in training.
+        implementation: Changes nothing: 1 or 2.
+        reset_after: Whether the reset gate works after the product, as cuDNN's does.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     _gates = 3
@@ -180,7 +210,16 @@ class GRUCell(Cell):
         return (2, 3 * self.units) if self.reset_after else (3 * self.units,)
 
     def call(self, inputs: Tensors, states: Tensors, training: Phase = None) -> Any:
-        """The output and the new states."""
+        """The output and the new states.
+
+        Args:
+            inputs: The inputs of one step, a tensor [batch, size].
+            states: The states before it, a list of tensors [batch, units].
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            The output [batch, units], and a list of the new states.
+        """
         own: Any = self
         previous = states[0] if isinstance(states, list | tuple) else states
         update, reset, new = self._products("input", inputs, self.kernel, training)
@@ -206,7 +245,28 @@ class GRUCell(Cell):
 class LSTMCell(Cell):
     """A long short-term memory (tf.keras.layers.LSTMCell; Hochreiter and Schmidhuber 1997).
 
-    implementation changes nothing. unit_forget_bias: whether the forget gate's bias begins with 1.
+    Args:
+        units: The size of the output and of each state.
+        activation: A function of tensors, or its name; that of the new values.
+        recurrent_activation: The function of the gates, or its name.
+        use_bias: Whether a bias is added.
+        kernel_initializer: What makes the initial value of the inputs' kernel: an initializer, its name or
+            configuration.
+        recurrent_initializer: What makes the initial value of the states' kernel.
+        bias_initializer: What makes the bias's initial value.
+        unit_forget_bias: Whether the forget gate's bias begins with 1.
+        kernel_regularizer: A function of the inputs' kernel whose result is added to the loss, or its name; None for
+            none.
+        recurrent_regularizer: The same of the states' kernel.
+        bias_regularizer: The same of the bias.
+        kernel_constraint: A function that gives the inputs' kernel its value after each step of training, or its
+            name.
+        recurrent_constraint: The same of the states' kernel.
+        bias_constraint: The same of the bias.
+        dropout: The share of the inputs that is dropped in training.
+        recurrent_dropout: The share of the states that is dropped in training.
+        implementation: Changes nothing: 1 or 2.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
     """
 
     _gates = 4
@@ -246,7 +306,16 @@ class LSTMCell(Cell):
         return begin
 
     def call(self, inputs: Tensors, states: Tensors, training: Phase = None) -> Any:
-        """The output and the new states, output and memory."""
+        """The output and the new states, output and memory.
+
+        Args:
+            inputs: The inputs of one step, a tensor [batch, size].
+            states: The states before it, a list of tensors [batch, units].
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+
+        Returns:
+            The output [batch, units], and a list of the new states.
+        """
         own: Any = self
         previous, memory = states
         given = self._products("input", inputs, self.kernel, training)
@@ -265,7 +334,12 @@ def _keep_gated(cell: Any, recurrent_activation: Named, implementation: int) -> 
 
 
 class StackedRNNCells(ConfiguredLayer):
-    """Cells on one another, as one (tf.keras.layers.StackedRNNCells)."""
+    """Cells on one another, as one (tf.keras.layers.StackedRNNCells).
+
+    Args:
+        cells: The cells, from the inputs to the output.
+        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
+    """
 
     def __init__(self, cells: Sequence[Any], **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -282,13 +356,26 @@ class StackedRNNCells(ConfiguredLayer):
         return getattr(self.cells[-1], "output_size", nest.flatten(self.cells[-1].state_size)[0])
 
     def get_initial_state(self, inputs: Tensors = None, batch_size: Any = None, dtype: Any = None) -> Any:
-        """Zeros for the states."""
+        """Zeros for the states.
+
+        Args:
+            inputs: The inputs, whose batch and dtype the states have.
+            batch_size: The batch's size, if there are no inputs.
+            dtype: The dtype, if there are no inputs.
+
+        Returns:
+            Tensors of the structure of `state_size`.
+        """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
         return nest.map_structure(lambda n: ops.zeros([batch_size, n], dtype), self.state_size)
 
     def build(self, input_shape: Shapes) -> None:
-        """Builds the cells."""
+        """Builds the cells.
+
+        Args:
+            input_shape: The shape of the inputs of one step.
+        """
         size = shapes.as_shape(input_shape).as_list()
         for cell in self.cells:
             if not cell.built:
@@ -299,7 +386,16 @@ class StackedRNNCells(ConfiguredLayer):
         self.built = True
 
     def call(self, inputs: Tensors, states: Tensors, **kwargs: Any) -> Any:
-        """The last cell's output and the new states."""
+        """The last cell's output and the new states.
+
+        Args:
+            inputs: The inputs of one step, a tensor [batch, size].
+            states: The states of all cells, in a list or as `state_size` is structured.
+            **kwargs: `training`, for the cells that take it.
+
+        Returns:
+            The output, and a tuple with the new states of each cell.
+        """
         nested = nest.pack_sequence_as(self.state_size, nest.flatten(states))
         new = []
         for cell, state in zip(self.cells, nested, strict=True):
@@ -315,7 +411,18 @@ class StackedRNNCells(ConfiguredLayer):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The cells of a configuration that get_config gave."""
+        """The cells of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            The cells, with new weights.
+
+        Raises:
+            ValueError: The class of a cell is not known.
+        """
         given = dict(config)
         cells = [
             registry.deserialize(c, "graphflow.keras.layers", "layer", custom_objects)

@@ -82,7 +82,11 @@ class RNN(ConfiguredLayer):
         return [None] * count if self._states is None else list(self._states)
 
     def build(self, input_shape: Shapes) -> None:
-        """Builds the cell for the inputs of one step."""
+        """Builds the cell for the inputs of one step.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+        """
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = shapes.as_shape(first).as_list()
         step = shapes.TensorShape([sizes[1 if self.time_major else 0], *sizes[2:]])
@@ -115,7 +119,15 @@ class RNN(ConfiguredLayer):
         return trained, [v for v in others if id(v) not in kept]
 
     def reset_states(self, states: Any = None) -> None:
-        """Sets the states of a stateful layer to zeros, or to arrays; AttributeError if it is not stateful."""
+        """Sets the states of a stateful layer.
+
+        Args:
+            states: Arrays, one for each state; by default zeros.
+
+        Raises:
+            AttributeError: The layer is not stateful.
+            ValueError: It has no states yet.
+        """
         if not self.stateful:
             raise AttributeError(f"The layer {self.name!r} must be stateful to be reset.")
         if self._states is None:
@@ -126,7 +138,14 @@ class RNN(ConfiguredLayer):
         batch_set_value(zip(self._states, values, strict=True))
 
     def get_initial_state(self, inputs: Tensors) -> list[Any]:
-        """Zeros for the states."""
+        """Zeros for the states.
+
+        Args:
+            inputs: A tensor [batch, steps, ...], or [steps, batch, ...] if `time_major`.
+
+        Returns:
+            A list of tensors.
+        """
         first = inputs[:, 0] if not self.time_major else inputs[0]
         if hasattr(self.cell, "get_initial_state"):
             found = self.cell.get_initial_state(inputs=first, batch_size=None, dtype=None)
@@ -138,7 +157,17 @@ class RNN(ConfiguredLayer):
     # ---- calling --------------------------------------------------------------------------------------------------
 
     def __call__(self, inputs: Tensors, *args: Any, **kwargs: Any) -> Any:
-        """Steps over the inputs; initial_state: the states to begin with, constants: handed to each step."""
+        """Steps over the inputs.
+
+        Args:
+            inputs: A tensor [batch, steps, ...]; or a list of it, the states to begin with, and constants.
+            *args: The states to begin with may come first.
+            **kwargs: `initial_state`: the states to begin with; `constants`: tensors that each step is handed; and
+                the arguments of `call`.
+
+        Returns:
+            The output, or a list of it and the last states.
+        """
         initial = args[0] if args and not isinstance(args[0], bool) else kwargs.pop("initial_state", None)
         constants = kwargs.pop("constants", None)
         if isinstance(inputs, list | tuple) and initial is None and len(inputs) > 1:
@@ -164,7 +193,19 @@ class RNN(ConfiguredLayer):
         initial_state: Tensors = None,
         constants: Tensors = None,
     ) -> Any:
-        """The output, or outputs, and the last states if they are asked for."""
+        """The output, or outputs, and the last states if they are asked for.
+
+        Args:
+            inputs: A tensor [batch, steps, ...], or [steps, batch, ...] if `time_major`.
+            mask: Which steps count, a bool tensor [batch, steps]; by default all.
+            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
+            initial_state: The states to begin with; by default zeros, or those that a stateful layer kept.
+            constants: Tensors that each step is handed.
+
+        Returns:
+            A tensor [batch, units], or [batch, steps, units] with `return_sequences`; with `return_state` a list of
+            it and the states.
+        """
         if isinstance(inputs, list | tuple):
             inputs, *rest = inputs
             split = len(rest) - self._constants
@@ -213,13 +254,28 @@ class RNN(ConfiguredLayer):
             first = begin[at - 1] if len(cells) > 1 else first
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The inputs' mask if there are outputs of all steps."""
+        """The inputs' mask if there are outputs of all steps.
+
+        Args:
+            inputs: A tensor [batch, steps, ...], or [steps, batch, ...] if `time_major`.
+            mask: The inputs' mask, a bool tensor, or None.
+
+        Returns:
+            A bool tensor, None, or a list of one for each output.
+        """
         one = mask[0] if isinstance(mask, list | tuple) else mask
         found = one if self.return_sequences else None
         return [found, *[None] * len(nest.flatten(self.cell.state_size))] if self.return_state else found
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The shape of the output, or of it and the states."""
+        """The shape of the output, or of it and the states.
+
+        Args:
+            input_shape: The shape of the inputs, the batch's size among it.
+
+        Returns:
+            A shape, or a list of them.
+        """
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = shapes.as_shape(first).as_list()
         size = getattr(self.cell, "output_size", None) or nest.flatten(self.cell.state_size)[0]
@@ -240,7 +296,18 @@ class RNN(ConfiguredLayer):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The layer of a configuration that get_config gave."""
+        """The layer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new layer.
+
+        Raises:
+            ValueError: The class of the cell is not known.
+        """
         given = dict(config)
         given.pop("num_constants", None)
         cell = registry.deserialize(given.pop("cell"), "graphflow.keras.layers", "layer", custom_objects)
@@ -321,7 +388,14 @@ class LSTM(_OfCell):
 
 
 class CuDNNLSTM(LSTM):
-    """An LSTM with the sigmoid as cuDNN has it (tf.keras.layers.CuDNNLSTM); it runs anywhere."""
+    """An LSTM with the sigmoid as cuDNN has it (tf.keras.layers.CuDNNLSTM); it runs anywhere.
+
+    Args:
+        units: The size of the output and of each state.
+        kernel_initializer: What makes the initial value of the inputs' kernel: an initializer, its name or
+            configuration.
+        **kwargs: The other arguments of the layer without cuDNN.
+    """
 
     def __init__(self, units: int, kernel_initializer: Named = "glorot_uniform", **kwargs: Any) -> None:
         kwargs = {"recurrent_activation": "sigmoid", **kwargs}
@@ -329,7 +403,14 @@ class CuDNNLSTM(LSTM):
 
 
 class CuDNNGRU(GRU):
-    """A GRU with the sigmoid and the reset gate as cuDNN has them (tf.keras.layers.CuDNNGRU); it runs anywhere."""
+    """A GRU with the sigmoid and the reset gate as cuDNN has them (tf.keras.layers.CuDNNGRU); it runs anywhere.
+
+    Args:
+        units: The size of the output and of each state.
+        kernel_initializer: What makes the initial value of the inputs' kernel: an initializer, its name or
+            configuration.
+        **kwargs: The other arguments of the layer without cuDNN.
+    """
 
     def __init__(self, units: int, kernel_initializer: Named = "glorot_uniform", **kwargs: Any) -> None:
         kwargs = {"recurrent_activation": "sigmoid", "reset_after": True, **kwargs}
@@ -350,7 +431,16 @@ class AbstractRNNCell(ConfiguredLayer):
         raise NotImplementedError(f"{type(self).__name__} does not say its output_size.")
 
     def get_initial_state(self, inputs: Tensors = None, batch_size: Any = None, dtype: Any = None) -> Any:
-        """Zeros for the state."""
+        """Zeros for the state.
+
+        Args:
+            inputs: The inputs, whose batch and dtype the states have.
+            batch_size: The batch's size, if there are no inputs.
+            dtype: The dtype, if there are no inputs.
+
+        Returns:
+            Tensors of the structure of `state_size`.
+        """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
         return nest.map_structure(lambda n: ops.zeros([batch_size, n], dtype), self.state_size)
