@@ -84,6 +84,16 @@ class CrfForwardRnnCell(_ChainCell):
     def __call__(
         self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
     ) -> tuple[Any, Any]:
+        """The step.
+
+        Args:
+            inputs: The scores of a step, floats [batch, tags].
+            state: The state before it.
+            scope: Changes nothing.
+
+        Returns:
+            The output and the next state, which are the same.
+        """
         summed = inputs + reductions.reduce_logsumexp(self._scores(state), [1])
         return summed, summed
 
@@ -98,6 +108,16 @@ class CrfDecodeForwardRnnCell(_ChainCell):
     def __call__(
         self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
     ) -> tuple[Any, Any]:
+        """The step.
+
+        Args:
+            inputs: The scores of a step, floats [batch, tags].
+            state: The state before it.
+            scope: Changes nothing.
+
+        Returns:
+            The output and the next state.
+        """
         scores = self._scores(state)
         before = math.cast(scans.argmax(scores, 1), dtypes.int32)
         return before, inputs + reductions.reduce_max(scores, [1])
@@ -129,6 +149,16 @@ class CrfDecodeBackwardRnnCell(RNNCell):
     def __call__(
         self, inputs: Tensor, state: Tensor, scope: str | VariableScope | None = None
     ) -> tuple[Any, Any]:
+        """The step.
+
+        Args:
+            inputs: The pointers of a step, ints [batch, tags].
+            state: The state before it.
+            scope: Changes nothing.
+
+        Returns:
+            The output and the next state, which are the same.
+        """
         rows = array.range_(array.shape(inputs)[0])
         places = array.stack([rows, array.squeeze(state, [1])], axis=1)
         tags = array.expand_dims(array.gather_nd(inputs, places), -1)

@@ -37,6 +37,13 @@ def add_gradients_summaries(grads_and_vars: Pairs, separator: str = "_") -> list
     """Summaries of gradients: NAME_gradient, its distribution, and NAME_gradient_norm.
 
     TensorFlow: tf.contrib.training.add_gradients_summaries.
+
+    Args:
+        grads_and_vars: Pairs (gradient, variable); those whose gradient is None are left out.
+        separator: What stands between the variable's name and "gradient".
+
+    Returns:
+        The summaries, strings.
     """
     summaries = []
     for gradient, variable in grads_and_vars:

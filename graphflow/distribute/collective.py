@@ -111,9 +111,20 @@ def _all_or_none(results: Sequence[Any], devices: Sequence[str]) -> list[Any]:
 class CollectiveAllReduceStrategy(DistributionStrategy):
     """Synchronous training by programs that each have all variables (tf.contrib.distribute's).
 
-    Every worker of the cluster runs the program, with one tower, or one on each of `num_devices` CPU devices. cluster,
-    task_type and task_id are given here or to configure(). timeout: how many seconds a step waits for the others before
-    DeadlineExceededError names them. If a worker is gone, the others' steps raise UnavailableError that names it.
+    Every worker of the cluster runs the program, with one tower, or one on each of `num_devices` CPU devices. The
+    cluster and the task are given here or to configure(). If a worker is gone, the others' steps raise
+    UnavailableError that names it.
+
+    Args:
+        cluster: The tasks of the cluster.
+        task_type: The job of this process's task.
+        task_id: Its index in the job.
+        num_devices: How many CPU devices of each worker have a tower.
+        reducer: What adds the gradients of the towers up.
+        timeout: How many seconds a step waits for the others before DeadlineExceededError names them.
+
+    Raises:
+        ValueError: There is no device.
     """
 
     def __init__(

@@ -21,9 +21,13 @@ if TYPE_CHECKING:
 class InGraphStrategy(DistributionStrategy):
     """A tower on each worker, in one graph with one client; synchronous.
 
-    A step runs all towers. Their gradients are added up where the variable is: on a task of the job "ps", taken in
-    turn, or as `ps_strategy` says; on the first worker if there are none. The cluster is given here
-    or to configure().
+    A step runs all towers. Their gradients are added up where the variable is: on a task of the job "ps", or on the
+    first worker if there are none. The cluster is given here or to configure().
+
+    Args:
+        cluster: The tasks of the cluster.
+        ps_strategy: Chooses the task of the job "ps" for each variable; by default they are taken in turn.
+        reducer: What adds the gradients of the towers up.
     """
 
     def __init__(

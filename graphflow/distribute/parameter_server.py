@@ -21,13 +21,23 @@ class ParameterServerStrategy(DistributionStrategy):
     """Between-graph replication (tf.contrib.distribute.ParameterServerStrategy).
 
     Each worker runs this program and has one tower; variables are on tasks of the job "ps", by the rules of
-    gf.train.replica_device_setter, in turn or as `ps_strategy` says. An update goes to the one copy there is.
+    gf.train.replica_device_setter. An update goes to the one copy there is. The cluster and the task are given here
+    or to configure(); without a cluster everything is in this process.
 
-    synchronous: each step waits for the gradients of all workers and applies their mean, as
-    gf.train.SyncReplicasOptimizer does; optimizers then need a global step. Otherwise a worker's gradients are applied
-    when they come; max_staleness limits how old they may be, and staleness_mode says what happens to those that are
-    older, "drop" or "wait", as in gf.train.BoundedStalenessOptimizer. cluster, task_type and task_id are given here or
-    by configure(); without a cluster everything is in this process.
+    Args:
+        cluster: The tasks of the cluster.
+        task_type: The job of this process's task.
+        task_id: Its index in the job.
+        synchronous: Whether each step waits for the gradients of all workers and applies their mean, as
+            gf.train.SyncReplicasOptimizer does; optimizers then need a global step. Otherwise a worker's gradients
+            are applied when they come.
+        max_staleness: How many steps old gradients may be; None for no limit.
+        staleness_mode: What happens to those that are older, "drop" or "wait", as in
+            gf.train.BoundedStalenessOptimizer.
+        ps_strategy: Chooses the task of the job "ps" for each variable; by default they are taken in turn.
+
+    Raises:
+        ValueError: A synchronous one is given a `max_staleness`.
     """
 
     def __init__(

@@ -13,7 +13,12 @@ from graphflow.distribute.context import current
 class DistributedValues:
     """One value for each tower or device.
 
-    values: in the order of the towers, with their devices; or a dictionary {device: value}.
+    Args:
+        values: The values in the order of the towers; or a dictionary {device: value}.
+        devices: Their devices; by default none, or the dictionary's.
+
+    Raises:
+        ValueError: There are no values, or another number of devices.
     """
 
     def __init__(
@@ -93,7 +98,15 @@ def whole(value: Any) -> Any:
 
 
 def select(index: int, structure: Any) -> Any:
-    """The structure with what is distributed replaced by its value of that index."""
+    """The structure with what is distributed replaced by its value of that index.
+
+    Args:
+        index: The number of a tower.
+        structure: A structure, some leaves of which are distributed.
+
+    Returns:
+        The structure of that tower.
+    """
 
     def chosen(leaf: Any) -> Any:
         if not isinstance(leaf, DistributedValues):

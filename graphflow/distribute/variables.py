@@ -29,7 +29,12 @@ Write = Callable[..., Tensor]
 
 
 class DistributedVariable(Variable):
-    """A variable that has copies; `copies` lists them."""
+    """A variable that has copies.
+
+    Args:
+        copies: The copies, in the order of the devices.
+        collections: The collections of the graph that it is added to.
+    """
 
     def __init__(self, copies: Sequence[Variable], collections: Sequence[str]) -> None:
         first = copies[0]
@@ -123,7 +128,15 @@ class DistributedVariable(Variable):
     # ---- writing --------------------------------------------------------------------------------------------------
 
     def write_copies(self, write: Write, values: Sequence[Any]) -> Any:
-        """Does a write, write(copy, *values), to the copies that are meant here, and gives the new value."""
+        """Does a write to the copies that are meant here.
+
+        Args:
+            write: Called as write(copy, *values).
+            values: The values, of which some may be distributed.
+
+        Returns:
+            The new value.
+        """
         context = current(self.copies[0].graph)
         if context is None or context.index is None:
             return self._write_all(write, values)
@@ -172,6 +185,10 @@ class TowerLocalVariable(DistributedVariable):
     """A variable that each tower writes for itself (tf.contrib.distribute's TowerLocalVariable).
 
     Outside of the towers, and in checkpoints, it is the sum or mean of its copies, as `aggregation` says.
+
+    Args:
+        copies: The copies, in the order of the devices.
+        collections: The collections of the graph that it is added to.
     """
 
     def __init__(self, copies: Sequence[Variable], collections: Sequence[str]) -> None:

@@ -45,6 +45,14 @@ class RegisterKL:
         self._pair = (dist_cls_a, dist_cls_b)
 
     def __call__(self, kl_fn: Formula) -> Formula:
+        """Registers a formula.
+
+        Args:
+            kl_fn: A function (a, b, name=None) that gives the divergence, a tensor.
+
+        Returns:
+            The function, as it is.
+        """
         a, b = (cls.__name__ for cls in self._pair)
         if not callable(kl_fn):
             raise TypeError(f"The divergence of {a} and {b} must be a function of both, not {kl_fn!r}.")

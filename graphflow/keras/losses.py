@@ -416,54 +416,216 @@ class LossFunctionWrapper(Loss):
         return {**self._arguments, **super().get_config()}
 
 
-def _of(function: Callable[..., Any], name: str, class_name: str, **defaults: Any) -> Any:
-    """The class whose losses are those of a function; its arguments besides reduction and name are the function's."""
+class MeanSquaredError(LossFunctionWrapper):
+    """mean_squared_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredError).
 
-    class Made(LossFunctionWrapper):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            names = [*defaults, "reduction", "name"]
-            given = {**dict(zip(names, args, strict=False)), **kwargs}
-            unknown = set(given) - set(names)
-            if unknown:
-                raise TypeError(
-                    f"{class_name} takes no argument {sorted(unknown)[0]!r}, but {', '.join(names)}."
-                )
-            own = {key: given.get(key, value) for key, value in defaults.items()}
-            super().__init__(function, given.get("reduction", AUTO), given.get("name", name), **own)
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
 
-    Made.__name__ = Made.__qualname__ = class_name
-    Made.__module__ = __name__
-    Made.__doc__ = f"{function.__name__} as a class, reduced over a batch (tf.keras.losses.{class_name})."
-    return Made
+    def __init__(self, reduction: str = AUTO, name: str | None = "mean_squared_error") -> None:
+        super().__init__(mean_squared_error, reduction, name)
 
 
-MeanSquaredError: Any = _of(mean_squared_error, "mean_squared_error", "MeanSquaredError")
-MeanAbsoluteError: Any = _of(mean_absolute_error, "mean_absolute_error", "MeanAbsoluteError")
-MeanAbsolutePercentageError: Any = _of(
-    mean_absolute_percentage_error, "mean_absolute_percentage_error", "MeanAbsolutePercentageError"
-)
-MeanSquaredLogarithmicError: Any = _of(
-    mean_squared_logarithmic_error, "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError"
-)
-BinaryCrossentropy: Any = _of(
-    binary_crossentropy, "binary_crossentropy", "BinaryCrossentropy", from_logits=False, label_smoothing=0
-)
-CategoricalCrossentropy: Any = _of(
-    categorical_crossentropy, "categorical_crossentropy", "CategoricalCrossentropy", from_logits=False,
-    label_smoothing=0,
-)  # fmt: skip
-SparseCategoricalCrossentropy: Any = _of(
-    sparse_categorical_crossentropy, "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy",
-    from_logits=False,
-)  # fmt: skip
-Hinge: Any = _of(hinge, "hinge", "Hinge")
-SquaredHinge: Any = _of(squared_hinge, "squared_hinge", "SquaredHinge")
-CategoricalHinge: Any = _of(categorical_hinge, "categorical_hinge", "CategoricalHinge")
-Poisson: Any = _of(poisson, "poisson", "Poisson")
-LogCosh: Any = _of(logcosh, "logcosh", "LogCosh")
-KLDivergence: Any = _of(kullback_leibler_divergence, "kullback_leibler_divergence", "KLDivergence")
-Huber: Any = _of(huber_loss, "huber_loss", "Huber", delta=1.0)
-CosineSimilarity: Any = _of(cosine_proximity, "cosine_similarity", "CosineSimilarity", axis=-1)
+class MeanAbsoluteError(LossFunctionWrapper):
+    """mean_absolute_error as a class, reduced over a batch (tf.keras.losses.MeanAbsoluteError).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "mean_absolute_error") -> None:
+        super().__init__(mean_absolute_error, reduction, name)
+
+
+class MeanAbsolutePercentageError(LossFunctionWrapper):
+    """mean_absolute_percentage_error as a class, reduced over a batch (tf.keras.losses.MeanAbsolutePercentageError).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "mean_absolute_percentage_error") -> None:
+        super().__init__(mean_absolute_percentage_error, reduction, name)
+
+
+class MeanSquaredLogarithmicError(LossFunctionWrapper):
+    """mean_squared_logarithmic_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredLogarithmicError).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "mean_squared_logarithmic_error") -> None:
+        super().__init__(mean_squared_logarithmic_error, reduction, name)
+
+
+class BinaryCrossentropy(LossFunctionWrapper):
+    """binary_crossentropy as a class, reduced over a batch (tf.keras.losses.BinaryCrossentropy).
+
+    Args:
+        from_logits: Whether the predictions are logits rather than probabilities.
+        label_smoothing: How far targets are drawn towards 0.5, from 0 to 1.
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        reduction: str = AUTO,
+        name: str | None = "binary_crossentropy",
+    ) -> None:
+        super().__init__(
+            binary_crossentropy, reduction, name, from_logits=from_logits, label_smoothing=label_smoothing
+        )
+
+
+class CategoricalCrossentropy(LossFunctionWrapper):
+    """categorical_crossentropy as a class, reduced over a batch (tf.keras.losses.CategoricalCrossentropy).
+
+    Args:
+        from_logits: Whether the predictions are logits rather than probabilities.
+        label_smoothing: The share of each target that is spread over all classes, from 0 to 1.
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+        reduction: str = AUTO,
+        name: str | None = "categorical_crossentropy",
+    ) -> None:
+        super().__init__(
+            categorical_crossentropy,
+            reduction,
+            name,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+        )
+
+
+class SparseCategoricalCrossentropy(LossFunctionWrapper):
+    """sparse_categorical_crossentropy as a class, reduced over a batch (tf.keras.losses.SparseCategoricalCrossentropy).
+
+    Args:
+        from_logits: Whether the predictions are logits rather than probabilities.
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(
+        self,
+        from_logits: bool = False,
+        reduction: str = AUTO,
+        name: str | None = "sparse_categorical_crossentropy",
+    ) -> None:
+        super().__init__(sparse_categorical_crossentropy, reduction, name, from_logits=from_logits)
+
+
+class Hinge(LossFunctionWrapper):
+    """hinge as a class, reduced over a batch (tf.keras.losses.Hinge).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "hinge") -> None:
+        super().__init__(hinge, reduction, name)
+
+
+class SquaredHinge(LossFunctionWrapper):
+    """squared_hinge as a class, reduced over a batch (tf.keras.losses.SquaredHinge).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "squared_hinge") -> None:
+        super().__init__(squared_hinge, reduction, name)
+
+
+class CategoricalHinge(LossFunctionWrapper):
+    """categorical_hinge as a class, reduced over a batch (tf.keras.losses.CategoricalHinge).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "categorical_hinge") -> None:
+        super().__init__(categorical_hinge, reduction, name)
+
+
+class Poisson(LossFunctionWrapper):
+    """poisson as a class, reduced over a batch (tf.keras.losses.Poisson).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "poisson") -> None:
+        super().__init__(poisson, reduction, name)
+
+
+class LogCosh(LossFunctionWrapper):
+    """logcosh as a class, reduced over a batch (tf.keras.losses.LogCosh).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "logcosh") -> None:
+        super().__init__(logcosh, reduction, name)
+
+
+class KLDivergence(LossFunctionWrapper):
+    """kullback_leibler_divergence as a class, reduced over a batch (tf.keras.losses.KLDivergence).
+
+    Args:
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, reduction: str = AUTO, name: str | None = "kullback_leibler_divergence") -> None:
+        super().__init__(kullback_leibler_divergence, reduction, name)
+
+
+class Huber(LossFunctionWrapper):
+    """huber_loss as a class, reduced over a batch (tf.keras.losses.Huber).
+
+    Args:
+        delta: Where the loss becomes linear.
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, delta: float = 1.0, reduction: str = AUTO, name: str | None = "huber_loss") -> None:
+        super().__init__(huber_loss, reduction, name, delta=delta)
+
+
+class CosineSimilarity(LossFunctionWrapper):
+    """cosine_proximity as a class, reduced over a batch (tf.keras.losses.CosineSimilarity).
+
+    Args:
+        axis: The axis of the vectors.
+        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+        name: The name of the name scope.
+    """
+
+    def __init__(self, axis: int = -1, reduction: str = AUTO, name: str | None = "cosine_similarity") -> None:
+        super().__init__(cosine_proximity, reduction, name, axis=axis)
 
 
 def serialize(loss: Loss) -> Config:

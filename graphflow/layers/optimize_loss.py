@@ -183,7 +183,15 @@ def _multiplied(pairs: list[tuple[Any, Any]], factors: Mapping[Any, Any]) -> lis
 
 
 def scaled_gradient(gradient: Any, factor: TensorLike) -> Any:
-    """A gradient, dense or of some rows, times a factor, which is cast to its dtype."""
+    """A gradient, dense or of some rows, times a factor, which is cast to its dtype.
+
+    Args:
+        gradient: A tensor or IndexedSlices.
+        factor: A scalar.
+
+    Returns:
+        What `gradient` is, of the same dtype.
+    """
     factor = math.cast(factor, gradient.dtype)
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)

@@ -118,7 +118,11 @@ def get_total_loss(
 
 
 class Weights:
-    """The weights of a loss: a number known while the graph is built, or a tensor."""
+    """The weights of a loss: a number known while the graph is built, or a tensor.
+
+    Args:
+        value: The weights.
+    """
 
     def __init__(self, value: TensorLike) -> None:
         is_number = (
@@ -134,9 +138,18 @@ class Weights:
         return self._value if isinstance(self._value, Tensor) else constant(self._value, dtype=dtypes.float32)
 
     def checks(self, values: Tensor) -> Sequence[Operation]:
-        """What must run before the weights are used on `values`; ValueError if they cannot fit.
+        """What must run before the weights are used on `values`.
 
         Weights are a scalar, or have the values' rank and in each axis their size or 1.
+
+        Args:
+            values: The losses, a tensor.
+
+        Returns:
+            Operations.
+
+        Raises:
+            ValueError: They cannot fit.
         """
         if self.number is not None or self.tensor.dims == ():
             return []
@@ -155,18 +168,40 @@ class Weights:
         return [check_broadcastable(self.tensor, values)]
 
     def apply(self, values: Tensor) -> Tensor:
-        """The values times the weights."""
+        """The values times the weights.
+
+        Args:
+            values: The losses, a tensor.
+
+        Returns:
+            A tensor of the shape of the values.
+        """
         return math.multiply(values, self.tensor)
 
     def total(self, values: Tensor) -> Tensor:
-        """The sum of the weights over all elements of `values`."""
+        """The sum of the weights over all elements of `values`.
+
+        Args:
+            values: The losses, a tensor.
+
+        Returns:
+            A scalar.
+        """
         count = count_elements(values)
         if self.number is not None or self.tensor.dims == ():
             return math.multiply(count, self.tensor)
         return reductions.reduce_sum(math.multiply(array.ones_like(values), self.tensor))
 
     def present(self, values: Tensor, per_row: bool = False) -> Tensor:
-        """The number of elements of `values` whose weight is not zero, or that of each row of the first axis."""
+        """The number of elements of `values` whose weight is not zero, or that of each row of the first axis.
+
+        Args:
+            values: The losses, a tensor.
+            per_row: Whether each row of the first axis is counted by itself.
+
+        Returns:
+            A scalar, or a tensor [rows, 1, ...].
+        """
         if self.number is not None and self.number != 0 and not per_row:
             return count_elements(values)
         with op_scope(None, "num_present", (values,)) as scope:
@@ -180,7 +215,14 @@ class Weights:
 
 
 def rows_axes(values: Tensor) -> Any:
-    """All axes but the first, for a reduction."""
+    """All axes but the first, for a reduction.
+
+    Args:
+        values: The losses, a tensor.
+
+    Returns:
+        A list of ints, or a vector if the rank is not known.
+    """
     return array.range_(1, array.rank(values)) if values.dims is None else list(range(1, len(values.dims)))
 
 
@@ -194,7 +236,15 @@ def count_elements(values: Tensor) -> Tensor:
 
 
 def safe_mean(total: Tensor, count: Tensor) -> Tensor:
-    """total / count, 0 if the count is 0."""
+    """total / count, 0 if the count is 0.
+
+    Args:
+        total: A sum.
+        count: What it is divided by.
+
+    Returns:
+        A tensor of the shape of `total`.
+    """
     return math.div_no_nan(total, count, name="value")
 
 

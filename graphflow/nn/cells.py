@@ -197,6 +197,16 @@ class RNNCell:
     add_weight = add_variable
 
     def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
+        """One step, with the variables of the cell's scope.
+
+        Args:
+            inputs: The inputs of the step, a tensor [batch, size] or a structure of them.
+            state: The state before it, of the structure of `state_size`.
+            scope: A variable scope, or its name; by default the cell's own.
+
+        Returns:
+            The output and the next state.
+        """
         first = nest.flatten(inputs)[0]
         if self._dtype is None:
             self._dtype = convert_to_tensor(first).dtype

@@ -24,7 +24,17 @@ _CHECKSUM_SIZE: Final = 8
 
 
 def serialized(model: Any) -> bytes:
-    """The bytes of saved_model.pb; ValueError if the message is larger than a protocol buffer can be."""
+    """The bytes of saved_model.pb.
+
+    Args:
+        model: The SavedModel message.
+
+    Returns:
+        The bytes.
+
+    Raises:
+        ValueError: The message is larger than a protocol buffer can be.
+    """
     import xxhash
     from google.protobuf.message import EncodeError
 
@@ -41,7 +51,14 @@ def serialized(model: Any) -> bytes:
 def read_saved_model(export_dir: str | PathLike[str]) -> Any:
     """The SavedModel message of a folder, from saved_model.pb or else saved_model.pbtxt.
 
-    OSError if there is none, or if it cannot be read; its text says what is wrong.
+    Args:
+        export_dir: The folder.
+
+    Returns:
+        The message.
+
+    Raises:
+        OSError: There is none, or it cannot be read; its text says what is wrong.
     """
     folder = user_path(export_dir)
     binary = os.path.join(folder, constants.SAVED_MODEL_FILENAME_PB)
@@ -94,7 +111,17 @@ def _parsed_text(path: str) -> Any:
 
 
 def assets_of(meta_graph: Any) -> list[Any]:
-    """The AssetFileDef messages of a meta graph; ValueError if they cannot be read, or name a file elsewhere."""
+    """The AssetFileDef messages of a meta graph.
+
+    Args:
+        meta_graph: The MetaGraphDef message.
+
+    Returns:
+        The messages.
+
+    Raises:
+        ValueError: They cannot be read, or name a file elsewhere.
+    """
     from google.protobuf.message import DecodeError
 
     if meta_graph.asset_file_def:
@@ -118,6 +145,13 @@ def assets_of(meta_graph: Any) -> list[Any]:
 
 
 def variables_path(export_dir: str | PathLike[str]) -> str:
-    """The prefix of the checkpoint that holds the variables."""
+    """The prefix of the checkpoint that holds the variables.
+
+    Args:
+        export_dir: The model's folder.
+
+    Returns:
+        The prefix.
+    """
     folder = user_path(export_dir)
     return os.path.join(folder, constants.VARIABLES_DIRECTORY, constants.VARIABLES_FILENAME)

@@ -17,7 +17,12 @@ from graphflow.train.saving.collections import message_of
 def drop_what_tensorflow_lacks(meta_graph: Any, signatures: Mapping[str, Any]) -> None:
     """Takes out of a meta graph the operations that TensorFlow does not have, and those that depend on them.
 
-    ValueError that lists them if a signature, the saver or the main operation needs one.
+    Args:
+        meta_graph: The MetaGraphDef message, which is changed.
+        signatures: The SignatureDef messages by name.
+
+    Raises:
+        ValueError: A signature, the saver or the main operation needs one; lists them.
     """
     nodes = meta_graph.graph_def.node
     unknown = {node.name: node.op for node in nodes if tensorflow_op(node.op) is None}

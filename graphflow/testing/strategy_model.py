@@ -47,7 +47,16 @@ Optimizer = Callable[[], Any]
 
 
 def loss_of(features: TensorLike, labels: TensorLike, normalised: bool = False) -> Any:
-    """The loss of a batch; the variables are made in the current variable scope."""
+    """The loss of a batch; the variables are made in the current variable scope.
+
+    Args:
+        features: Floats [batch, features].
+        labels: Floats [batch, 1].
+        normalised: Whether the hidden layer is normalised by batch.
+
+    Returns:
+        A scalar.
+    """
     hidden = dense(features, 5, activation=tanh, kernel_initializer=Constant(HIDDEN), name="hidden")
     if normalised:
         hidden = batch_normalization(hidden, training=True, momentum=0.5, name="normal")
@@ -70,7 +79,14 @@ class Trained:
 
 
 def config_for(strategy: DistributionStrategy) -> ConfigProto:
-    """A session's configuration with as many CPU devices as the strategy names."""
+    """A session's configuration with as many CPU devices as the strategy names.
+
+    Args:
+        strategy: The strategy.
+
+    Returns:
+        The configuration.
+    """
     specs = [DeviceSpec.from_string(device) for device in strategy.worker_devices]
     return ConfigProto(device_count={"CPU": 1 + max(spec.device_index or 0 for spec in specs)})
 
@@ -89,9 +105,16 @@ class Clients:
         self.towers: int = sum(len(s.worker_devices) for s in strategies)
 
     def each(self, program: Callable[[int, DistributionStrategy, Callable[[], None]], Any]) -> list[Any]:
-        """program(index, strategy, wait_for_others) in each client, in a graph of its own.
+        """Calls a function in each client, in a graph of its own.
 
-        Raises what the first one raised. Servers forget all state before, so that no program finds another's.
+        Servers forget all state before, so that no program finds another's. What the first one raised is raised
+        here.
+
+        Args:
+            program: Called as program(index, strategy, wait_for_others).
+
+        Returns:
+            What each returned.
         """
         for target in self.targets:
             if target:
@@ -123,7 +146,14 @@ class Clients:
         return results
 
     def session(self, index: int) -> Session:
-        """A session of a client."""
+        """A session of a client.
+
+        Args:
+            index: The number of the client.
+
+        Returns:
+            The session.
+        """
         return Session(self.targets[index], config=config_for(self.strategies[index]))
 
     def train(
@@ -134,7 +164,18 @@ class Clients:
         save_to: str | None = None,
         restore_from: str | None = None,
     ) -> list[Trained]:
-        """Trains the model by steps of every client, from its beginning or a checkpoint."""
+        """Trains the model by steps of every client, from its beginning or a checkpoint.
+
+        Args:
+            optimizer: A function that makes the optimizer.
+            steps: How many steps are trained.
+            normalised: Whether the hidden layer is normalised by batch.
+            save_to: The prefix of a checkpoint that is written at the end; None for none.
+            restore_from: The prefix of a checkpoint to begin with; None for initial values.
+
+        Returns:
+            What each client found.
+        """
 
         def tower(batch: Any) -> Any:
             features, labels = batch
@@ -181,7 +222,11 @@ def _in_checkpoint(path: str) -> list[Any]:
 
 
 def void(_: object) -> None:
-    """Nothing."""
+    """Nothing.
+
+    Args:
+        _: Anything.
+    """
 
 
 def train_alone(
@@ -191,7 +236,18 @@ def train_alone(
     save_to: str | None = None,
     restore_from: str | None = None,
 ) -> Trained:
-    """The same training without a strategy: each step on the mean loss of as many batches as there are towers."""
+    """The same training without a strategy: each step on the mean loss of as many batches as there are towers.
+
+    Args:
+        optimizer: A function that makes the optimizer.
+        steps: How many steps are trained.
+        towers: How many batches a step is trained on.
+        save_to: The prefix of a checkpoint that is written at the end; None for none.
+        restore_from: The prefix of a checkpoint to begin with; None for initial values.
+
+    Returns:
+        What was found.
+    """
     found = Trained()
     with Graph().as_default():
         iterator = batches().make_one_shot_iterator()

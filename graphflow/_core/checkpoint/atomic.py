@@ -43,10 +43,19 @@ def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
 
 @contextmanager
 def atomic_file(path: str) -> Iterator[int]:
-    """Yields the descriptor of a new file that takes the name `path` when the block ends without an error.
+    """A new file that takes the name `path` when the block ends without an error.
 
-    If it ends with one nothing is left and `path` stays as it was. An OSError becomes a gf.errors.OpError that
-    names the file: ResourceExhaustedError if there is no space.
+    If it ends with one nothing is left and `path` stays as it was.
+
+    Args:
+        path: The file, which may have a scheme, such as s3://.
+
+    Yields:
+        The descriptor of the new file.
+
+    Raises:
+        OpError: It cannot be written: an error of gf.errors that names the file, ResourceExhaustedError if there is
+            no space.
     """
     if storage.is_remote(path):
         with _brought(path) as descriptor:
@@ -103,7 +112,15 @@ def freed_later(path: str) -> Iterator[None]:
 
 
 def write_atomically(path: str, data: bytes) -> None:
-    """Replaces a file by one with these bytes; errors as those of atomic_file."""
+    """Replaces a file by one with these bytes.
+
+    Args:
+        path: The file.
+        data: What it holds from then on.
+
+    Raises:
+        OpError: As of atomic_file.
+    """
     with atomic_file(path) as descriptor:
         view = memoryview(data)
         while view:
@@ -124,7 +141,14 @@ def link_atomically(earlier: str, path: str) -> None:
 
 
 def sync_folder(folder: str) -> None:
-    """Makes sure that names that were added to a folder, or removed, outlast a crash of the machine."""
+    """Makes sure that names that were added to a folder, or removed, outlast a crash of the machine.
+
+    Args:
+        folder: The folder.
+
+    Raises:
+        OSError: The machine says that it cannot, other than because its file system knows no such thing.
+    """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)

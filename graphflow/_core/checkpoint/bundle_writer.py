@@ -25,7 +25,13 @@ _BLOCK: Final = 1 << 16
 def write_bundle(prefix: str, source: CheckpointData) -> None:
     """Writes what a checkpoint holds to PREFIX.index and one file of data; graphflow's own state is left out.
 
-    DataLossError if a checksum of the source does not hold; otherwise the errors of atomic_file.
+    Args:
+        prefix: What the names of both files begin with.
+        source: The checkpoint.
+
+    Raises:
+        DataLossError: A checksum of the source does not hold.
+        OpError: As of atomic_file.
     """
     header = protos.tensor_bundle_pb2.BundleHeaderProto(num_shards=1)
     header.version.producer = 1

@@ -7,7 +7,17 @@ from graphflow._core.checkpoint.reader import INDEX, CheckpointFile, existing_pa
 
 
 def open_checkpoint(prefix: str) -> CheckpointFile:
-    """The checkpoint of a prefix, graphflow's or TensorFlow's; see CheckpointFile for the errors."""
+    """The checkpoint of a prefix, graphflow's or TensorFlow's.
+
+    Args:
+        prefix: What the names of its files begin with.
+
+    Returns:
+        The checkpoint, opened.
+
+    Raises:
+        OpError: As of CheckpointFile.
+    """
     path = existing_path(prefix)
     if path.endswith(INDEX):
         return BundleFile(prefix)

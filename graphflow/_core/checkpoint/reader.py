@@ -304,7 +304,14 @@ def _opened(path: str) -> Iterator[int]:
 
 
 def checkpoint_path(prefix: str) -> str:
-    """The file of a prefix."""
+    """The file of a prefix.
+
+    Args:
+        prefix: A prefix, or the file's own name.
+
+    Returns:
+        The path.
+    """
     return prefix if prefix.endswith(SUFFIX) else prefix + SUFFIX
 
 

@@ -22,5 +22,12 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for text that may have several lines and tabs."""
+    """The same for text that may have several lines and tabs.
+
+    Args:
+        text: The text.
+
+    Returns:
+        The text with escapes for what a terminal would obey.
+    """
     return printable(text, "\n\t")

@@ -40,9 +40,15 @@ class Value:
         )
 
     def step_over(self, count: int) -> int | None:
-        """The stride with which its first `count` axes are walked as if they were one; None if they cannot be.
+        """The stride with which its first axes are walked as if they were one.
 
         The stride of an axis of one place says nothing: 0 if there are no others.
+
+        Args:
+            count: How many axes.
+
+        Returns:
+            The stride, in elements; None if they cannot be walked so.
         """
         walked = [(n, s) for n, s in zip(self.shape[:count], self.strides[:count], strict=True) if n != 1]
         if any(outer != n * inner for (_, outer), (n, inner) in pairwise(walked)):

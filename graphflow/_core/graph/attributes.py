@@ -81,9 +81,16 @@ def shape_from_proto(proto: Any) -> Dims:
 
 
 def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
-    """Writes an array into a TensorProto: one element in the field of its dtype, several as bytes (strings as strings).
+    """Writes an array into a TensorProto: one element in the field of its dtype, several as bytes (strings as
+    strings).
 
-    ValueError if it is larger than a protobuf message can be.
+    Args:
+        array: The array, or what NumPy makes one of.
+        proto: The message, which is changed.
+        dtype: The dtype; by default the array's.
+
+    Raises:
+        ValueError: It is larger than a protobuf message can be.
     """
     array = np.asarray(array)
     dtype = dtype or (dtypes.string if array.dtype.kind in "OSU" else as_dtype(array.dtype))

@@ -107,7 +107,16 @@ def graph_of(values: Sequence[Any]) -> Graph:
 
 @contextmanager
 def op_scope(name: str | None, default: str, values: Sequence[Any]) -> Iterator[str]:
-    """The name scope of a function made of several ops, in the graph of its arguments; yields the scope's name."""
+    """The name scope of a function made of several ops, in the graph of its arguments.
+
+    Args:
+        name: The name that the user gave, or None.
+        default: The name otherwise.
+        values: The arguments, whose graph it is.
+
+    Yields:
+        The scope's name.
+    """
     graph = graph_of(values)
     with graph.as_default(), graph.name_scope(name or default) as scope:
         yield scope

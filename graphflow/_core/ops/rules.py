@@ -67,7 +67,20 @@ def require_rank_at_least(dims: Dims, rank: int, what: str) -> Dims:
 
 
 def deprecated(new: Any, old: Any, new_name: str, old_name: str) -> Any:
-    """The value of an argument that has two names; ValueError if both are given."""
+    """The value of an argument that has two names.
+
+    Args:
+        new: The value under the new name, or None.
+        old: The value under the old name, or None.
+        new_name: The new name.
+        old_name: The old name.
+
+    Returns:
+        The one that is given; None if neither is.
+
+    Raises:
+        ValueError: Both are given.
+    """
     if old is None:
         return new
     if new is not None:

@@ -22,9 +22,20 @@ KINDS: Final = ("", "GZIP", "ZLIB")
 
 
 def open_to_read(path: str, compression: str = "") -> BinaryIO:
-    """The bytes of a file, decompressed as they are read; NotFoundError if there is none.
+    """The bytes of a file, decompressed as they are read.
 
     Reading raises what `reading_errors` lists if the file is damaged.
+
+    Args:
+        path: The file.
+        compression: "GZIP", "ZLIB" or "" for none.
+
+    Returns:
+        A file that is open for reading bytes.
+
+    Raises:
+        NotFoundError: There is none.
+        InvalidArgumentError: The path has a zero byte.
     """
     path = user_path(path)
     try:
@@ -119,7 +130,19 @@ class _Deflated(io.RawIOBase):
 
 
 def open_to_write(path: str, compression: str = "", level: int = -1) -> BinaryIO:
-    """A new file whose bytes are compressed as they are written; the same bytes give the same file."""
+    """A new file whose bytes are compressed as they are written; the same bytes give the same file.
+
+    Args:
+        path: The file.
+        compression: "GZIP", "ZLIB" or "" for none.
+        level: How hard it is compressed, from 0 to 9; -1 for what is usual.
+
+    Returns:
+        A file that is open for writing bytes.
+
+    Raises:
+        OpError: It cannot be written.
+    """
     path = user_path(path)
     try:
         file = storage.opened(path, "wb")

@@ -30,19 +30,37 @@ def record(data: bytes) -> bytes:
 
 
 def write_record(file: BinaryIO, data: bytes) -> int:
-    """Appends one record to a file that is open for writing bytes; returns how many bytes it takes."""
+    """Appends one record to a file.
+
+    Args:
+        file: A file that is open for writing bytes.
+        data: What the record holds.
+
+    Returns:
+        How many bytes it takes.
+    """
     framed = record(data)
     file.write(framed)
     return len(framed)
 
 
 def read_records(file: BinaryIO, path: str = "", limit: int | None = None) -> Iterator[bytes]:
-    """The data of each record of a file that is open for reading bytes, from where it stands to its end.
+    """The data of each record of a file, from where it stands to its end.
 
-    path: the name that errors give the file. limit: the most bytes that a record may have, by default what
-    limits.most_bytes says, so that a compressed file of a few bytes cannot fill the memory.
-    DataLossError, naming file and byte, if a checksum does not hold, if a record is longer than `limit`, and
-    if the file ends within a record. Never more memory than the longest record that is there.
+    Never more memory is used than the longest record that is there takes.
+
+    Args:
+        file: A file that is open for reading bytes.
+        path: The name that errors give the file.
+        limit: The most bytes that a record may have, by default what limits.most_bytes says, so that a compressed
+            file of a few bytes cannot fill the memory.
+
+    Returns:
+        The data of a record.
+
+    Raises:
+        DataLossError: A checksum does not hold, a record is longer than `limit`, or the file ends within a record;
+            names file and byte.
     """
     offset = 0
     most = most_bytes() if limit is None else limit

@@ -20,6 +20,13 @@ class PackingReducer(Reducer):
     Values are packed in the order in which they were built, which for gradients is the one in which back-propagation
     makes them, so that the first bucket is complete early. Of one bucket are values of one dtype on the same devices
     and for the same destinations. Sparse values, and those whose shape is not known, are reduced one by one.
+
+    Args:
+        reducer: What reduces the buckets.
+        bytes: How many bytes a bucket has at most.
+
+    Raises:
+        ValueError: A bucket has no bytes.
     """
 
     def __init__(self, reducer: Reducer, bytes: int = BUCKET_BYTES) -> None:

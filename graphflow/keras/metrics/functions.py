@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph.types import DTypeLike, TensorLike
@@ -97,79 +96,316 @@ def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k:
     return ops.cast(ops.in_top_k(y_pred, labels, k), settings.floatx())
 
 
-def _of(function: Callable[..., Any], name: str, class_name: str, **defaults: Any) -> Any:
-    """The class of the mean of a function; its first arguments are name and dtype, or those of `defaults`."""
+class Accuracy(MeanMetricWrapper):
+    """The mean of accuracy (tf.keras.metrics.Accuracy).
 
-    class Made(MeanMetricWrapper):
-        def __init__(self, *args: Any, **kwargs: Any) -> None:
-            order = ["name", "dtype", *defaults] if "from_logits" in defaults else [*_order(defaults)]
-            given = {**dict(zip(order, args, strict=False)), **kwargs}
-            unknown = set(given) - set(order)
-            if unknown:
-                raise TypeError(
-                    f"{class_name} takes no argument {sorted(unknown)[0]!r}, but {', '.join(order)}."
-                )
-            own = {key: given.get(key, value) for key, value in defaults.items()}
-            dtype: DTypeLike | None = given.get("dtype")
-            super().__init__(function, given.get("name") or name, dtype, **own)
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
 
-    Made.__name__ = Made.__qualname__ = class_name
-    Made.__module__ = __name__
-    Made.__doc__ = f"The mean of {function.__name__} (tf.keras.metrics.{class_name})."
-    return Made
+    def __init__(self, name: str | None = "accuracy", dtype: DTypeLike | None = None) -> None:
+        super().__init__(accuracy, name or "accuracy", dtype)
 
 
-def _order(defaults: dict[str, Any]) -> list[str]:
-    if "k" in defaults:
-        return ["k", "name", "dtype"]
-    return ["name", "dtype", *defaults]
+class BinaryAccuracy(MeanMetricWrapper):
+    """The mean of binary_accuracy (tf.keras.metrics.BinaryAccuracy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        threshold: Above which a prediction says 1.
+    """
+
+    def __init__(
+        self, name: str | None = "binary_accuracy", dtype: DTypeLike | None = None, threshold: float = 0.5
+    ) -> None:
+        super().__init__(binary_accuracy, name or "binary_accuracy", dtype, threshold=threshold)
 
 
-Accuracy: Any = _of(accuracy, "accuracy", "Accuracy")
-BinaryAccuracy: Any = _of(binary_accuracy, "binary_accuracy", "BinaryAccuracy", threshold=0.5)
-CategoricalAccuracy: Any = _of(categorical_accuracy, "categorical_accuracy", "CategoricalAccuracy")
-SparseCategoricalAccuracy: Any = _of(
-    sparse_categorical_accuracy, "sparse_categorical_accuracy", "SparseCategoricalAccuracy"
-)
-TopKCategoricalAccuracy: Any = _of(
-    top_k_categorical_accuracy, "top_k_categorical_accuracy", "TopKCategoricalAccuracy", k=5
-)
-SparseTopKCategoricalAccuracy: Any = _of(
-    sparse_top_k_categorical_accuracy,
-    "sparse_top_k_categorical_accuracy",
-    "SparseTopKCategoricalAccuracy",
-    k=5,
-)
-MeanSquaredError: Any = _of(losses.mean_squared_error, "mean_squared_error", "MeanSquaredError")
-MeanAbsoluteError: Any = _of(losses.mean_absolute_error, "mean_absolute_error", "MeanAbsoluteError")
-MeanAbsolutePercentageError: Any = _of(
-    losses.mean_absolute_percentage_error, "mean_absolute_percentage_error", "MeanAbsolutePercentageError"
-)
-MeanSquaredLogarithmicError: Any = _of(
-    losses.mean_squared_logarithmic_error, "mean_squared_logarithmic_error", "MeanSquaredLogarithmicError"
-)
-Hinge: Any = _of(losses.hinge, "hinge", "Hinge")
-SquaredHinge: Any = _of(losses.squared_hinge, "squared_hinge", "SquaredHinge")
-CategoricalHinge: Any = _of(losses.categorical_hinge, "categorical_hinge", "CategoricalHinge")
-LogCoshError: Any = _of(losses.logcosh, "logcosh", "LogCoshError")
-Poisson: Any = _of(losses.poisson, "poisson", "Poisson")
-KLDivergence: Any = _of(losses.kullback_leibler_divergence, "kullback_leibler_divergence", "KLDivergence")
-CosineSimilarity: Any = _of(losses.cosine_similarity, "cosine_similarity", "CosineSimilarity", axis=-1)
-BinaryCrossentropy: Any = _of(
-    losses.binary_crossentropy,
-    "binary_crossentropy",
-    "BinaryCrossentropy",
-    from_logits=False,
-    label_smoothing=0,
-)
-CategoricalCrossentropy: Any = _of(
-    losses.categorical_crossentropy, "categorical_crossentropy", "CategoricalCrossentropy", from_logits=False,
-    label_smoothing=0,
-)  # fmt: skip
-SparseCategoricalCrossentropy: Any = _of(
-    losses.sparse_categorical_crossentropy, "sparse_categorical_crossentropy", "SparseCategoricalCrossentropy",
-    from_logits=False, axis=-1,
-)  # fmt: skip
+class CategoricalAccuracy(MeanMetricWrapper):
+    """The mean of categorical_accuracy (tf.keras.metrics.CategoricalAccuracy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "categorical_accuracy", dtype: DTypeLike | None = None) -> None:
+        super().__init__(categorical_accuracy, name or "categorical_accuracy", dtype)
+
+
+class SparseCategoricalAccuracy(MeanMetricWrapper):
+    """The mean of sparse_categorical_accuracy (tf.keras.metrics.SparseCategoricalAccuracy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self, name: str | None = "sparse_categorical_accuracy", dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(sparse_categorical_accuracy, name or "sparse_categorical_accuracy", dtype)
+
+
+class TopKCategoricalAccuracy(MeanMetricWrapper):
+    """The mean of top_k_categorical_accuracy (tf.keras.metrics.TopKCategoricalAccuracy).
+
+    Args:
+        k: How many of the largest count.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self, k: int = 5, name: str | None = "top_k_categorical_accuracy", dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(top_k_categorical_accuracy, name or "top_k_categorical_accuracy", dtype, k=k)
+
+
+class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
+    """The mean of sparse_top_k_categorical_accuracy (tf.keras.metrics.SparseTopKCategoricalAccuracy).
+
+    Args:
+        k: How many of the largest count.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self,
+        k: int = 5,
+        name: str | None = "sparse_top_k_categorical_accuracy",
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(
+            sparse_top_k_categorical_accuracy, name or "sparse_top_k_categorical_accuracy", dtype, k=k
+        )
+
+
+class MeanSquaredError(MeanMetricWrapper):
+    """The mean of mean_squared_error (tf.keras.metrics.MeanSquaredError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "mean_squared_error", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.mean_squared_error, name or "mean_squared_error", dtype)
+
+
+class MeanAbsoluteError(MeanMetricWrapper):
+    """The mean of mean_absolute_error (tf.keras.metrics.MeanAbsoluteError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "mean_absolute_error", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.mean_absolute_error, name or "mean_absolute_error", dtype)
+
+
+class MeanAbsolutePercentageError(MeanMetricWrapper):
+    """The mean of mean_absolute_percentage_error (tf.keras.metrics.MeanAbsolutePercentageError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self, name: str | None = "mean_absolute_percentage_error", dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(
+            losses.mean_absolute_percentage_error, name or "mean_absolute_percentage_error", dtype
+        )
+
+
+class MeanSquaredLogarithmicError(MeanMetricWrapper):
+    """The mean of mean_squared_logarithmic_error (tf.keras.metrics.MeanSquaredLogarithmicError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self, name: str | None = "mean_squared_logarithmic_error", dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(
+            losses.mean_squared_logarithmic_error, name or "mean_squared_logarithmic_error", dtype
+        )
+
+
+class Hinge(MeanMetricWrapper):
+    """The mean of hinge (tf.keras.metrics.Hinge).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "hinge", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.hinge, name or "hinge", dtype)
+
+
+class SquaredHinge(MeanMetricWrapper):
+    """The mean of squared_hinge (tf.keras.metrics.SquaredHinge).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "squared_hinge", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.squared_hinge, name or "squared_hinge", dtype)
+
+
+class CategoricalHinge(MeanMetricWrapper):
+    """The mean of categorical_hinge (tf.keras.metrics.CategoricalHinge).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "categorical_hinge", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.categorical_hinge, name or "categorical_hinge", dtype)
+
+
+class LogCoshError(MeanMetricWrapper):
+    """The mean of logcosh (tf.keras.metrics.LogCoshError).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "logcosh", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.logcosh, name or "logcosh", dtype)
+
+
+class Poisson(MeanMetricWrapper):
+    """The mean of poisson (tf.keras.metrics.Poisson).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(self, name: str | None = "poisson", dtype: DTypeLike | None = None) -> None:
+        super().__init__(losses.poisson, name or "poisson", dtype)
+
+
+class KLDivergence(MeanMetricWrapper):
+    """The mean of kullback_leibler_divergence (tf.keras.metrics.KLDivergence).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+    """
+
+    def __init__(
+        self, name: str | None = "kullback_leibler_divergence", dtype: DTypeLike | None = None
+    ) -> None:
+        super().__init__(losses.kullback_leibler_divergence, name or "kullback_leibler_divergence", dtype)
+
+
+class CosineSimilarity(MeanMetricWrapper):
+    """The mean of cosine_similarity (tf.keras.metrics.CosineSimilarity).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        axis: The axis of the vectors.
+    """
+
+    def __init__(
+        self, name: str | None = "cosine_similarity", dtype: DTypeLike | None = None, axis: int = -1
+    ) -> None:
+        super().__init__(losses.cosine_similarity, name or "cosine_similarity", dtype, axis=axis)
+
+
+class BinaryCrossentropy(MeanMetricWrapper):
+    """The mean of binary_crossentropy (tf.keras.metrics.BinaryCrossentropy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        from_logits: Whether the predictions are logits rather than probabilities.
+        label_smoothing: How far targets are drawn towards 0.5, from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        name: str | None = "binary_crossentropy",
+        dtype: DTypeLike | None = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+    ) -> None:
+        super().__init__(
+            losses.binary_crossentropy,
+            name or "binary_crossentropy",
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+        )
+
+
+class CategoricalCrossentropy(MeanMetricWrapper):
+    """The mean of categorical_crossentropy (tf.keras.metrics.CategoricalCrossentropy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        from_logits: Whether the predictions are logits rather than probabilities.
+        label_smoothing: The share of each target that is spread over all classes, from 0 to 1.
+    """
+
+    def __init__(
+        self,
+        name: str | None = "categorical_crossentropy",
+        dtype: DTypeLike | None = None,
+        from_logits: bool = False,
+        label_smoothing: float = 0,
+    ) -> None:
+        super().__init__(
+            losses.categorical_crossentropy,
+            name or "categorical_crossentropy",
+            dtype,
+            from_logits=from_logits,
+            label_smoothing=label_smoothing,
+        )
+
+
+class SparseCategoricalCrossentropy(MeanMetricWrapper):
+    """The mean of sparse_categorical_crossentropy (tf.keras.metrics.SparseCategoricalCrossentropy).
+
+    Args:
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+        from_logits: Whether the predictions are logits rather than probabilities.
+        axis: The axis of the vectors.
+    """
+
+    def __init__(
+        self,
+        name: str | None = "sparse_categorical_crossentropy",
+        dtype: DTypeLike | None = None,
+        from_logits: bool = False,
+        axis: int = -1,
+    ) -> None:
+        super().__init__(
+            losses.sparse_categorical_crossentropy,
+            name or "sparse_categorical_crossentropy",
+            dtype,
+            from_logits=from_logits,
+            axis=axis,
+        )
+
 
 _OTHER_NAMES = {
     "acc": accuracy,

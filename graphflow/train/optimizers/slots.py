@@ -17,8 +17,16 @@ def make_slot(
 ) -> Variable:
     """A variable named PRIMARY/NAME, inside the current variable scope, not trained (TensorFlow's create_slot).
 
-    value: the initial value, or a function that makes it. colocate: places it with `primary`, a variable or tensor. A
-    slot of a part of a partitioned variable is the same part of a partitioned slot.
+    A slot of a part of a partitioned variable is the same part of a partitioned slot.
+
+    Args:
+        primary: The variable, or tensor, that it is for.
+        value: The initial value, or a function that makes it.
+        name: What is kept, such as "momentum".
+        colocate: Whether it is placed with `primary`.
+
+    Returns:
+        The variable.
     """
     graph = get_default_graph()
     with pure_scope(unique_scope_name(f"{primary.op.name}/{name}"), ScopeSettings(), None) as scope:

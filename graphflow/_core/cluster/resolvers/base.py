@@ -67,6 +67,10 @@ def jobs_in(text: str) -> dict[str, int]:
 class ClusterResolver(ABC):
     """What an engine knows of a cluster (tf.distribute.cluster_resolver.ClusterResolver).
 
+    Args:
+        rpc_layer: What stands before :// in targets; None for nothing.
+        variables: The environment's variables; by default this process's.
+
     Attributes:
         task_type: The job of this process's task; None if the engine does not say.
         task_id: Its index in the job, or None.

@@ -21,6 +21,12 @@ def user_path(path: str | bytes | PathLike[str] | PathLike[bytes]) -> str:
     Whatever takes a path of the user asks here: "s3://bucket" is also the name of a folder "s3:", into which a
     checkpoint would go without a word.
 
+    Args:
+        path: The path, as the user gave it.
+
+    Returns:
+        The path as a text.
+
     Raises:
         UnimplementedError: It has another scheme, and fsspec, through which such files are reached, or the package that
             fsspec has for it, is not installed.

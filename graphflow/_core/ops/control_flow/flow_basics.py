@@ -108,7 +108,16 @@ def _wait_for(ops: Iterable[Operation], device: str, name: str | None) -> Operat
 
 
 def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = None) -> Any:
-    """The tensor, once the dependencies have run (TensorFlow's control_flow_ops.with_dependencies)."""
+    """The tensor, once the dependencies have run (TensorFlow's control_flow_ops.with_dependencies).
+
+    Args:
+        dependencies: Operations and tensors.
+        output_tensor: A tensor or IndexedSlices.
+        name: A name for the operation.
+
+    Returns:
+        The same value.
+    """
     graph = get_default_graph()
     with (
         graph.name_scope(name or "control_dependency") as scope,

@@ -280,7 +280,23 @@ def broadcast(
     timeout: float = COLLECTIVE_SECONDS,
     name: str | None = None,
 ) -> Tensor:
-    """broadcast_send if `sends`, and otherwise broadcast_recv of what is like `tensor`."""
+    """broadcast_send if `sends`, and otherwise broadcast_recv of what is like `tensor`.
+
+    Args:
+        tensor: What is sent; elsewhere a tensor of the same shape and dtype.
+        sends: Whether this is the device that sends.
+        group_size: How many devices there are.
+        group_key: The number of the group, which is the same on all of them.
+        instance_key: The number of the broadcast within it, which is the same on all of them.
+        timeout: How many seconds the others are waited for.
+        name: A name for the operation.
+
+    Returns:
+        What was sent.
+
+    Raises:
+        DeadlineExceededError: When it runs: the others did not come in time.
+    """
     value = convert_to_tensor(tensor)
     keys = (group_size, group_key, instance_key)
     if sends:

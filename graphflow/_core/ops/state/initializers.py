@@ -41,11 +41,32 @@ class Initializer:
     dtype: DType
 
     def __call__(self, shape: Any, dtype: Any = None, partition_info: Any = None) -> Tensor:
-        """The initial value; `partition_info` says of what whole the shape is a part."""
+        """The initial value.
+
+        Args:
+            shape: The shape.
+            dtype: The dtype; by default the initializer's own.
+            partition_info: Of what whole the shape is a part.
+
+        Returns:
+            A tensor.
+        """
         return self.make(shape, self.dtype if dtype is None else as_dtype(dtype), partition_info)
 
     def make(self, shape: Any, dtype: DType, partition_info: Any) -> Tensor:
-        """The initial value; what a subclass defines."""
+        """The initial value; what a subclass defines.
+
+        Args:
+            shape: The shape.
+            dtype: The dtype.
+            partition_info: Of what whole the shape is a part.
+
+        Returns:
+            A tensor.
+
+        Raises:
+            TypeError: The class does not define it.
+        """
         raise TypeError(
             f"{type(self).__name__} does not say how to make a value: define make() or __call__()."
         )
@@ -56,7 +77,14 @@ class Initializer:
 
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> Initializer:
-        """The initializer of a configuration that get_config() returned."""
+        """The initializer of a configuration that get_config() returned.
+
+        Args:
+            config: What get_config gave.
+
+        Returns:
+            A new initializer.
+        """
         return cls(**config)
 
 
