@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import socket
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import Any
 
 import numpy as np
@@ -107,3 +109,35 @@ def test_where_it_cannot_listen_the_command_says_so(
     (address,) = spec_of(stack, worker=1)["worker"]
     assert main(["serve", "--cluster", f"worker={address}", "--metrics-port", given]) == 2
     assert "--metrics-port" in capsys.readouterr().err
+
+
+def test_strangers_that_do_not_ask_are_few_and_end(
+    monkeypatch: pytest.MonkeyPatch, stack: ExitStack, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Nor does one that asks slowly, or that goes away, or the name service, keep others from the page."""
+
+    def no_names(*_: Any) -> None:
+        raise AssertionError("A name is looked up.")
+
+    monkeypatch.setattr(metrics.socket, "getfqdn", no_names)
+    monkeypatch.setattr(metrics, "METRICS_REQUEST_SECONDS", 1e6)
+    page = metrics.MetricsPage(lambda: [], "127.0.0.1", 0)
+    stack.callback(page.close)
+    where = ("127.0.0.1", urllib.parse.urlsplit(page.url).port)
+    held = [
+        stack.enter_context(socket.create_connection(where, 60)) for _ in range(metrics._MOST_CONNECTIONS)
+    ]
+    for connection in held:
+        connection.sendall(b"GET /metrics HTTP/1.0\r\nX: ")
+    with socket.create_connection(where, 60) as one_more:
+        assert one_more.recv(1) == b"", "there are too many"
+    monkeypatch.setattr(metrics, "METRICS_REQUEST_SECONDS", 0.0)
+    for connection in held:
+        with suppress(ConnectionResetError):
+            assert connection.recv(1) == b""
+    monkeypatch.setattr(metrics, "METRICS_REQUEST_SECONDS", 1e6)
+    while True:  # The threads of those may still be on their way out.
+        with suppress(OSError), urllib.request.urlopen(page.url, timeout=60) as answer:
+            assert answer.status == 200
+            break
+    assert capfd.readouterr().err == ""

@@ -6,7 +6,8 @@ import fcntl
 import pickle
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -39,10 +40,16 @@ class FolderClusterResolver(MovingClusterResolver):
         self.ended = False
         """Whether it was told that another life has taken its place."""
 
-    def _with_lives(self, do: Callable[[Lives], _Found]) -> _Found:
-        """Does something to the lives, of which there is one at a time, as clocks of one machine are one."""
+    @contextmanager
+    def engine_free(self) -> Iterator[None]:
+        """Nobody asks the engine meanwhile: a process that is stopped then does not keep it from others."""
         with (self._folder / "lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+
+    def _with_lives(self, do: Callable[[Lives], _Found]) -> _Found:
+        """Does something to the lives, of which there is one at a time, as clocks of one machine are one."""
+        with self.engine_free():
             path = self._folder / "lives"
             lives = pickle.loads(path.read_bytes()) if path.exists() else Lives(self.lease_seconds)
             found = do(lives)

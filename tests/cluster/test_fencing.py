@@ -30,11 +30,13 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="it uses 127.0.0
 
 JOBS = {"ps": 1, "worker": 1}
 LEASE = 2.0
+LONG_LEASE = 8.0
+"""One that a process on a busy machine has renewed in time: where a life is to serve on without a gap."""
 WITHIN = 120.0
 
 
 def resolver(folder: Path, job: str, **options: Any) -> FolderClusterResolver:
-    return FolderClusterResolver(folder, JOBS, job, 0, lease_seconds=LEASE, **options).begin()
+    return FolderClusterResolver(folder, JOBS, job, 0, **{"lease_seconds": LEASE, **options}).begin()
 
 
 def until(there: Callable[[], bool], what: str) -> None:
@@ -164,7 +166,7 @@ def test_a_ps_behind_a_cut_link_changes_nothing_once_another_has_its_place(
 
 def test_a_ps_that_stood_still_comes_back_to_nobody(tmp_path: Path, counter: Counter) -> None:
     """SIGSTOP and SIGCONT: it does not notice that time has passed, and goes on in the middle of what it did."""
-    words = [sys.executable, "-m", "tests.cluster.fenced_ps", str(tmp_path), str(LEASE)]
+    words = [sys.executable, "-m", "tests.cluster.fenced_ps", str(tmp_path), str(LONG_LEASE)]
     with ExitStack() as stack:
 
         def start(life: int) -> subprocess.Popen[str]:
@@ -175,7 +177,7 @@ def test_a_ps_that_stood_still_comes_back_to_nobody(tmp_path: Path, counter: Cou
             return process
 
         stopped = start(1)
-        worker = serve(stack, resolver(tmp_path, "worker"), None, None)
+        worker = serve(stack, resolver(tmp_path, "worker", lease_seconds=LONG_LEASE), None, None)
         places = FolderClusterResolver(tmp_path, JOBS)
         session = counter.session(worker.target)
         session.run(counter.value.initializer)
@@ -183,7 +185,9 @@ def test_a_ps_that_stood_still_comes_back_to_nobody(tmp_path: Path, counter: Cou
         place = places.place("ps", 0)
         assert isinstance(place, Place)
         old = straight_to(place.address, places.cluster_spec().task_address("ps", 0))
-        os.kill(stopped.pid, signal.SIGSTOP)
+        with places.engine_free():
+            os.kill(stopped.pid, signal.SIGSTOP)
+            os.waitpid(stopped.pid, os.WUNTRACED)
         start(2)
         session = counter.session(worker.target)
         session.run(counter.value.assign(100.0))
@@ -199,3 +203,16 @@ def test_a_ps_that_stood_still_comes_back_to_nobody(tmp_path: Path, counter: Cou
         assert stopped.wait(60) == 0
         place = places.place("ps", 0)
         assert place is not None and place.life == 2
+
+
+def test_a_task_whose_engine_does_not_answer_from_the_start_is_silent_until_it_does(tmp_path: Path) -> None:
+    """Between its beginning and the first question another life may have begun."""
+    ps = resolver(tmp_path, "ps")
+    cut = tmp_path / f"cut-ps-0-{ps.life}"
+    cut.touch()
+    with ExitStack() as stack:
+        server = serve(stack, ps, None, None)
+        lease = server._service.protocol.lease
+        until(lambda: lease.state is LeaseState.LAPSED, "the task to be silent")
+        cut.unlink()
+        until(lambda: lease.state is LeaseState.HELD, "the task to serve")

@@ -66,7 +66,10 @@ def read_state(path: str) -> CheckpointState:
     """The state in a file; ValueError if it makes no sense, and the errors of reading, as NotFoundError."""
     try:
         if storage.is_remote(path):
-            return parse_state(storage.read(path))
+            data = storage.read(path, _MOST_BYTES + 1)
+            if len(data) > _MOST_BYTES:
+                raise ValueError("it is no file of a few bytes")
+            return parse_state(data)
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)

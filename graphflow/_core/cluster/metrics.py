@@ -5,15 +5,24 @@ Names and units are as Prometheus' conventions have them: seconds and bytes, cou
 
 from __future__ import annotations
 
+import logging
 import socket
+import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler
+from socketserver import TCPServer, ThreadingMixIn
 from typing import Any, Final, NamedTuple
 
 import graphflow.errors as errors
 from graphflow._core.common.printable import printable
+from graphflow._core.common.timeouts import METRICS_REQUEST_SECONDS
 
+_LOG: Final = logging.getLogger("graphflow")
+_MOST_CONNECTIONS: Final = 16
+"""So many connections to a page are served at once; more are closed."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PATH: Final = "/metrics"
 _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
@@ -115,6 +124,47 @@ def _labels(task: Task, *more: str) -> str:
     return ",".join(f'{name}="{text}"' for name, text in named.items())
 
 
+class _Listener(ThreadingMixIn, TCPServer):
+    """Serves strangers: a few at once, each for some seconds, however they ask. Looks no name up."""
+
+    allow_reuse_address = True
+    daemon_threads = True
+
+    def __init__(self, host: str, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self.address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        self._open: dict[Any, float] = {}
+        """The connections, and when each began."""
+        self._changing = threading.Lock()
+        super().__init__((host, port), handler)
+
+    def verify_request(self, request: Any, client_address: Any) -> bool:
+        """Whether there is room for one more connection."""
+        with self._changing:
+            if len(self._open) >= _MOST_CONNECTIONS:
+                return False
+            self._open[request] = time.monotonic()
+            return True
+
+    def service_actions(self) -> None:
+        """Ends the connections that have lasted too long; called twice a second."""
+        limit = time.monotonic() - METRICS_REQUEST_SECONDS
+        with self._changing:
+            for request, began in self._open.items():
+                if began < limit:
+                    with suppress(OSError):  # It has ended.
+                        request.shutdown(socket.SHUT_RDWR)
+
+    def close_request(self, request: Any) -> None:
+        with self._changing:
+            self._open.pop(request, None)
+            super().close_request(request)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Says what is wrong here; what goes wrong with a connection is a matter of who has made it."""
+        if not isinstance(sys.exception(), OSError):
+            _LOG.exception("The page of metrics has failed.")
+
+
 class MetricsPage:
     """Serves http://HOST:PORT/metrics until `close`; every request asks for what is true then.
 
@@ -135,11 +185,7 @@ class MetricsPage:
             def log_message(self, format: str, *args: Any) -> None:
                 """Says nothing: Prometheus asks every few seconds."""
 
-        class Listener(ThreadingHTTPServer):
-            address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
-            daemon_threads = True
-
-        self._server = Listener((host, port), Handler)
+        self._server = _Listener(host, port, Handler)
         self._thread = threading.Thread(
             target=self._server.serve_forever, name="graphflow-metrics", daemon=True
         )

@@ -255,6 +255,11 @@ METRICS_SECONDS: Final = 5.0
 
 Guard: tests/cli/test_metrics.py::test_served_by_a_task_itself
 """
+METRICS_REQUEST_SECONDS: Final = 15.0
+"""A connection to that page ends after so long, whoever has not asked or not read by then.
+
+Guard: tests/cli/test_metrics.py::test_strangers_that_do_not_ask_are_few_and_end
+"""
 # ---- the launcher -------------------------------------------------------------------------------------------------
 
 WATCH_SECONDS: Final = 2.0

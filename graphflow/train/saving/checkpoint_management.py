@@ -134,6 +134,8 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     except errors.NotFoundError:
         return None
     except (errors.OpError, ValueError) as error:
+        if isinstance(error, errors.OpError) and storage.is_remote(path):
+            raise  # It may be there, and who goes on without it begins anew.
         _log.warning("%s: Checkpoint ignored: %s", path, error)
         return None
     state.model_checkpoint_path = _in(checkpoint_dir, state.model_checkpoint_path)

@@ -85,6 +85,13 @@ def test_an_answer_that_comes_after_the_lease_has_lapsed_ends_it_before_it_goes_
     assert isinstance(silent, FallSilent)
 
 
+def test_a_task_whose_first_question_is_not_answered_in_time_does_not_serve_until_one_is() -> None:
+    told = Told()
+    (silent,) = told(LeaseRenewed(5.0, 5.0))
+    assert isinstance(silent, FallSilent) and not silent.for_good and told.state is LeaseState.LAPSED
+    assert told(LeaseRenewed(7.0, 16.0)) == [ServeUntil(16.0), ServeAgain()]
+
+
 def test_a_life_that_was_taken_never_serves_again() -> None:
     told = Told()
     told(LeaseRenewed(0.0, 10.0))
@@ -151,6 +158,15 @@ def test_a_life_begins_when_the_one_before_is_silent_for_certain() -> None:
     assert lives.begin("ps", "c", silent + 1.0)[0] == 0, "an earlier life has ended another one"
     lives.release("ps", 2)
     assert lives.begin("ps", "c", silent + 1.0) == (3, 0.0)
+
+
+def test_a_question_on_its_way_does_not_renew_what_was_released() -> None:
+    lives = Lives(10.0)
+    assert not lives.renew("ps", 0, 0.0), "no life has begun"
+    lives.begin("ps", "a", 0.0)
+    lives.release("ps", 1)
+    assert not lives.renew("ps", 1, 1.0) and lives.lapsed(99.0) == []
+    assert lives.begin("ps", "b", 1.0) == (2, 0.0)
 
 
 def test_of_two_that_want_to_be_the_next_life_the_later_one_is() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import threading
@@ -70,7 +71,7 @@ class RayCluster:
 
     Raises:
         ImportError: if Ray is not installed.
-        ValueError: if there is no worker, or the cores of another job are named.
+        ValueError: if there is no worker, the cores of another job are named, or lease_seconds is not above 0.
     """
 
     def __init__(
@@ -94,6 +95,8 @@ class RayCluster:
             raise ImportError("Ray is not installed: pip install 'graphflow-engine[ray]'.") from error
         if workers < 1 or ps < 0:
             raise ValueError(f"There must be a worker, got ps={ps} and workers={workers}.")
+        if not 0.0 < lease_seconds < math.inf:
+            raise ValueError(f"lease_seconds must be above 0 and finite, got {lease_seconds}.")
         self.jobs: dict[str, int] = {job: count for job, count in (("ps", ps), ("worker", workers)) if count}
         self._cpus, self._gpus = dict(cpus or {}), dict(gpus or {})
         for job in {*self._cpus, *self._gpus} - {"ps", "worker"}:

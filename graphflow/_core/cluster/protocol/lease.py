@@ -32,7 +32,10 @@ class LeaseState(StrEnum):
 
 @task_event
 class LeaseRenewed(Event):
-    """The engine lets the task serve until a moment of the same clock, which it was asked early enough before."""
+    """The engine lets the task serve until a moment of the same clock, which it was asked early enough before.
+
+    With a moment that is over a task that no engine limited before has one, and waits for its first lease.
+    """
 
     until: float
 
@@ -84,8 +87,10 @@ class Lease(Machine):
         return self.state in (LeaseState.LAPSED, LeaseState.TAKEN)
 
     def _renewed(self, event: LeaseRenewed) -> list[Instruction]:
-        if self.state is LeaseState.TAKEN or event.until <= event.now:
-            return self._tick(event)  # The answer was too long on its way.
+        if self.state is LeaseState.TAKEN or event.until <= event.now:  # The answer was too long on its way.
+            if self.state is LeaseState.UNLIMITED:
+                self.state, self.until = LeaseState.HELD, event.until
+            return self._tick(event)
         again = self.state is LeaseState.LAPSED
         self.state = LeaseState.HELD
         self.until = event.until if again else max(event.until, self.until if self.until < math.inf else 0.0)

@@ -67,9 +67,12 @@ class Lives:
         return life.number + 1, 0.0
 
     def renew(self, task: str, number: int, now: float) -> bool:
-        """Renews the lease of a life; whether it may serve: it is the present one, and nobody waits for its end."""
+        """Renews the lease of a life; whether it may serve: it is the present one, and nobody waits for its end.
+
+        One that was released has ended: a question of its that was on its way does not keep the next one waiting.
+        """
         life = self._of(task)
-        if number != life.number or life.claimants:
+        if number != life.number or life.claimants or life.until == -math.inf:
             return False
         life.until = max(life.until, self._lapse(now))
         return True

@@ -39,11 +39,17 @@ class Tenure:
         self._thread = threading.Thread(target=self._keep, name=f"graphflow lease {task}", daemon=True)
 
     def begin(self) -> None:
-        """Asks for the lease, and renews it from then on. AbortedError if another life of the task has it."""
+        """Asks for the lease, and renews it from then on. AbortedError if another life of the task has it.
+
+        If the engine does not answer, the task is silent until it does: another life may have begun by then.
+        """
         if not self._resolver.lease_seconds:
             return
-        if self._ask() is False:
+        granted = self._ask()
+        if granted is False:
             raise errors.AbortedError(None, None, f"{self._task} was started again elsewhere.")
+        if granted is None:
+            self._tell(lambda now: LeaseRenewed(now, now))
         self._thread.start()
 
     def end(self) -> None:
@@ -52,7 +58,7 @@ class Tenure:
 
     def _keep(self) -> None:
         while not self._ended.wait(self._resolver.lease_seconds / RENEWALS):
-            if self._ask() is False:
+            if self._ask() is False and not self._ended.is_set():
                 self._ended.set()
                 self._resolver.taken()
 
@@ -67,6 +73,8 @@ class Tenure:
             self._failing = True
             return None
         self._failing = False
+        if self._ended.is_set():
+            return granted  # Meanwhile the task has ended, and may have released its lease.
         until = asked + self._resolver.lease_seconds
         if granted:
             self._tell(lambda now: LeaseRenewed(now, until))

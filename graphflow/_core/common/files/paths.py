@@ -37,7 +37,7 @@ def user_path(path: str | bytes | PathLike[str] | PathLike[bytes]) -> str:
         return text[len("file://") :]
     if scheme:
         _check(scheme, text)
-    return text
+    return scheme + text[len(scheme) :]  # fsspec knows small letters only.
 
 
 def _check(scheme: str, text: str) -> None:

@@ -98,11 +98,17 @@ def status(path: str) -> Status:
 
 
 def exists(path: str) -> bool:
-    """Whether there is a file or folder."""
+    """Whether there is a file or folder; an OSError if that cannot be found out, as far as a path is not local.
+
+    What fsspec answers itself is "no" as well if the other machine does not answer: a training would begin anew.
+    """
     if not is_remote(path):
         return os.path.exists(path)
-    with _remote(path) as (system, key):
-        return bool(system.exists(key))
+    try:
+        status(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
 
 
 def is_file(path: str) -> bool:
@@ -155,8 +161,8 @@ def matching(pattern: str, hidden: bool = False) -> list[str]:
     if not is_remote(pattern):
         return sorted(glob.glob(pattern, include_hidden=hidden))
     with _remote(pattern) as (system, key):
-        begin = pattern.removesuffix(key)
-        return sorted(f"{begin}{found}" for found in system.glob(key))
+        begin, there = _roots(pattern, key)
+        return sorted(f"{begin}{found.removeprefix(there)}" for found in system.glob(key))
 
 
 def walk(top: str, topdown: bool = True) -> Iterator[tuple[str, list[str], list[str]]]:
@@ -165,10 +171,24 @@ def walk(top: str, topdown: bool = True) -> Iterator[tuple[str, list[str], list[
         yield from os.walk(top, topdown)
         return
     with _remote(top) as (system, key):
-        begin = top.rstrip("/").removesuffix(key)
+        begin, there = _roots(top.rstrip("/"), key)
         found = list(system.walk(key, topdown=topdown))
     for folder, folders, files in found:
-        yield f"{begin}{folder}", [name for name in folders if name], [name for name in files if name]
+        place = f"{begin}{folder.removeprefix(there)}"
+        yield place, [name for name in folders if name], [name for name in files if name]
+
+
+def _roots(path: str, key: str) -> tuple[str, str]:
+    """What a path begins with, and what stands for that in names of its file system, such as a bucket.
+
+    Of "abfs://box@account.net/a" those are "abfs://box@account.net/" and "box/".
+    """
+    machine, _, tail = path.partition("://")[2].partition("/")
+    if not machine or glob.has_magic(machine) or not key.endswith(tail):
+        return path.removesuffix(key), ""
+    if not tail:
+        return path.rstrip("/"), key.rstrip("/")
+    return path.removesuffix(tail), key.removesuffix(tail)
 
 
 # ---- changes --------------------------------------------------------------------------------------------------------
@@ -184,10 +204,13 @@ def opened(path: str, mode: str = "rb") -> BinaryIO:
         return cast(BinaryIO, system.open(key, mode))
 
 
-def read(path: str) -> bytes:
-    """All bytes of a file."""
-    with opened(path) as file:
-        return file.read()
+def read(path: str, most: int = -1) -> bytes:
+    """All bytes of a file, or so many."""
+    if not is_remote(path):
+        with open(path, "rb") as file:
+            return file.read(most)
+    with _remote(path) as (system, key), system.open(key, "rb") as file:
+        return cast(bytes, file.read(most))
 
 
 def make_folders(path: str) -> None:
@@ -205,8 +228,8 @@ def remove(path: str) -> None:
         os.unlink(path)
         return
     with _remote(path) as (system, key):
-        if not system.exists(key):
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        if system.info(key).get("type") == "directory":  # A store would do nothing, and say nothing.
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         system.rm_file(key)
 
 
@@ -224,9 +247,9 @@ def rename(old: str, new: str) -> None:
     if not is_remote(old) and not is_remote(new):
         os.replace(old, new)
         return
-    if scheme_of(old) != scheme_of(new):
-        raise OSError(errno.EXDEV, "they are on different file systems: copy, then remove", new)
-    with _remote(old) as (system, key), _remote(new) as (_, target):
+    with _remote(old) as (system, key), _remote(new) as (other, target):
+        if scheme_of(old) != scheme_of(new) or system != other:  # As of two machines.
+            raise OSError(errno.EXDEV, "they are on different file systems: copy, then remove", new)
         system.mv(key, target, recursive=system.isdir(key))
 
 
