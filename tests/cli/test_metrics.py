@@ -124,9 +124,7 @@ def test_strangers_that_do_not_ask_are_few_and_end(
     page = metrics.MetricsPage(lambda: [], "127.0.0.1", 0)
     stack.callback(page.close)
     where = ("127.0.0.1", urllib.parse.urlsplit(page.url).port)
-    held = [
-        stack.enter_context(socket.create_connection(where, 60)) for _ in range(metrics._MOST_CONNECTIONS)
-    ]
+    held = [stack.enter_context(socket.create_connection(where, 60)) for _ in range(metrics.MOST_CONNECTIONS)]
     for connection in held:
         connection.sendall(b"GET /metrics HTTP/1.0\r\nX: ")
     with socket.create_connection(where, 60) as one_more:

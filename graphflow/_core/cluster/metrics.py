@@ -21,7 +21,7 @@ from graphflow._core.common.printable import printable
 from graphflow._core.common.timeouts import METRICS_REQUEST_SECONDS
 
 _LOG: Final = logging.getLogger("graphflow")
-_MOST_CONNECTIONS: Final = 16
+MOST_CONNECTIONS: Final = 16
 """So many connections to a page are served at once; more are closed."""
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 PATH: Final = "/metrics"
@@ -140,7 +140,7 @@ class _Listener(ThreadingMixIn, TCPServer):
     def verify_request(self, request: Any, client_address: Any) -> bool:
         """Whether there is room for one more connection."""
         with self._changing:
-            if len(self._open) >= _MOST_CONNECTIONS:
+            if len(self._open) >= MOST_CONNECTIONS:
                 return False
             self._open[request] = time.monotonic()
             return True
