@@ -249,7 +249,6 @@ MOST_REPLICA_WAIT_MS: Final = 1000 * 86_400 * 365
 
 Guard: tests/cluster/test_how_often.py::test_a_round_may_be_asked_to_wait_for_months_and_not_for_centuries
 """
-
 METRICS_SECONDS: Final = 5.0
 """How long a task has to answer the page of its own metrics: Prometheus gives up after ten.
 
