@@ -138,3 +138,40 @@ def test_words_are_numbers() -> None:
     assert numbers == [[3, 2, 1, 1]]
     padded = K.preprocessing.sequence.pad_sequences([[1, 2, 3], [4]], maxlen=2, padding="post")
     assert padded.tolist() == [[2, 3], [4, 0]]
+
+
+def test_adagrad_by_its_name_begins_with_no_sum_of_squares() -> None:
+    assert K.optimizers.get("adagrad").get_config()["initial_accumulator_value"] == 0.0
+    assert K.optimizers.Adagrad().get_config()["initial_accumulator_value"] == pytest.approx(0.1)
+
+
+def test_a_schedule_takes_whole_numbers_as_boundaries() -> None:
+    model = K.Sequential([K.layers.Dense(1, input_shape=(3,))])
+    model.compile(
+        K.optimizers.SGD(K.optimizers.schedules.PiecewiseConstantDecay([1, 2], [0.5, 0.0, 0.0])), "mse"
+    )
+    x, y = np.ones((4, 3), "f"), np.ones(4, "f")
+    model.fit(x, y, epochs=2, verbose=0)
+    trained = model.get_weights()
+    model.fit(x, y, verbose=0)
+    np.testing.assert_array_equal(model.get_weights()[0], trained[0])
+
+
+def test_the_loss_of_a_dataset_is_the_mean_of_its_batches() -> None:
+    model = small()
+    model.compile(K.optimizers.SGD(0.0), "mse")
+    model.set_weights([np.zeros((3, 1)), np.zeros(1)])
+    data = gf.data.Dataset.from_tensor_slices((np.ones((3, 3), "f"), np.array([1.0, 1.0, 3.0], "f"))).batch(2)
+    assert model.fit(data, verbose=0).history["loss"] == [5.0]
+
+
+def test_a_prediction_ends_what_the_metrics_of_an_evaluation_gathered() -> None:
+    inputs = K.Input((3,))
+    model = K.Model(
+        inputs, [K.layers.Dense(1, name=name, kernel_initializer="zeros")(inputs) for name in "ab"]
+    )
+    model.compile("sgd", "mse")
+    x, zeros = np.ones((2, 3), "f"), np.zeros(2, "f")
+    model.evaluate(x, [zeros + 4, zeros + 4], verbose=0)
+    model.predict(x)
+    assert model.test_on_batch(x, [zeros + 1, zeros + 2]) == [5.0, 1.0, 4.0]

@@ -5,6 +5,9 @@ recorded/ was written by `recorded_model` under TensorFlow 1.15.5: fit(epochs=2)
 
 from __future__ import annotations
 
+import base64
+import json
+import marshal
 from pathlib import Path
 from typing import Any
 
@@ -105,3 +108,16 @@ def test_a_checkpoint_callback_keeps_the_best(tmp_path: Path) -> None:
     model.fit(np.eye(2), np.ones(2), epochs=3, verbose=0, callbacks=[saver, rows])
     assert sorted(p.name for p in tmp_path.glob("best-*.index")) == [f"best-{i}.index" for i in (1, 2, 3)]
     assert (tmp_path / "log.csv").read_text().splitlines()[0] == "epoch,loss"
+
+
+def test_code_of_a_file_does_not_run() -> None:
+    code = base64.b64encode(marshal.dumps((lambda x: x * 3.0).__code__)).decode()
+    layer = K.layers.Lambda(lambda x: x * 2.0, input_shape=(1,), name="times")
+    description = json.loads(K.Sequential([layer]).to_json())
+    copy = K.models.model_from_json(json.dumps(description))
+    assert copy.predict(np.ones((1, 1))) == [[2.0]]
+    description["config"]["layers"][0]["config"]["function"] = [code, None, None]
+    with pytest.raises(ValueError, match="code of files does not run"):
+        K.models.model_from_json(json.dumps(description))
+    given = K.models.model_from_json(json.dumps(description), custom_objects={"times": lambda x: x * 4.0})
+    assert given.predict(np.ones((1, 1))) == [[4.0]]

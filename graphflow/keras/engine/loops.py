@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphflow.keras.callbacks.base import BaseLogger, CallbackList, History, ProgbarLogger
-from graphflow.keras.engine.batches import ArrayBatches, StopTraining
+from graphflow.keras.engine.batches import ArrayBatches, GeneratorBatches, StopTraining
 
 
 class Settings:
@@ -107,12 +107,14 @@ def _epoch(
         by_steps = not isinstance(batches, ArrayBatches) or batches.steps is not None
     if mode == "test":
         callbacks.call("on_test_begin", {})
+    # The loss of an epoch weighs a generator's batches by their sizes, a dataset's alike, as TensorFlow 1.15 does.
+    by_examples = isinstance(batches, GeneratorBatches)
     total, count, results = 0.0, 0, []
     try:
         for number, (size, arrays) in enumerate(batches.epoch()):
             logs: dict[str, Any] = {
                 "batch": number,
-                "size": 1 if by_steps and mode == "train" and (batches.samples is not None) else size,
+                "size": 1 if by_steps and mode == "train" and not by_examples else size,
             }
             callbacks.call(f"on_{mode}_batch_begin", number, logs)
             outs = function(arrays)
@@ -156,6 +158,7 @@ def test(model: Any, batches: Any, function: Any, settings: Settings) -> list[An
 def predict(model: Any, batches: Any, function: Any, settings: Settings) -> list[Any]:
     """The outputs for batches, an array for each output."""
     callbacks = CallbackList(settings.callbacks, model, _params(model, batches, settings, False))
+    model.reset_metrics()
     callbacks.call("on_predict_begin", {})
     found: list[list[Any]] = []
     try:

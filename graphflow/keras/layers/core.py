@@ -444,22 +444,24 @@ class Lambda(Layer):
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The layer of a configuration that get_config gave; one with Python's code runs it when it is called.
+        """The layer of a configuration; code that this process did not write is taken from custom_objects alone.
 
         Args:
             config: What get_config gave.
-            custom_objects: Classes and functions of the program's own, by name.
+            custom_objects: Classes and functions of the program's own, by name, or by the layer's.
 
         Returns:
             A new layer.
 
         Raises:
-            ValueError: The function's name is not known.
+            ValueError: The function's name is not known, or it is code of a file.
         """
         given = {k: v for k, v in config.items() if not k.startswith(("output_shape", "mask"))}
         kind, module = given.pop("function_type"), given.pop("module", None)
         function = given.pop("function")
-        if kind == "function":
+        if given.get("name") in (custom_objects or {}):
+            found = (custom_objects or {})[given["name"]]
+        elif kind == "function":
             found = registry.find(
                 function, "graphflow.keras.activations", "function of a Lambda layer", custom_objects
             )

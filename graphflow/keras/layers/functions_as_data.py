@@ -1,4 +1,4 @@
-"""Functions of Lambda layers as data: by name, or as code, which runs when a model with it is called."""
+"""Functions of Lambda layers as data: by name, or as code, which is read again in the process that wrote it alone."""
 
 from __future__ import annotations
 
@@ -11,12 +11,16 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+_encoded_here: set[tuple[str, str | None]] = set()
+"""Code and module of what this process wrote: a copy of a model has nothing new to run, a file of others may."""
+
 
 def encode(function: Callable[..., Any]) -> tuple[Any, str, str | None]:
     """A function as data, "lambda" if it is code and "function" if it is a name, and its module."""
     module = getattr(function, "__module__", None)
     if isinstance(function, types.LambdaType) and function.__name__ == "<lambda>":
         code = base64.b64encode(marshal.dumps(function.__code__)).decode()
+        _encoded_here.add((code, module))
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
         return (code, function.__defaults__, cells or None), "lambda", module
     return getattr(function, "__name__", type(function).__name__), "function", module
@@ -26,16 +30,15 @@ def decode(data: Any, module: str | None) -> Callable[..., Any]:
     """The function of encoded code.
 
     Raises:
-        ValueError: It is code of another version of Python.
+        ValueError: This process did not write it, so that it would be code of a file.
     """
     code, defaults, cells = data
-    try:
-        loaded = marshal.loads(base64.b64decode(code))
-    except (ValueError, EOFError, TypeError) as error:
+    if (code, module) not in _encoded_here:
         raise ValueError(
-            "The model has a Lambda layer with Python code of another version of Python, which this one cannot read: "
-            "name the function, and give it in custom_objects, or build the model anew and load its weights."
-        ) from error
+            "The model has a Lambda layer with Python code, and code of files does not run. Give the function in "
+            "custom_objects by the layer's name, or build the model anew and load its weights."
+        )
+    loaded = marshal.loads(base64.b64decode(code))
     names = dict(vars(sys.modules.get(module or "", builtins)))
     names.setdefault("tf", import_module("graphflow"))
     closure = tuple(types.CellType(value) for value in cells or ())

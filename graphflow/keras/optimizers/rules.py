@@ -14,7 +14,7 @@ from graphflow.keras.backend.state import track_variable
 from graphflow.keras.initializers import Constant
 from graphflow.keras.optimizers.base import Optimizer
 from graphflow.keras.optimizers.schedules import LearningRateSchedule
-from graphflow.keras.typing import Config
+from graphflow.keras.typing import Config, Objects
 
 Rate = float | LearningRateSchedule | Any
 """A learning rate: a number, a schedule, a tensor, or a function that gives one."""
@@ -252,6 +252,19 @@ class Adagrad(_Ruled):
         self.epsilon: float = epsilon or settings.epsilon()
         self._initial = initial_accumulator_value
         self._said_besides = {"initial_accumulator_value": self._initial, "epsilon": self.epsilon}
+
+    @classmethod
+    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
+        """The optimizer of a configuration; one without initial_accumulator_value, as of "adagrad", begins at 0.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes of the program's own, by name.
+
+        Returns:
+            A new optimizer.
+        """
+        return super().from_config({"initial_accumulator_value": 0.0, **config}, custom_objects)
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         self._fill_slots(var_list, accumulator=Constant(self._initial))

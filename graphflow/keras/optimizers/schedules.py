@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from graphflow._core.graph.types import TensorLike
+from graphflow.keras import ops
 from graphflow.keras.typing import Config, Objects
 from graphflow.keras.utils import registry
 from graphflow.train import decays
@@ -135,7 +136,10 @@ class PiecewiseConstantDecay(LearningRateSchedule):
         Returns:
             The rate, a scalar.
         """
-        return decays.piecewise_constant(step, self.boundaries, self.values)
+        # An optimizer gives the step as a float32, and programs write whole numbers.
+        counted = ops.convert_to_tensor(step)
+        edges = [ops.cast(b, counted.dtype) for b in self.boundaries]
+        return decays.piecewise_constant(counted, edges, self.values)
 
     def get_config(self) -> Config:
         """The arguments that make a schedule like it."""

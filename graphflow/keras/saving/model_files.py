@@ -112,7 +112,8 @@ def _made(value: Any, make: Any, custom: Mapping[str, Any], ready: tuple[str, ..
 def load_model(filepath: str, custom_objects: Objects = None, compile: bool = True) -> Any:
     """The model of an HDF5 file, from here or from TensorFlow (tf.keras.models.load_model).
 
-    A Lambda layer in the file is Python code, which runs: load only files that you trust.
+    Python code in the file, as of a Lambda layer, does not run: give its function in custom_objects, by the layer's
+    name.
 
     Args:
         filepath: The file.
