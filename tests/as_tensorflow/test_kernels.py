@@ -47,7 +47,7 @@ def answer(cell):
 
 try:
     client.wait_for_ready(timeout=SECONDS)
-    cell = client.execute(begun)
+    cell = client.execute(begun, stop_on_error=False)  # otherwise what is asked soon after an error is not run
     while "runs" not in str(client.get_iopub_msg(timeout=SECONDS)["content"].get("text", "")):
         pass
     manager.interrupt_kernel()

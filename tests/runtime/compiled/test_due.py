@@ -42,12 +42,13 @@ def _due(build: Callable[[], Any]) -> int:
 
 
 def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:
-    train, x, _ = _line()
-    with gf.Session() as session:
-        session.run(gf.global_variables_initializer())
-        for _ in range(1000):
-            session.run(train, {x: [1.0, 2.0, 3.0]})
-        assert compiled_plans(session) == []
+    with gf.Graph().as_default():
+        train, x, _ = _line()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            for _ in range(1000):
+                session.run(train, {x: [1.0, 2.0, 3.0]})
+            assert compiled_plans(session) == []
 
 
 def test_what_numpy_needs_long_for_goes_over_at_the_eighth_run() -> None:
