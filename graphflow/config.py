@@ -194,8 +194,9 @@ class OutputStats:
 
 @dataclass(frozen=True)
 class NodeStats:
-    """When one operation, or a piece of compiled code, ran: microseconds since the start of the run, on which device
-    and thread; its results.
+    """When one operation, or a piece of compiled code, ran, on which device and thread, and its results.
+
+    Times are microseconds since the start of the run.
 
     Args:
         node_name: The operation.

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.graph_util", globals())
 
+__all__ = [
+    "convert_variables_to_constants",
+    "export_onnx",
+    "extract_sub_graph",
+    "must_run_on_cpu",
+    "node_name",
+    "remove_training_nodes",
+    "tensor_shape_from_node_def_name",
+]
+
 _VARIABLES = ("VariableV2", "Variable", "VarHandleOp")
 _WRITERS = (
     "Assign",

@@ -70,7 +70,7 @@ class TFRecordOptions:
 
     @classmethod
     def get_compression_type_string(cls, options: Any) -> str:
-        """ "GZIP", "ZLIB" or "" of options, a compression type or None.
+        """The name "GZIP", "ZLIB" or "" of options, a compression type or None.
 
         Args:
             options: TFRecordOptions, a compression type or None.
@@ -160,3 +160,5 @@ def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | Non
 
 if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.python_io", globals())
+
+__all__ = ["TFRecordCompressionType", "TFRecordOptions", "TFRecordWriter", "tf_record_iterator"]

@@ -40,9 +40,10 @@ def public_documents() -> Iterator[tuple[str, str, list[str], str]]:
             p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")
         ]
         made = function.__code__.co_filename == "<string>"  # By dataclass, for some at the first use.
-        if value is not function and (made or all(p.kind in VARIADIC for p in parameters)):
-            continue  # Its class's fields say what it takes.
-        yield module, name, [p.name for p in parameters], inspect.cleandoc(value.__doc__ or "")
+        if value is not function and all(p.kind in VARIADIC for p in parameters):
+            continue  # It hands on what it is given, or makes way for a dataclass's at the first use.
+        names = [p.name for p in parameters if not (made and p.name.startswith("_"))]
+        yield module, name, names, inspect.cleandoc(value.__doc__ or "")
 
 
 def arguments_of(text: str) -> list[str] | None:

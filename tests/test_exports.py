@@ -201,7 +201,7 @@ def public_callables() -> Iterator[tuple[str, str, Callable[..., Any]]]:
     modules: list[ModuleType] = [gf]
     while modules:
         module = modules.pop()
-        for name in dir(module):
+        for name in getattr(module, "__all__", None) or dir(module):
             value = None if name.startswith("_") or name in _MESSAGES else getattr(module, name)
             home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
             if not isinstance(home, str) or not f"{home}.".startswith("graphflow.") or id(value) in seen:

@@ -189,8 +189,9 @@ def ssim_multiscale(
     k1: float = 0.01,
     k2: float = 0.03,
 ) -> Tensor:
-    """The structural similarity at several sizes, each half of the one before, weighted by powers
-    (tf.image.ssim_multiscale; Wang and others, 2003). See ssim.
+    """The structural similarity at several sizes, weighted by powers (tf.image.ssim_multiscale).
+
+    Each size is half of the one before (Wang and others, 2003). See ssim.
 
     Args:
         img1: Images.

@@ -31,7 +31,7 @@ def integers(value: Any, count: int, what: str) -> tuple[int, ...]:
 
 
 def padding_of(value: Any, causal: bool = False) -> str:
-    """ "valid", "same", or if that is allowed "causal", from the word in any case."""
+    """One of "valid", "same", or if that is allowed "causal", from the word in any case."""
     allowed = ("valid", "same", "causal") if causal else ("valid", "same")
     word = value.lower() if isinstance(value, str) else value
     if word not in allowed:
@@ -40,7 +40,7 @@ def padding_of(value: Any, causal: bool = False) -> str:
 
 
 def layout_of(value: Any) -> str:
-    """ "channels_last" or "channels_first", from the word in any case; None is the first."""
+    """Either "channels_last" or "channels_first", from the word in any case; None is the first."""
     word = "channels_last" if value is None else value.lower() if isinstance(value, str) else value
     if word not in ("channels_last", "channels_first"):
         raise ValueError(

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 
     from graphflow.train.saving.saver import Saver
 
+__all__ = ["SavedModelBuilder", "check_signatures", "simple_save"]
+
 
 class SavedModelBuilder:
     """Builds a SavedModel: first a meta graph with its variables, then any number of meta graphs, then save().

@@ -18,6 +18,8 @@ from graphflow.saved_model.utils import under_scope
 if TYPE_CHECKING:
     from os import PathLike
 
+__all__ = ["init_op_name", "load", "maybe_saved_model_directory", "meta_graph_with_tags"]
+
 
 def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
     """Whether a folder holds saved_model.pb or saved_model.pbtxt. Nothing is read.

@@ -106,8 +106,10 @@ class FileWriter:
             self._file.write(as_bytes(event))
 
     def add_session_log(self, session_log: Any, global_step: int | np.integer[Any] | None = None) -> None:
-        """Adds a SessionLog. START with the step at which training goes on drops from TensorBoard's curves what was
-        written at that step and after it, before the interruption.
+        """Adds a SessionLog.
+
+        START with the step at which training goes on drops from TensorBoard's curves what was written at that step and
+        after it, before the interruption.
 
         Args:
             session_log: A SessionLog.

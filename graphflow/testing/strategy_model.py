@@ -71,7 +71,13 @@ def batches() -> Dataset:
 
 @dataclass
 class Trained:
-    """What a training gave: losses of the first tower, and the values of the variables by name."""
+    """What a training gave.
+
+    Args:
+        losses: The losses of the first tower, one for each step.
+        values: The values of the variables by name.
+        copies: The values of all copies of each variable, by its name.
+    """
 
     losses: list[float] = field(default_factory=list)
     values: dict[str, np.ndarray] = field(default_factory=dict)

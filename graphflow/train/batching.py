@@ -77,8 +77,9 @@ def maybe_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches of the examples for which `keep_input` is true: a bool, or a vector of one for each example with
-    `enqueue_many` (tf.train.maybe_batch); see batch.
+    """Batches of the examples for which `keep_input` is true (tf.train.maybe_batch); see batch.
+
+    It is a bool, or with `enqueue_many` a vector of one for each example.
 
     Args:
         tensors: A list or dictionary of tensors.
@@ -174,8 +175,9 @@ def shuffle_batch(
     shared_name: str | None = None,
     name: str | None = None,
 ) -> Any:
-    """Batches in random order (tf.train.shuffle_batch): min_after_dequeue examples stay behind to be mixed
-    with those that come. The rest as for batch.
+    """Batches in random order (tf.train.shuffle_batch).
+
+    min_after_dequeue examples stay behind to be mixed with those that come. The rest as for batch.
 
     Args:
         tensors: A list or dictionary of tensors.

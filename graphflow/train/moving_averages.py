@@ -30,6 +30,8 @@ from graphflow.distribute.values import DistributedValues, select
 from graphflow.distribute.variables import MirroredVariable
 from graphflow.train.optimizers.slots import make_slot
 
+__all__ = ["ExponentialMovingAverage", "assign_moving_average"]
+
 
 def assign_moving_average(
     variable: VariableLike,

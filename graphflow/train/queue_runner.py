@@ -140,11 +140,10 @@ class QueueRunner:
     def create_threads(
         self, sess: SessionLike, coord: Coordinator | None = None, daemon: bool = True, start: bool = False
     ) -> list[threading.Thread]:
-        """Makes the threads for a session, one for each enqueue operation and, with a Coordinator, one that closes the
-        queue when it stops.
+        """Makes the threads for a session, one for each enqueue operation.
 
-        None if those of an earlier call still run. The threads do not keep the process from ending, unless
-        `daemon` is False.
+        With a Coordinator there is one more, which closes the queue when it stops. None if those of an earlier call
+        still run. The threads do not keep the process from ending, unless `daemon` is False.
 
         Args:
             sess: The session.
@@ -259,8 +258,7 @@ def start_queue_runners(
     start: bool = True,
     collection: str = GraphKeys.QUEUE_RUNNERS,
 ) -> list[threading.Thread]:
-    """Starts the threads of all queue runners that were added to a collection, and returns them
-    (tf.train.start_queue_runners).
+    """Starts the threads of all queue runners of a collection, and returns them (tf.train.start_queue_runners).
 
     A MonitoredSession has started them itself.
 

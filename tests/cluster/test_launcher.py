@@ -186,7 +186,7 @@ def test_a_line_without_an_end_is_cut_and_nothing_of_it_is_lost() -> None:
 
 @pytest.mark.parametrize("size", [1, 2, 7, 1000])
 def test_of_a_line_that_is_written_over_the_last_state_counts(size: int) -> None:
-    """However it is cut into pieces: progress lines are written with "\\r" before or behind them."""
+    r"""However it is cut into pieces: progress lines are written with "\r" before or behind them."""
     data = b"begins\r\n\r 10 %\r 20 %\r 100 %\nnext\n\n\n5 of 9\r6 of 9\r\nlast\n\r 7 %"
     out = io.StringIO()
     lines = Lines("[ps 0] ", out)

@@ -161,7 +161,8 @@ def sync_folder(folder: str) -> None:
 
 def family(name: str) -> str:
     """The common part of the names of one saver's files: the name up to the step, "model" for
-    "model-100.safetensors"."""
+    "model-100.safetensors".
+    """
     return re.sub(r"(-\d+)?(\.\w+)?$", "", name) or name
 
 

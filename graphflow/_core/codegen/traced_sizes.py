@@ -59,7 +59,8 @@ class Trace:
 
     def call(self, function: Callable[..., Sequence[int]], count: int, *arguments: Any) -> tuple[Any, ...]:
         """The `count` results of a function of sizes, which is called again for others: of how it goes its way,
-        nothing is noted. So nothing but numbers may depend on it."""
+        nothing is noted. So nothing but numbers may depend on it.
+        """
         operands = tuple(self.number_of(a) for a in arguments)
         found = function(*[self._found[k] for k in operands])
         results = tuple(found)

@@ -1,5 +1,6 @@
 """The times of what compiles kernels: the compile server, its clients, compiler processes; and those of products that
-meet other programs on their cores. As in timeouts.py."""
+meet other programs on their cores. As in timeouts.py.
+"""
 
 from __future__ import annotations
 

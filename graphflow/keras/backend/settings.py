@@ -64,7 +64,7 @@ def set_epsilon(value: float) -> None:
 
 
 def image_data_format() -> str:
-    """ "channels_last" or "channels_first" (tf.keras.backend.image_data_format)."""
+    """Either "channels_last" or "channels_first" (tf.keras.backend.image_data_format)."""
     return str(_settings["image_data_format"])
 
 
@@ -95,5 +95,5 @@ def cast_to_floatx(x: Any) -> Any:
 
 
 def backend() -> str:
-    """ "tensorflow", which programs compare it with (tf.keras.backend.backend)."""
+    """The word "tensorflow", which programs compare it with (tf.keras.backend.backend)."""
     return "tensorflow"

@@ -320,7 +320,7 @@ def sqrt(x: TensorLike) -> Any:
 
 
 def exp(x: TensorLike) -> Any:
-    """exp(x) (tf.keras.backend.exp).
+    """The exponential (tf.keras.backend.exp).
 
     Args:
         x: A tensor, or what becomes one, of any shape.
@@ -332,7 +332,7 @@ def exp(x: TensorLike) -> Any:
 
 
 def log(x: TensorLike) -> Any:
-    """log(x) (tf.keras.backend.log).
+    """The natural logarithm (tf.keras.backend.log).
 
     Args:
         x: A tensor, or what becomes one, of any shape.

@@ -32,8 +32,7 @@ class SessionRunArgs(NamedTuple):
 
 
 class SessionRunValues(NamedTuple):
-    """The results of a run for a hook: the values of its fetches as `results`, and the run's `options` and
-    `run_metadata`."""
+    """What a run gave a hook: the values of its fetches as `results`, and the run's `options` and `run_metadata`."""
 
     results: Any
     options: RunOptions | None

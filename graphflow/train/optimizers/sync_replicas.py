@@ -244,8 +244,9 @@ class _Round:
             return apply(sync_rounds.PUSH, [ticket, gradient], attrs, "push")
 
     def _once(self, what: str, near: Any, gradients: bool, build: Callable[[], Any]) -> Operation:
-        """The operation that `build` returns, run by the first run that comes for a choice, on the device of the
-        variable `near`.
+        """The operation that `build` returns, run by the first run that comes for a choice.
+
+        It stands on the device of the variable `near`.
 
         All that a branch takes from outside is there before the branch begins; so the claim is made inside of one,
         and nothing can come between it and the change.
@@ -287,8 +288,7 @@ class _Round:
             return self._once(variable.op.name, variable, True, build)
 
     def finish(self, optimizer: Optimizer, near: Any) -> list[Operation]:
-        """The operation that the optimizer runs beside the variable `near` when all are changed; no-op if `near` is
-        None."""
+        """What the optimizer runs beside the variable `near` when all are changed; no-op if it is None."""
         if near is None:
             return []
         with get_default_graph().name_scope("finish"):

@@ -92,7 +92,6 @@ def update_checkpoint_state(
     Raises:
         RuntimeError: If a checkpoint has the name of that file.
     """
-
     save_dir = user_path(save_dir)
 
     def short(path: str) -> str:
@@ -120,8 +119,9 @@ def update_checkpoint_state(
 
 
 def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None) -> CheckpointState | None:
-    """The contents of a folder's `checkpoint` file; None if there is none, or if it makes no sense, which is logged
-    (tf.train.get_checkpoint_state). Relative paths in it are taken from the folder.
+    """The contents of a folder's `checkpoint` file (tf.train.get_checkpoint_state).
+
+    None if there is none, or if it makes no sense, which is logged. Relative paths in it are taken from the folder.
 
     Args:
         checkpoint_dir: The folder of the checkpoints.

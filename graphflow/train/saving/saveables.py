@@ -1,5 +1,4 @@
-"""The things that a Saver saves: variables, parts of variables, and objects of the user's that say how they are
-saved."""
+"""The things that a Saver saves: variables, parts of them, and objects of the user's that say how they are saved."""
 
 from __future__ import annotations
 

@@ -227,8 +227,9 @@ class Monitored:
         )
 
     def run_step_fn(self, step_fn: Callable[[Any], Any]) -> Any:
-        """Calls step_fn(step_context), which runs what it likes: with hooks by step_context.run_with_hooks, and
-        without by step_context.session.
+        """Calls step_fn(step_context), which runs what it likes.
+
+        With hooks it runs by step_context.run_with_hooks, and without by step_context.session.
 
         Returns what step_fn returns. step_fn is called again after a recovery. ValueError if it does not take one
         argument; StopIteration, which ends the `with` block cleanly, after step_context.request_stop().

@@ -1,6 +1,6 @@
-"""What tasks print: whole lines, each with its task before it, and the traceback of one that failed.
+r"""What tasks print: whole lines, each with its task before it, and the traceback of one that failed.
 
-A line that a task writes over by "\\r", such as a progress line, is one line here, of which the last state counts. On a
+A line that a task writes over by "\r", such as a progress line, is one line here, of which the last state counts. On a
 terminal it is shown as it changes, in the row that the next line of any task takes; elsewhere every few seconds.
 """
 

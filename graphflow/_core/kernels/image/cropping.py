@@ -24,7 +24,8 @@ _BLOCK_ELEMENTS = 1 << 16
 @dataclass(frozen=True)
 class Axis:
     """The positions of the pixels of crops along an axis, each (boxes, size): the pixels around, how far between,
-    whether inside at all, and how the place moves with the box's two ends."""
+    whether inside at all, and how the place moves with the box's two ends.
+    """
 
     before: Any
     after: Any

@@ -416,9 +416,9 @@ def histogram_fixed_width(
     dtype: DTypeLike = dtypes.int32,
     name: str | None = None,
 ) -> Tensor:
-    """How many values fall into each of `nbins` bins of equal width; what lies outside counts at the ends
+    """How many values fall into each of `nbins` bins of equal width (tf.histogram_fixed_width).
 
-    (tf.histogram_fixed_width).
+    What lies outside counts at the ends.
 
     Args:
         values: A tensor of numbers.

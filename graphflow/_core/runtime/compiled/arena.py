@@ -23,7 +23,8 @@ _GROWTH: Final = 1.5
 @dataclass(frozen=True)
 class Block:
     """Memory of a plan: at least `size` bytes, which hold anything, of which others may use the same, and the lock of
-    those who use them. `arena` is where they are from."""
+    those who use them. `arena` is where they are from.
+    """
 
     bytes: np.ndarray[Any, np.dtype[np.uint8]]
     lock: threading.Lock

@@ -70,7 +70,8 @@ class Family:
 
     def is_to_be_compared(self, job: CompileJob) -> bool:
         """Whether a plan that is about to take over is to be compared with NumPy: the first of its structure, the
-        second, the fourth, the eighth and so on; all if one of them has not agreed."""
+        second, the fourth, the eighth and so on; all if one of them has not agreed.
+        """
         number = self._made.get(job.structure, 0) + 1
         return not number & (number - 1) or job.structure in self._distrusted
 

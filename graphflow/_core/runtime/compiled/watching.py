@@ -40,7 +40,8 @@ Watch = Callable[[Sight], None]
 @dataclass(frozen=True)
 class Left:
     """What a group has left: where values lie, and the instructions of other groups that have filled that memory too;
-    or the name of a variable, and the instruction that has written it."""
+    or the name of a variable, and the instruction that has written it.
+    """
 
     values: Mapping[str, Value] = field(default_factory=dict)
     others: Sequence[Instruction] = ()

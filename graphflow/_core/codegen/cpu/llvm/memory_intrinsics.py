@@ -135,7 +135,8 @@ def _gemm_intrinsic(integer: Any, scalar: Any) -> Any:
     @intrinsic
     def call_gemm(typing_context: Any, address: Any, flags: Any, sizes: Any, operands: Any) -> Any:
         """Call cblas ?gemm, row major: flags (trans a, trans b, accumulate), sizes (m, n, k),
-        operands (a, lda, b, ldb, c, ldc)."""
+        operands (a, lda, b, ldb, c, ldc).
+        """
         words = [types.UniTuple(types.int64, count) for count in (3, 3, 6)]
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
