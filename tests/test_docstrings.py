@@ -5,6 +5,7 @@ The reference, `help` and editors show it. The classes of errors, results and th
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import re
 import sys
@@ -40,9 +41,12 @@ def public_documents() -> Iterator[tuple[str, str, list[str], str]]:
             p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")
         ]
         made = function.__code__.co_filename == "<string>"  # By dataclass, for some at the first use.
-        if value is not function and all(p.kind in VARIADIC for p in parameters):
-            continue  # It hands on what it is given, or makes way for a dataclass's at the first use.
         names = [p.name for p in parameters if not (made and p.name.startswith("_"))]
+        if value is not function and all(p.kind in VARIADIC for p in parameters):
+            if not dataclasses.is_dataclass(value):
+                continue  # It hands on what it is given.
+            # It makes way for a dataclass's at the first use.
+            names = [f.name for f in dataclasses.fields(value) if f.init and not f.name.startswith("_")]
         yield module, name, names, inspect.cleandoc(value.__doc__ or "")
 
 

@@ -12,7 +12,12 @@ from graphflow._core.transport.addresses import MOST_PORT, port_of
 
 @dataclass
 class JobDef:
-    """One job of a cluster: its name, and the address of each task by index."""
+    """One job of a cluster.
+
+    Args:
+        name: The job's name.
+        tasks: The address of each task, "host:port", by index.
+    """
 
     name: str = ""
     tasks: dict[int, str] = field(default_factory=dict)
@@ -20,7 +25,11 @@ class JobDef:
 
 @dataclass
 class ClusterDef:
-    """A cluster as a message: its jobs, sorted by name."""
+    """A cluster as a message.
+
+    Args:
+        job: Its jobs, sorted by name.
+    """
 
     job: list[JobDef] = field(default_factory=list)
 

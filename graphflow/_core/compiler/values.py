@@ -19,7 +19,15 @@ from graphflow._core.common.records import dataclass
 
 @dataclass(frozen=True)
 class Value:
-    """An array: `root` is the name of the block it lies in; offset and strides count elements of `dtype`."""
+    """An array in a block of memory; offset and strides count elements.
+
+    Args:
+        root: The name of the block that it lies in.
+        dtype: The name of its dtype, such as "float32".
+        shape: Its sizes.
+        strides: From one element to the next along each axis.
+        offset: Of its first element in the block.
+    """
 
     root: str
     dtype: str

@@ -51,12 +51,21 @@ class Origin:
 class Instruction:
     """One step of a plan.
 
-    name: the operation's name, unique in the plan.
-    type: the op type, or "If" and "While" with `bodies`, "Send" and "Recv" between devices, "Fused" for a region.
-    inputs, outputs: names of values; outputs[i] has dtypes[i] and shapes[i].
-    control: names of instructions that come first.
-    index: when its operation was built, the order among equals.
-    origin: the operation that it stands for, for messages; None if it stands for none.
+    Args:
+        name: The operation's name, unique in the plan.
+        type: The op type, or "If" and "While" with `bodies`, "Send" and "Recv" between devices, "Fused" for a region.
+        inputs: Names of values.
+        outputs: Names of values; outputs[i] has dtypes[i] and shapes[i].
+        dtypes: The dtype of each output.
+        shapes: The shape of each output, as far as it is known.
+        attrs: The operation's attributes by name.
+        control: Names of instructions that come first.
+        device: The device that computes it; "" before it is placed.
+        index: When its operation was built, the order among equals.
+        definition: The op's; None of what is no op.
+        origin: The operation that it stands for, for messages; None if it stands for none.
+        bodies: The plans inside it, of a branch or loop.
+        used: Whether anything takes each output, () if all are taken.
     """
 
     name: str
@@ -145,10 +154,12 @@ class Instruction:
 class Plan:
     """A sequence of instructions, with what goes in and what comes out.
 
-    feeds: names of the values given from outside (for a loop's body: the loop variables).
-    fetches: names of the values handed out; one may be a variable's.
-    targets: names of instructions that run for their effect.
-    feed_types: dtype and shape of each feed; () if nobody says, as in the body of a loop.
+    Args:
+        instructions: The steps, in an order in which they can be done.
+        feeds: Names of the values given from outside (for a loop's body: the loop variables).
+        fetches: Names of the values handed out; one may be a variable's.
+        targets: Names of instructions that run for their effect.
+        feed_types: Dtype and shape of each feed; () if nobody says, as in the body of a loop.
     """
 
     instructions: tuple[Instruction, ...]

@@ -33,7 +33,14 @@ from graphflow.config import ConfigProto
 
 @dataclass
 class ServerDef:
-    """A server as a message: its cluster, its job and the index of its task there."""
+    """A server as a message.
+
+    Args:
+        cluster: The cluster that it belongs to.
+        job_name: Its job there.
+        task_index: The index of its task in the job.
+        protocol: What it speaks: "zmq".
+    """
 
     cluster: ClusterDef
     job_name: str
