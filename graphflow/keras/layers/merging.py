@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
 from typing import Any
 
 from graphflow._core.graph import shapes
@@ -53,13 +54,16 @@ class _Merge(ConfiguredLayer):
                 f"The layer {self.name!r} should be called on a list of inputs, not on {inputs!r}."
             )
         ranks = [len(shape_of(t)) for t in inputs]
-        same = [t for t, rank in zip(inputs, ranks, strict=True)]
+        same = list(inputs)
         for index, rank in enumerate(ranks):
             for _ in range(max(ranks) - rank):
                 same[index] = ops.expand_dims(same[index], 1)
         return self._merged(same)
 
     def _merged(self, inputs: list[Any]) -> Any:
+        return reduce(self._pair, inputs)
+
+    def _pair(self, one: Any, other: Any) -> Any:
         raise NotImplementedError
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
@@ -69,20 +73,14 @@ class _Merge(ConfiguredLayer):
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
         """What no mask masks."""
         found = [m for m in mask or () if m is not None]
-        result: Any = None
-        for one in found:
-            result = one if result is None else ops.logical_and(result, one)
-        return result
+        return reduce(ops.logical_and, found) if found else None
 
 
 class Add(_Merge):
     """The sum (tf.keras.layers.Add)."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        total = inputs[0]
-        for one in inputs[1:]:
-            total = total + one
-        return total
+    def _pair(self, one: Any, other: Any) -> Any:
+        return one + other
 
 
 class Subtract(_Merge):
@@ -90,18 +88,15 @@ class Subtract(_Merge):
 
     _exactly = 2
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        return inputs[0] - inputs[1]
+    def _pair(self, one: Any, other: Any) -> Any:
+        return one - other
 
 
 class Multiply(_Merge):
     """The product (tf.keras.layers.Multiply)."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        total = inputs[0]
-        for one in inputs[1:]:
-            total = total * one
-        return total
+    def _pair(self, one: Any, other: Any) -> Any:
+        return one * other
 
 
 class Average(Add):
@@ -114,21 +109,15 @@ class Average(Add):
 class Maximum(_Merge):
     """The largest (tf.keras.layers.Maximum)."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        total = inputs[0]
-        for one in inputs[1:]:
-            total = ops.maximum(total, one)
-        return total
+    def _pair(self, one: Any, other: Any) -> Any:
+        return ops.maximum(one, other)
 
 
 class Minimum(_Merge):
     """The smallest (tf.keras.layers.Minimum)."""
 
-    def _merged(self, inputs: list[Any]) -> Any:
-        total = inputs[0]
-        for one in inputs[1:]:
-            total = ops.minimum(total, one)
-        return total
+    def _pair(self, one: Any, other: Any) -> Any:
+        return ops.minimum(one, other)
 
 
 class Concatenate(_Merge):
