@@ -43,6 +43,14 @@ PROGRAMS = {
         (*HEAVY, *CLUSTER, "graphflow._core.codegen.cpu", "graphflow._core.codegen.gpu.toolkit",
          "graphflow._core.compiler.gpu", "graphflow.train", "graphflow.layers", "graphflow.contrib", "google.protobuf"),
     ),
+    "compiled code": (
+        "import graphflow as gf; session = gf.Session(config=gf.ConfigProto(compiled='always'));"
+        "x = gf.placeholder(gf.float32, [1, 4, 4, 1]); size = [1, 2, 2, 1];"
+        "y = gf.nn.max_pool(gf.exp(x), size, size, 'SAME');"
+        "fed = [[[[1.0]] * 4] * 4]; [session.run(y, {x: fed}) for _ in range(2)];"
+        "assert 'compiled for' in session.explain(y, {x: fed}), session.explain(y, {x: fed}); session.close()",
+        ("numba", *CLUSTER, "graphflow.train", "graphflow.contrib", "google.protobuf"),
+    ),
     "a command's help": (
         "import graphflow.cli.main as cli\ntry: cli.main(['--help'])\nexcept SystemExit: pass",
         ("numpy", *HEAVY, *RUNS, *CLUSTER),

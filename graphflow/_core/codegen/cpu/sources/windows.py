@@ -12,7 +12,7 @@ from math import gcd
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from graphflow._core.codegen.cpu.kernels import conv, emitter
+from graphflow._core.codegen.cpu.kernels import conv
 from graphflow._core.codegen.cpu.kernels.kernel_source import VectorUnit, host_vector_unit
 from graphflow._core.codegen.cpu.kernels.pooling import Pool
 from graphflow._core.codegen.cpu.programs.machine import Step
@@ -41,7 +41,8 @@ class Call(NamedTuple):
 def _text(names: tuple[str, ...]) -> str:
     """The emitters' texts as one that stands alone; modules of this library are left out, as they are in it."""
     folder = Path(__file__).parent
-    paths = [Path(emitter.__file__), *(folder / name for name in names)]
+    shared = Path(conv.__file__).with_name("emitter.py")  # Importing it would import Numba.
+    paths = [shared, *(folder / name for name in names)]
     lines: list[str] = []
     inside = False
     for line in "\n".join(path.read_text("utf-8") for path in paths).splitlines():
