@@ -10,6 +10,7 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.openblas import choose_kernels
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
@@ -139,6 +140,7 @@ class Planner:
         """What runs the plans that become compiled; traced runs of the same plans do as it does."""
         self._lock = threading.Lock()
         self._pool: ThreadPool | None = None
+        choose_kernels()
 
     @property
     def batches_functions(self) -> bool:

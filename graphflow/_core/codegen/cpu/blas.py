@@ -13,15 +13,14 @@ into such pieces, in rows, columns and depth (measured: 128 x 784 by 784 x 256 i
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
-from importlib import import_module
 
 from graphflow._core.codegen.cpu.programs.machine import Step
 from graphflow._core.codegen.traced_sizes import called
+from graphflow._core.common.openblas import address, core_name, numpy_libraries
 
 # (prefix, suffix, bits of an integer): OpenBLAS of NumPy's wheels, OpenBLAS built with 64-bit integers, any cblas
 _NAMES = (("scipy_", "64_", 64), ("", "64_", 64), ("scipy_", "", 32), ("", "", 32))
@@ -46,8 +45,7 @@ _UNPACKED_PRODUCTS = 1_000_000
 _UNPACKED_DEPTH = 32
 _UNPACKED_OPERATIONS = (1_200_000, 500_000_000)
 _UNPACKED_PIECE = {False: (32, 128), True: (8, 96)}
-_CORES_WITH_UNPACKED = (b"SkylakeX", b"Cooperlake", b"Sapphirerapids")
-_CORE_NAMES = ("scipy_openblas_get_corename64_", "openblas_get_corename64_", "openblas_get_corename")
+_CORES_WITH_UNPACKED = ("SkylakeX", "Cooperlake", "Sapphirerapids")
 
 
 @dataclass(frozen=True)
@@ -60,42 +58,17 @@ class Blas:
     unpacked: bool = False
 
 
-def _numpy_libraries() -> Iterator[ctypes.CDLL]:
-    module = import_module("numpy._core._multiarray_umath")
-    for path in (module.__file__, None):
-        with contextlib.suppress(OSError):
-            yield ctypes.CDLL(path)
-
-
-def _address(library: ctypes.CDLL, name: str) -> int:
-    try:
-        function = getattr(library, name)
-    except AttributeError:
-        return 0
-    return int(ctypes.cast(function, ctypes.c_void_p).value or 0)
-
-
 @cache
 def find_blas() -> Blas | None:
     """The BLAS inside this process's NumPy, None when it has none that can be called (products then stay on
     NumPy).
     """
-    for library in _numpy_libraries():
+    for library in numpy_libraries():
         for prefix, suffix, bits in _NAMES:
-            single, double = (_address(library, f"{prefix}cblas_{kind}gemm{suffix}") for kind in "sd")
+            single, double = (address(library, f"{prefix}cblas_{kind}gemm{suffix}") for kind in "sd")
             if single and double:
-                return Blas(single, double, bits, _core_name(library) in _CORES_WITH_UNPACKED)
+                return Blas(single, double, bits, core_name(library) in _CORES_WITH_UNPACKED)
     return None
-
-
-def _core_name(library: ctypes.CDLL) -> bytes:
-    """The processor that OpenBLAS chose its kernels for; empty if it does not say."""
-    for name in _CORE_NAMES:
-        if _address(library, name):
-            function = getattr(library, name)
-            function.restype = ctypes.c_char_p
-            return bytes(function())
-    return b""
 
 
 class _ThreadCount:
@@ -109,9 +82,9 @@ class _ThreadCount:
         self._before = 0
         found = [
             (getattr(library, setter), getattr(library, getter))
-            for library in _numpy_libraries()
+            for library in numpy_libraries()
             for setter, getter in zip(_THREAD_SETTERS, _THREAD_GETTERS, strict=True)
-            if _address(library, setter) and _address(library, getter)
+            if address(library, setter) and address(library, getter)
         ]
         self._set: Callable[[int], None] | None = found[0][0] if found else None
         self._get: Callable[[], int] | None = found[0][1] if found else None
