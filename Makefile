@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Some environments forbid bytecode. Tests start hundreds of processes, each of which would compile all of the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu \
+.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
 	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
 
 help:
@@ -35,6 +35,8 @@ help:
 	@echo "make bench-replicas  measure whole programs of replicas, with an empty and a warm kernel cache, against TensorFlow"
 	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
+	@echo "make bench-simulate  compare simulated clusters with real ones on this machine, and write benchmarks/simulate.md"
+	@echo "make bench-simulate-published  simulate clusters whose figures were published"
 	@echo "make models    run models drawn by chance for an hour, then look for faults that are planted into the compiler"
 	@echo "make installed  build the sdist and the wheel, and install it as a user does, beside .venv"
 	@echo "make lint      lint, format check, types and layers alone"
@@ -146,6 +148,12 @@ bench-devices: $(VENV)/.dev
 
 bench-collectives: $(VENV)/.dev
 	$(BIN)/python benchmarks/collectives.py $(BENCH_ARGS)
+
+bench-simulate: $(VENV)/.dev
+	$(BIN)/python benchmarks/simulate.py --write benchmarks/simulate.md $(BENCH_ARGS)
+
+bench-simulate-published: $(VENV)/.dev
+	$(BIN)/python benchmarks/simulate_published.py
 
 # What a user has: an environment with the wheel alone, built of the sdist, and what its extras bring.
 INSTALLED := $(VENV)-installed

@@ -61,6 +61,9 @@ Watcher = Callable[[str, Executable, Callable[[], Executable]], Executable]
 WATCHERS: Final[list[Watcher]] = []
 """Asked once for each plan of every session of this process, when it is made: none, but in `graphflow profile`."""
 
+PLANNERS: Final[list[Callable[[ConfigProto, str, Graph], Planner]]] = []
+"""The last of them makes the planners of sessions with a target: of none, but where a cluster is simulated."""
+
 
 def executables(session: BaseSession) -> list[Executable]:
     """What runs each combination of fetches and fed tensors that a session has planned, the one planned first first."""
@@ -106,6 +109,8 @@ class BaseSession(OfThisProcess):
 
     def _connected(self) -> Planner:
         """The planner: for this process, or for the cluster behind the target."""
+        if self._target and PLANNERS:
+            return PLANNERS[-1](self._config, self._target, self._graph)
         if self._target:
             from graphflow._core.cluster.client.remote import RemotePlanner
 

@@ -20,6 +20,7 @@ _COMMANDS: Final[Mapping[str, str]] = {
     "run": "run a program of TensorFlow 1's as it is",
     "check": "list what a program of TensorFlow 1's uses that is not here, without running it",
     "profile": "run a program, and show where the time of its steps goes",
+    "simulate": "tell how fast a program would train on a cluster that is not there",
     "launch": "run a program on a cluster on this machine",
     "serve": "serve one task of a cluster",
     "status": "show the tasks of a cluster: state, sessions, variables, traffic, steps",

@@ -18,6 +18,9 @@ from graphflow.distribute.values import PerDevice as PerDevice
 from graphflow.distribute.reducers.base import Reducer as Reducer
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice as ReductionToOneDevice
 from graphflow.distribute.reducers.ring import RingReducer as RingReducer
+from graphflow._core.simulation.machine import MessageCosts as MessageCosts
+from graphflow._core.simulation.machine import SimulatedCluster as SimulatedCluster
+from graphflow._core.simulation.report import Simulation as Simulation
 from graphflow.distribute.context import TowerContext as TowerContext
 from graphflow.distribute.variables import TowerLocalVariable as TowerLocalVariable
 from . import cluster_resolver as cluster_resolver
@@ -32,3 +35,4 @@ from graphflow.distribute.context import get_loss_reduction as get_loss_reductio
 from graphflow.distribute.context import get_tower_context as get_tower_context
 from graphflow.distribute.context import has_distribution_strategy as has_distribution_strategy
 from graphflow.distribute.increment import increment_var as increment_var
+from graphflow.train.simulation import simulate as simulate

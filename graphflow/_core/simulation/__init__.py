@@ -1,0 +1,1 @@
+"""What a cluster would do: real plans in simulated time."""

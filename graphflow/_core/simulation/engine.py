@@ -1,0 +1,155 @@
+"""A discrete event simulation: a clock of events, and the resources that take simulated time.
+
+Nothing here knows plans, tasks or clusters. Time is a number of seconds that jumps from event to event; events of one
+moment come in the order in which they were asked for, so a simulation gives the same figures each time.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any, Final
+
+_NO_TIME: Final = 1e-12
+"""Seconds that are none: less than what sums of seconds are rounded by."""
+
+Then = Callable[..., None]
+
+
+class Clock:
+    """Simulated time, and what will happen."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self._events: list[tuple[float, int, Then, tuple[Any, ...]]] = []
+        self._count = 0
+
+    def at(self, when: float, then: Then, *arguments: Any) -> None:
+        """Calls then(*arguments) at a time."""
+        self._count += 1
+        heappush(self._events, (when, self._count, then, arguments))
+
+    def after(self, seconds: float, then: Then, *arguments: Any) -> None:
+        """Calls then(*arguments) in some seconds."""
+        self.at(self.now + seconds, then, *arguments)
+
+    def run(self, ended: Callable[[], bool]) -> bool:
+        """Lets things happen until `ended` says so; whether it did, and not everything came to rest before."""
+        events = self._events
+        while not ended():
+            if not events:
+                return False
+            self.now, _, then, arguments = heappop(events)
+            then(*arguments)
+        return True
+
+
+class Cores:
+    """Some equal processors, which the jobs that are there share evenly; a job takes one of them at most.
+
+    A link is one too: its jobs are messages, and their seconds those that each would take alone.
+
+    busy: core-seconds that were computed so far.
+    """
+
+    def __init__(self, clock: Clock, count: float) -> None:
+        self._clock = clock
+        self._count = count
+        self._jobs: list[tuple[float, int, Then, tuple[Any, ...]]] = []
+        self._served = 0.0
+        """Core-seconds that a job would have got that was there from the beginning."""
+        self._seen = 0.0
+        """When that was last reckoned."""
+        self._asked = 0
+        self._due = 0
+        """The number of the event that ends the next job; events before it are void."""
+        self.busy = 0.0
+
+    def work(self, seconds: float, then: Then, *arguments: Any) -> None:
+        """Computes for some core-seconds, then calls then(*arguments)."""
+        self._reckon()
+        self._asked += 1
+        heappush(self._jobs, (self._served + seconds, self._asked, then, arguments))
+        self._plan()
+
+    def divided(self, seconds: float, pieces: int, then: Then, *arguments: Any) -> None:
+        """As `work`, in equal pieces that go on at the same time."""
+        if pieces < 2:
+            self.work(seconds, then, *arguments)
+            return
+        left = [pieces]
+
+        def one() -> None:
+            left[0] -= 1
+            if not left[0]:
+                then(*arguments)
+
+        for _ in range(pieces):
+            self.work(seconds / pieces, one)
+
+    def reckoned(self) -> float:
+        """The core-seconds that were computed until now."""
+        self._reckon()
+        return self.busy
+
+    def _rate(self) -> float:
+        return min(1.0, self._count / len(self._jobs))
+
+    def _reckon(self) -> None:
+        now = self._clock.now
+        if self._jobs:
+            passed = now - self._seen
+            self._served += passed * self._rate()
+            self.busy += passed * min(self._count, len(self._jobs))
+        self._seen = now
+
+    def _plan(self) -> None:
+        self._due += 1
+        if self._jobs:
+            left = max(0.0, self._jobs[0][0] - self._served)
+            self._clock.after(left / self._rate(), self._end, self._due)
+
+    def _end(self, due: int) -> None:
+        if due != self._due:
+            return
+        self._reckon()
+        found: list[tuple[float, int, Then, tuple[Any, ...]]] = []
+        while self._jobs and (not found or self._jobs[0][0] <= self._served + _NO_TIME):
+            found.append(heappop(self._jobs))
+        self._plan()
+        for _, _, then, arguments in found:
+            then(*arguments)
+
+
+class Thread:
+    """What does one job after the other, on cores that it shares with others.
+
+    A job is some core-seconds, and what comes then.
+    """
+
+    def __init__(self, cores: Cores) -> None:
+        self._cores = cores
+        self._waiting: deque[tuple[float, Then, tuple[Any, ...]]] = deque()
+        self._busy = False
+        self.seconds = 0.0
+        """Core-seconds of the jobs that it has ended."""
+
+    def work(self, seconds: float, then: Then, *arguments: Any) -> None:
+        """Computes for some core-seconds when its turn comes, then calls then(*arguments)."""
+        self._waiting.append((seconds, then, arguments))
+        if not self._busy:
+            self._busy = True
+            self._next()
+
+    def _next(self) -> None:
+        seconds, then, arguments = self._waiting.popleft()
+        self._cores.work(seconds, self._done, seconds, then, arguments)
+
+    def _done(self, seconds: float, then: Then, arguments: tuple[Any, ...]) -> None:
+        self.seconds += seconds
+        then(*arguments)
+        if self._waiting:
+            self._next()
+        else:
+            self._busy = False

@@ -1,0 +1,169 @@
+"""The hosts, tasks and links of a simulated cluster, and messages between tasks.
+
+A message is handled by the thread of the sockets at either end, one after the other, as on a real task. Between hosts
+its bytes then flow: through a thread of the sender that brings them to the network, over the sender's link and the
+receiver's, and through a thread there. All these are at work at once, each shares itself evenly among the messages that
+it has, and the slowest says how long a message takes. On one host a large value stays where it is, and the receiver
+reads it there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+from graphflow._core.simulation.engine import Clock, Cores, Then, Thread
+from graphflow._core.simulation.machine import SimulatedCluster
+from graphflow._core.simulation.planned import job_of
+
+_SMALL: Final = 4 << 10
+"""Bytes of a message that goes between others without holding them up."""
+
+
+class Host:
+    """A machine: its cores, and its link."""
+
+    def __init__(self, clock: Clock, cluster: SimulatedCluster, number: int) -> None:
+        self.number = number
+        self.cores = Cores(clock, cluster.cores)
+
+
+class Link:
+    """What carries bytes to and from a host."""
+
+    def __init__(self, clock: Clock, rate: float) -> None:
+        self.rate = rate
+        self.out = Cores(clock, 1)
+        self.into = Cores(clock, 1)
+
+
+class Task:
+    """A task of the cluster: the thread of its sockets, the one that brings bytes to the network, and its link.
+
+    computed: core-seconds of its stages.
+    """
+
+    def __init__(self, clock: Clock, cluster: SimulatedCluster, name: str, host: Host, link: Link) -> None:
+        self.name = name
+        self.job = job_of(name)
+        self.host = host
+        self.speed = cluster.speed_of(self.job)
+        self.sockets = Thread(host.cores)
+        self.network = Cores(clock, 1)
+        self.link = link
+        self.computed = 0.0
+        self.gpus: dict[str, Cores] = {}
+
+
+class Network:
+    """The tasks of a cluster, and what brings messages from one to the other."""
+
+    def __init__(self, clock: Clock, cluster: SimulatedCluster) -> None:
+        self.clock = clock
+        self.costs = cluster.costs
+        self.watch: Callable[[Task, Task, int, float, float], None] | None = None
+        """Is told of what goes over links: the sender, the receiver, bytes, from when to when."""
+        self._shares = cluster.shares_memory
+        self._latency = cluster.latency_seconds
+        self.hosts: dict[int, Host] = {}
+        self.tasks: dict[str, Task] = {}
+        links: dict[int, Link] = {}
+        for number, name in enumerate(cluster.tasks()):
+            at = cluster.host_of(number)
+            host = self.hosts.setdefault(at, Host(clock, cluster, at))
+            link = links.setdefault(at if self._shares else number, Link(clock, cluster.link_rate))
+            self.tasks[name] = Task(clock, cluster, name, host, link)
+
+    def near(self, sender: Task, receiver: Task) -> bool:
+        """Whether two tasks hand values over in memory."""
+        return sender.host is receiver.host and (self._shares or sender is receiver)
+
+    def tell(self, sender: Task, receiver: Task, size: int, then: Then, *arguments: object) -> None:
+        """Sends a message of so many bytes; then(*arguments) when the receiver has taken it."""
+        sender.sockets.work(
+            self.costs.send / sender.speed,
+            self._leave,
+            sender,
+            receiver,
+            size,
+            self.costs.receive,
+            then,
+            arguments,
+        )
+
+    def bring(self, sender: Task, receiver: Task, size: int, then: Then, *arguments: object) -> None:
+        """As `tell`, over a channel of an allreduce, which another thread reads than that of the sockets."""
+        sender.host.cores.work(
+            self.costs.contribution / sender.speed, self._leave, sender, receiver, size, -1.0, then, arguments
+        )
+
+    def _leave(
+        self,
+        sender: Task,
+        receiver: Task,
+        size: int,
+        receive: float,
+        then: Then,
+        arguments: tuple[object, ...],
+    ) -> None:
+        if self.near(sender, receiver):
+            wake = 0.0 if sender is receiver else self.costs.wake
+            self.clock.after(wake, self._arrive, receiver, size, receive, then, arguments)
+            return
+        self.clock.after(self._latency, self._flow, sender, receiver, size, receive, then, arguments)
+
+    def _flow(
+        self,
+        sender: Task,
+        receiver: Task,
+        size: int,
+        receive: float,
+        then: Then,
+        arguments: tuple[object, ...],
+    ) -> None:
+        """The bytes of a message go through all that brings them to the receiver."""
+        begun = self.clock.now
+        by_cores = size / self.costs.network_rate
+        ways = (
+            (sender.link.out, size / sender.link.rate),
+            (receiver.link.into, size / receiver.link.rate),
+            (sender.network, by_cores / sender.speed),
+            (receiver.network, by_cores / receiver.speed),
+            (sender.host.cores, by_cores / sender.speed),
+            (receiver.host.cores, by_cores / receiver.speed),
+        )
+        if size <= _SMALL:
+            self.clock.after(sum(s for _, s in ways[:4]), self._arrive, receiver, 0, receive, then, arguments)
+            return
+        left = [len(ways)]
+
+        def through() -> None:
+            left[0] -= 1
+            if not left[0]:
+                if self.watch is not None:
+                    self.watch(sender, receiver, size, begun, self.clock.now)
+                self._arrive(receiver, 0, receive, then, arguments)
+
+        for way, seconds in ways:
+            way.work(seconds, through)
+
+    def _arrive(
+        self, receiver: Task, near: int, receive: float, then: Then, arguments: tuple[object, ...]
+    ) -> None:
+        """`near`: bytes that lie in the memory of the sender."""
+        taking = near / self.costs.shared_rate
+        if receive < 0:
+            receiver.host.cores.work((self.costs.contribution + taking) / receiver.speed, then, *arguments)
+        else:
+            receiver.sockets.work((receive + taking) / receiver.speed, then, *arguments)
+
+    def compute(
+        self, task: Task, device: str, seconds: float, threads: int, then: Then, *arguments: object
+    ) -> None:
+        """Computes on a device of a task, in a thread of its own."""
+        task.computed += seconds
+        if "/device:GPU:" in device:
+            gpu = task.gpus.setdefault(device, Cores(self.clock, 1))
+            gpu.work(seconds / task.speed, then, *arguments)
+        else:
+            task.host.cores.divided(seconds / task.speed, threads, then, *arguments)
