@@ -21,6 +21,7 @@ from graphflow._core.transport.routes import check_reach
 from graphflow.cli.imports import add_imports, import_words
 from graphflow.cli.keygen import add_keys
 from graphflow.cli.launching.engines import add_engines, jobs_of, launch_on
+from graphflow.cli.launching.groups import add_groups, in_group, launch_group
 from graphflow.cli.launching.hosts import add_hosts, launch_on_hosts, workers_on
 from graphflow.cli.main import UsageError
 
@@ -59,12 +60,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.usage = "graphflow launch [options] PROGRAM [arguments ...]"
-    parser.add_argument("--ps", metavar="N", type=_count, default=1, help="tasks of the job ps (default: 1)")
+    parser.add_argument(
+        "--ps",
+        metavar="N",
+        type=_count,
+        help="tasks of the job ps (default: 1, none with --standalone and --nnodes)",
+    )
     parser.add_argument(
         "--workers",
         metavar="N",
         type=_count,
-        help="tasks of the job worker (default: 2; with --hosts one a host, or as many as there is room)",
+        help="tasks of the job worker (default: 2; with --hosts one a host, or as many as there is room; with --nnodes "
+        "1 on this node)",
     )
     parser.add_argument("--chief", action="store_true", help="add a job chief with one task")
     parser.add_argument(
@@ -87,6 +94,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="where the tasks listen, 0.0.0.0 for all addresses of this machine, so that others reach them; needs "
         "--keys (default: this machine alone)",
     )  # fmt: skip
+    add_groups(parser)
     add_hosts(parser)
     add_engines(parser)
     add_imports(parser)
@@ -103,6 +111,11 @@ def _count(text: str) -> int:
 
 
 def _launch(arguments: argparse.Namespace) -> int:
+    grouped = in_group(arguments)
+    if arguments.ps is None:
+        arguments.ps = 0 if grouped else 1
+    if arguments.workers is None and arguments.nnodes is not None:
+        arguments.workers = 1
     if arguments.workers is None:
         others = arguments.ps + arguments.chief
         arguments.workers = workers_on(arguments.hosts, others) if arguments.hosts else 2
@@ -141,13 +154,12 @@ def _launch(arguments: argparse.Namespace) -> int:
         os.environ[keys.VARIABLE] = os.path.abspath(
             arguments.keys
         )  # The tasks, and who stops them, take it from there.
+    environment = _environment(arguments.workers + arguments.chief)
+    if grouped:
+        return launch_group(arguments, [*command, *arguments.arguments], environment)
     host = _host(arguments.bind)
     if arguments.bind and host == _LOOPBACK:
-        os.environ[BIND_VARIABLE] = arguments.bind
-    computing = arguments.workers + arguments.chief
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    for name in _BLAS:
-        environment.setdefault(name, str(max(1, (os.cpu_count() or 1) // computing)))
+        environment[BIND_VARIABLE] = arguments.bind
     try:
         counts = jobs_of(arguments)
         ports = ReservedPorts(sum(counts.values()))
@@ -173,6 +185,14 @@ def _launch(arguments: argparse.Namespace) -> int:
             grace=arguments.grace,
             coloured=False if os.environ.get("NO_COLOR") else None,
         ).run()
+
+
+def _environment(computing: int) -> dict[str, str]:
+    """The environment of the tasks, of which so many share the cores."""
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    for name in _BLAS:
+        environment.setdefault(name, str(max(1, (os.cpu_count() or 1) // computing)))
+    return environment
 
 
 def _host(bind: str) -> str:

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import graphflow
+from graphflow._core.cluster.elastic import group_timeouts as g
 from graphflow._core.common import compile_timeouts as c
 from graphflow._core.common import timeouts as t
 from tests.common.timeouts import MODULES, PAGE, PROJECT, page, read
@@ -115,6 +116,9 @@ def test_times_that_depend_on_each_other_are_in_order() -> None:
     assert t.COMPILE_AGAIN_SECONDS < t.LONGEST_COMPILE_AGAIN_SECONDS
     assert t.INTERRUPTED_RUN_SECONDS + t.INTERRUPTED_SAVE_SECONDS <= t.LAUNCHER_CHIEF_SECONDS
     assert t.SERVED_AT_ONCE_SECONDS <= t.SIGNAL_LOOK_SECONDS < t.TICK_SECONDS / 100
+    assert t.LAUNCHER_POLL_SECONDS < g.NODE_BEAT_SECONDS and 20 * g.NODE_BEAT_SECONDS <= g.NODE_LEASE_SECONDS
+    assert g.NODE_BEAT_SECONDS < g.NODE_GOODBYE_SECONDS < g.NODE_LEASE_SECONDS < g.NODE_SAY_SECONDS
+    assert g.NODE_SAY_SECONDS < g.GROUP_WAIT_SECONDS / 10
     assert t.LAUNCHER_POLL_SECONDS < t.LAUNCHER_STOP_SECONDS
     assert (
         2.5 * t.LAUNCHER_STOP_SECONDS + t.LAUNCHER_DRAIN_SECONDS < 5.0

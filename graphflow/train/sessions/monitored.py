@@ -183,6 +183,7 @@ class Monitored:
         calling.recovering = True
         try:
             if SIGNALS.here():
+                live.given_up = True  # Nothing of it is saved: a step that has failed may be half applied.
                 SIGNALS.stop()
             self._keeper.renew(
                 live,

@@ -59,7 +59,7 @@ class Role:
 
 
 @dataclass
-class _Task:
+class Task:
     role: Role
     out: Lines
     err: Lines
@@ -155,7 +155,7 @@ class Launcher:
             return Lines(prefix(name, place, width, to.isatty() if coloured is None else coloured), to)
 
         self._tasks = [
-            _Task(role, lines(role.name, place, out), lines(role.name, place, err))
+            Task(role, lines(role.name, place, out), lines(role.name, place, err))
             for place, role in enumerate(roles)
         ]
         self._own = lines("launch", len(roles), err)
@@ -254,8 +254,12 @@ class Launcher:
                 self._stop()
         while self._due and now >= self._due[0][0]:
             self._send(self._due.pop(0)[1])
+        self._look_around()
 
-    def _start(self, task: _Task) -> None:
+    def _look_around(self) -> None:
+        """Called in each turn, where a launcher is one of several."""
+
+    def _start(self, task: Task) -> None:
         task.again_at = task.ended_at = None
         life = {INCARNATION_VARIABLE: f"{self._life}{task.restarts}"}
         # A server waits for the chief, which may save, also where an engine sends its signals to all processes.
@@ -270,7 +274,7 @@ class Launcher:
             self._selector.register(file, selectors.EVENT_READ, (task, lines))
         task.open = 2
 
-    def _ended(self, task: _Task) -> None:
+    def _ended(self, task: Task) -> None:
         """A task has ended: the job goes on, ends well, or is broken off."""
         assert task.child is not None and task.child.ending is not None
         child, ending, name = task.child, task.child.ending, task.role.name
@@ -287,13 +291,18 @@ class Launcher:
             return
         if not ending.status:
             if name == self._chief:
-                self._status = 0
-                self._stop_at = time.monotonic() + self._grace
+                self._end_well()
             return
         self._failures.append(_Failure(name, ending, last_words(list(task.err.kept)), self._seconds()))
         if late:
             self._tell(f"{name} failed ({ending.reason}), after {self._chief} had ended well")
-        elif task.restarts < self._restarts:
+        else:
+            self._failed(task, ending)
+
+    def _failed(self, task: Task, ending: Ending) -> None:
+        """What follows from the failure of a task."""
+        name = task.role.name
+        if task.restarts < self._restarts:
             task.restarts += 1
             task.again_at = time.monotonic() + LAUNCHER_RESTART_SECONDS
             self._tell(
@@ -306,6 +315,11 @@ class Launcher:
             self._tell(f"{name} failed ({ending.reason}); the others go on")
 
     # ---- the end --------------------------------------------------------------------------------------------------
+
+    def _end_well(self) -> None:
+        """The chief has ended well: the others have a while to end by themselves."""
+        self._status = 0
+        self._stop_at = time.monotonic() + self._grace
 
     def _stop(self) -> None:
         """Asks what serves to stop; what is there after that is ended by signals."""
@@ -396,7 +410,7 @@ class Launcher:
     def _seconds(self) -> float:
         return time.monotonic() - self._begun
 
-    def _address(self, task: _Task) -> str:
+    def _address(self, task: Task) -> str:
         return self._addresses[task.role.job][task.role.index]
 
 
