@@ -395,7 +395,7 @@ class LossFunctionWrapper(Loss):
     def __init__(
         self, fn: Callable[..., Any], reduction: str = AUTO, name: str | None = None, **kwargs: Any
     ) -> None:
-        super().__init__(reduction, name)
+        super().__init__(reduction, name or getattr(fn, "__name__", None))
         self.fn = fn
         self._arguments = kwargs
 
@@ -416,52 +416,43 @@ class LossFunctionWrapper(Loss):
         return {**self._arguments, **super().get_config()}
 
 
-class MeanSquaredError(LossFunctionWrapper):
-    """mean_squared_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredError).
+class _OfFunction(LossFunctionWrapper):
+    """A function of this module as a loss of its name."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
+    _function: Callable[..., Any]
 
-    def __init__(self, reduction: str = AUTO, name: str | None = "mean_squared_error") -> None:
-        super().__init__(mean_squared_error, reduction, name)
+    def __init__(self, reduction: str = AUTO, name: str | None = None) -> None:
+        """The loss.
 
-
-class MeanAbsoluteError(LossFunctionWrapper):
-    """mean_absolute_error as a class, reduced over a batch (tf.keras.losses.MeanAbsoluteError).
-
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "mean_absolute_error") -> None:
-        super().__init__(mean_absolute_error, reduction, name)
+        Args:
+            reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
+            name: The name of the name scope; by default the function's.
+        """
+        super().__init__(self._function, reduction, name)
 
 
-class MeanAbsolutePercentageError(LossFunctionWrapper):
-    """mean_absolute_percentage_error as a class, reduced over a batch (tf.keras.losses.MeanAbsolutePercentageError).
+class MeanSquaredError(_OfFunction):
+    """mean_squared_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredError)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "mean_absolute_percentage_error") -> None:
-        super().__init__(mean_absolute_percentage_error, reduction, name)
+    _function = staticmethod(mean_squared_error)
 
 
-class MeanSquaredLogarithmicError(LossFunctionWrapper):
-    """mean_squared_logarithmic_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredLogarithmicError).
+class MeanAbsoluteError(_OfFunction):
+    """mean_absolute_error as a class, reduced over a batch (tf.keras.losses.MeanAbsoluteError)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
+    _function = staticmethod(mean_absolute_error)
 
-    def __init__(self, reduction: str = AUTO, name: str | None = "mean_squared_logarithmic_error") -> None:
-        super().__init__(mean_squared_logarithmic_error, reduction, name)
+
+class MeanAbsolutePercentageError(_OfFunction):
+    """mean_absolute_percentage_error as a class, reduced over a batch (tf.keras.losses.MeanAbsolutePercentageError)."""
+
+    _function = staticmethod(mean_absolute_percentage_error)
+
+
+class MeanSquaredLogarithmicError(_OfFunction):
+    """mean_squared_logarithmic_error as a class, reduced over a batch (tf.keras.losses.MeanSquaredLogarithmicError)."""
+
+    _function = staticmethod(mean_squared_logarithmic_error)
 
 
 class BinaryCrossentropy(LossFunctionWrapper):
@@ -479,7 +470,7 @@ class BinaryCrossentropy(LossFunctionWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0,
         reduction: str = AUTO,
-        name: str | None = "binary_crossentropy",
+        name: str | None = None,
     ) -> None:
         super().__init__(
             binary_crossentropy, reduction, name, from_logits=from_logits, label_smoothing=label_smoothing
@@ -501,7 +492,7 @@ class CategoricalCrossentropy(LossFunctionWrapper):
         from_logits: bool = False,
         label_smoothing: float = 0,
         reduction: str = AUTO,
-        name: str | None = "categorical_crossentropy",
+        name: str | None = None,
     ) -> None:
         super().__init__(
             categorical_crossentropy,
@@ -525,81 +516,45 @@ class SparseCategoricalCrossentropy(LossFunctionWrapper):
         self,
         from_logits: bool = False,
         reduction: str = AUTO,
-        name: str | None = "sparse_categorical_crossentropy",
+        name: str | None = None,
     ) -> None:
         super().__init__(sparse_categorical_crossentropy, reduction, name, from_logits=from_logits)
 
 
-class Hinge(LossFunctionWrapper):
-    """hinge as a class, reduced over a batch (tf.keras.losses.Hinge).
+class Hinge(_OfFunction):
+    """hinge as a class, reduced over a batch (tf.keras.losses.Hinge)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "hinge") -> None:
-        super().__init__(hinge, reduction, name)
+    _function = staticmethod(hinge)
 
 
-class SquaredHinge(LossFunctionWrapper):
-    """squared_hinge as a class, reduced over a batch (tf.keras.losses.SquaredHinge).
+class SquaredHinge(_OfFunction):
+    """squared_hinge as a class, reduced over a batch (tf.keras.losses.SquaredHinge)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "squared_hinge") -> None:
-        super().__init__(squared_hinge, reduction, name)
+    _function = staticmethod(squared_hinge)
 
 
-class CategoricalHinge(LossFunctionWrapper):
-    """categorical_hinge as a class, reduced over a batch (tf.keras.losses.CategoricalHinge).
+class CategoricalHinge(_OfFunction):
+    """categorical_hinge as a class, reduced over a batch (tf.keras.losses.CategoricalHinge)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "categorical_hinge") -> None:
-        super().__init__(categorical_hinge, reduction, name)
+    _function = staticmethod(categorical_hinge)
 
 
-class Poisson(LossFunctionWrapper):
-    """poisson as a class, reduced over a batch (tf.keras.losses.Poisson).
+class Poisson(_OfFunction):
+    """poisson as a class, reduced over a batch (tf.keras.losses.Poisson)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "poisson") -> None:
-        super().__init__(poisson, reduction, name)
+    _function = staticmethod(poisson)
 
 
-class LogCosh(LossFunctionWrapper):
-    """logcosh as a class, reduced over a batch (tf.keras.losses.LogCosh).
+class LogCosh(_OfFunction):
+    """logcosh as a class, reduced over a batch (tf.keras.losses.LogCosh)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "logcosh") -> None:
-        super().__init__(logcosh, reduction, name)
+    _function = staticmethod(logcosh)
 
 
-class KLDivergence(LossFunctionWrapper):
-    """kullback_leibler_divergence as a class, reduced over a batch (tf.keras.losses.KLDivergence).
+class KLDivergence(_OfFunction):
+    """kullback_leibler_divergence as a class, reduced over a batch (tf.keras.losses.KLDivergence)."""
 
-    Args:
-        reduction: What becomes of the losses of a batch, one of gf.keras.losses.Reduction.
-        name: The name of the name scope.
-    """
-
-    def __init__(self, reduction: str = AUTO, name: str | None = "kullback_leibler_divergence") -> None:
-        super().__init__(kullback_leibler_divergence, reduction, name)
+    _function = staticmethod(kullback_leibler_divergence)
 
 
 class Huber(LossFunctionWrapper):

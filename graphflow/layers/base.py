@@ -37,6 +37,7 @@ from graphflow._core.ops.state.variable import Variable, VariableAggregation, Va
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow._core.ops.state.variable_store import first_use
 from graphflow.layers.input_spec import InputSpec, check_inputs
+from graphflow.layers.tracked import track
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import ReuseMode
@@ -269,6 +270,8 @@ class Layer:
         # A custom getter, or sharing, may have made it otherwise than was asked.
         trained = trained and all(getattr(part, "trainable", True) for part in parts)
         (self._trainable_weights if trained else self._non_trainable_weights).append(variable)
+        for part in parts:
+            track(graph, part)
         return variable
 
     def add_variable(self, *args: Any, **kwargs: Any) -> Variable | Any:

@@ -1,4 +1,4 @@
-"""What keras keeps with a graph: names in use, the learning phase, variables; and the session that runs its models."""
+"""What keras keeps with a graph: names in use and the learning phase; and the session that runs its models."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
+import graphflow.nest as nest
 from graphflow._core.graph.defaults import get_default_graph, get_default_session, reset_default_graph
 from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.core import graph_of
 from graphflow._core.session import BaseSession, Session
 from graphflow.keras import ops
-from graphflow.keras.typing import Phase
+from graphflow.keras.typing import Phase, Tensors
+from graphflow.layers.tracked import track, tracked
 
 
 class GraphState:
@@ -21,7 +24,6 @@ class GraphState:
     def __init__(self) -> None:
         self.uids: dict[str, int] = defaultdict(int)
         self.learning_phase: Phase = None
-        self.variables: list[Any] = []
         self.ready: WeakKeyDictionary[Any, int] = WeakKeyDictionary()
         """How many of the variables are known to have a value, by session."""
 
@@ -135,7 +137,7 @@ def track_variable(variable: Any) -> None:
     Args:
         variable: A variable of the current graph.
     """
-    graph_state().variables.append(variable)
+    track(get_default_graph(), variable)
 
 
 def manual_variable_initialization(value: bool) -> None:
@@ -158,14 +160,20 @@ def set_session(session: BaseSession) -> None:
     _session = session  # type: ignore[assignment]
 
 
-def get_session() -> BaseSession:
+def get_session(op_input_list: Tensors = ()) -> BaseSession:
     """The session that runs models: the default one, or one of keras's own for the graph.
 
     Variables of layers, metrics and optimizers that have no value get their initial one.
     TensorFlow: tf.keras.backend.get_session.
+
+    Args:
+        op_input_list: Tensors and variables whose graph it is to be of; by default the default graph.
+
+    Returns:
+        The session.
     """
     global _session
-    graph = get_default_graph()
+    graph = graph_of([x for x in nest.flatten(op_input_list) if hasattr(x, "graph")])
     session: Any = get_default_session()
     if session is None:
         if _session is None or _session.graph is not graph:
@@ -178,19 +186,18 @@ def get_session() -> BaseSession:
 
 
 def _initialize(session: Any) -> None:
-    state = graph_state()
-    count = len(state.variables)
-    done = state.ready.get(session, 0)
-    if done == count:
+    ready, variables = graph_state().ready, tracked(session.graph)
+    done = ready.get(session, 0)
+    if done == len(variables):
         return
-    waiting = state.variables[done:]
+    waiting = variables[done:]
     with get_default_graph().name_scope("is_initialized"), get_default_graph().control_dependencies(None):
         asked = [ops.is_variable_initialized(v) for v in waiting]
     found = session.run(asked)
     missing = [v for v, there in zip(waiting, found, strict=True) if not there]
     if missing:
         session.run([v.initializer for v in missing])
-    state.ready[session] = count
+    ready[session] = done + len(waiting)
 
 
 def run(fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
@@ -203,7 +210,7 @@ def run(fetches: Any, feeds: Mapping[Any, Any] | None = None) -> Any:
     Returns:
         What Session.run gives: arrays in the structure of the fetches.
     """
-    return get_session().run(fetches, feeds)
+    return get_session(fetches).run(fetches, feeds)
 
 
 def clear_session() -> None:

@@ -63,10 +63,11 @@ def batch_set_value(tuples: Iterable[tuple[Variable, TensorLike]]) -> None:
     Raises:
         ValueError: A value has not its variable's shape.
     """
-    session = get_session()
+    pairs = list(tuples)
+    session = get_session([variable for variable, _ in pairs])
     setters: list[Any] = []
     feeds: dict[Any, Any] = {}
-    for variable, value in tuples:
+    for variable, value in pairs:
         array = np.asarray(value, dtype=variable.dtype.as_numpy_dtype)
         if not variable.shape.is_compatible_with(array.shape):
             raise ValueError(
@@ -236,7 +237,7 @@ class Function:
         """The values of the outputs; the inputs in their order, None for those that need no feed."""
         inputs = list(inputs) if isinstance(inputs, list | tuple) else [inputs]
         feeds = {tensor: v for tensor, v in zip(self.inputs, inputs, strict=False) if v is not None}
-        return get_session().run([self.outputs, *self._updates], {**self._feeds, **feeds})[0]
+        return get_session(self.outputs).run([self.outputs, *self._updates], {**self._feeds, **feeds})[0]
 
 
 def function(

@@ -93,14 +93,15 @@ class DatasetBatches:
             try:
                 element = session.run(self._element)
             except errors.OutOfRangeError:
-                if not self._whole:
-                    logging.warning(
-                        "Your dataset ran out of data after %d of %d steps; training ends. Use repeat() when building "
-                        "your dataset.", done, self.steps,
-                    )  # fmt: skip
-                    raise StopTraining from None
-                self.steps = done or None
-                return
+                if self._whole and done:
+                    self.steps = done
+                    return
+                of = "" if self._whole else f" of {self.steps}"
+                logging.warning(
+                    "The dataset ended after %d%s steps of an epoch; so does training. Dataset.repeat() gives more.",
+                    done, of,
+                )  # fmt: skip
+                raise StopTraining from None
             done += 1
             yield self._prepare(element)
 

@@ -63,7 +63,7 @@ class Compiled:
         self._name_metrics(metrics, weighted_metrics)
         self._totals: dict[bool, Any] = {}
         self._functions: dict[Any, Function] = {}
-        self._trained = model.trainable_weights
+        self.trained_weights: list[Any] = model.trainable_weights
         self._added: list[tuple[Any, Any]] = []
         self.total_loss: Any = self._total(False)[0]
 
@@ -233,12 +233,12 @@ class Compiled:
         Raises:
             ValueError: The model has no weights that are trained.
         """
-        if not self._trained:
+        if not self.trained_weights:
             raise ValueError(
                 f"The model {self.model.name!r} has no trainable weights: there is nothing to train."
             )
         with get_default_graph().name_scope("training"):
-            updates = self.optimizer.get_updates(params=self._trained, loss=total)
+            updates = self.optimizer.get_updates(params=self.trained_weights, loss=total)
         return [*updates, *self.model.get_updates_for(None), *self.model.get_updates_for(self.model.inputs)]
 
 

@@ -63,6 +63,16 @@ class InputLayer(Layer):
         input_tensor._keras_mask = None
         Node(self, None, input_tensor, {})
 
+    @property
+    def input_shape(self) -> Any:
+        """A list of the one shape that it has, as TensorFlow 1.15 gives it."""
+        return [super().input_shape]
+
+    @property
+    def output_shape(self) -> Any:
+        """A list of the one shape that it has, as TensorFlow 1.15 gives it."""
+        return [super().output_shape]
+
     def get_config(self) -> Config:
         """The arguments that make a layer like it."""
         assert self._dtype is not None

@@ -55,10 +55,9 @@ def _params(model: Any, batches: Any, settings: Settings, validates: bool) -> di
 def train(model: Any, batches: Any, function: Any, validation: Any, settings: Settings) -> Any:
     """Trains; gives the history. validation: batches and the function that tests, or None."""
     history = History()
-    by_steps = not isinstance(batches, ArrayBatches) or batches.steps is not None
     names = list(model.metrics_names)
     stateful = names[1:]
-    shown = [ProgbarLogger("steps" if by_steps else "samples", stateful)] if settings.verbose else []
+    shown = _shown(batches, stateful, settings)
     every = [BaseLogger(stateful), *settings.callbacks, history]
     params = _params(model, batches, settings, validation is not None)
     callbacks = CallbackList(every, model, params)
@@ -75,12 +74,16 @@ def train(model: Any, batches: Any, function: Any, validation: Any, settings: Se
         model.reset_metrics()
         callbacks.call("on_epoch_begin", epoch, {})
         progress.call("on_epoch_begin", epoch, {})
-        results = _epoch(model, batches, function, callbacks, progress, "train", names, by_steps)
+        results = _epoch(model, batches, function, callbacks, progress, "train", names)
+        if not results and epoch > settings.initial_epoch:
+            break  # The data ended with the epoch before, which has logged all there is.
+        _has_batches(results)
         logs = dict(zip(names, results, strict=False))
         if validation is not None and settings.validates(epoch) and not model.stop_training:
             tested, test = validation
             model.reset_metrics()
-            found = _epoch(model, tested, test, callbacks, CallbackList([], model, {}), "test", names, None)
+            found = _epoch(model, tested, test, callbacks, CallbackList([], model, {}), "test", names)
+            _has_batches(found)
             logs |= {f"val_{name}": value for name, value in zip(names, found, strict=False)}
         callbacks.call("on_epoch_end", epoch, logs)
         progress.call("on_epoch_end", epoch, logs)
@@ -98,13 +101,31 @@ def _say(batches: Any, validation: Any) -> None:
     print(f"Train on {count(batches)}{more}")
 
 
+def _counts_steps(batches: Any) -> bool:
+    """Whether progress and means count batches, rather than examples."""
+    return not isinstance(batches, ArrayBatches) or batches.steps is not None
+
+
+def _shown(batches: Any, stateful: Sequence[str], settings: Settings) -> list[Any]:
+    """What shows progress, if anything does."""
+    unit = "steps" if _counts_steps(batches) else "samples"
+    return [ProgbarLogger(unit, stateful)] if settings.verbose else []
+
+
+def _has_batches(results: Sequence[Any]) -> None:
+    if not results:
+        raise ValueError("Empty training data: there was no batch.")
+
+
 def _epoch(
     model: Any, batches: Any, function: Any, callbacks: CallbackList, progress: CallbackList, mode: str,
-    names: Sequence[str], by_steps: bool | None,
+    names: Sequence[str],
 ) -> list[Any]:  # fmt: skip
-    """The loss, a mean over batches, and the last values of the metrics, which keep a state."""
-    if by_steps is None:
-        by_steps = not isinstance(batches, ArrayBatches) or batches.steps is not None
+    """The loss, a mean over batches, and the last values of the metrics, which keep a state; nothing without batches.
+
+    The model's stop_training is set if the data ends early.
+    """
+    by_steps = _counts_steps(batches)
     if mode == "test":
         callbacks.call("on_test_begin", {})
     # The loss of an epoch weighs a generator's batches by their sizes, a dataset's alike, as TensorFlow 1.15 does.
@@ -129,28 +150,22 @@ def _epoch(
                 break
     except StopTraining:
         model.stop_training = True
-    if not count:
-        raise ValueError("Empty training data: there was no batch.")
     if mode == "test":
         callbacks.call("on_test_end", {})
-    return [total / count, *results[1:]]
+    return [total / count, *results[1:]] if count else []
 
 
 def test(model: Any, batches: Any, function: Any, settings: Settings) -> list[Any]:
     """The loss and metrics of batches."""
     names = list(model.metrics_names)
-    by_steps = not isinstance(batches, ArrayBatches) or batches.steps is not None
     params = _params(model, batches, settings, False)
     callbacks = CallbackList(settings.callbacks, model, params)
-    shown = CallbackList(
-        [ProgbarLogger("steps" if by_steps else "samples", names[1:])] if settings.verbose else [],
-        model,
-        params,
-    )
+    shown = CallbackList(_shown(batches, names[1:], settings), model, params)
     model.reset_metrics()
     shown.call("on_train_begin", {})
     shown.call("on_epoch_begin", 0, {})
-    results = _epoch(model, batches, function, callbacks, shown, "test", names, by_steps)
+    results = _epoch(model, batches, function, callbacks, shown, "test", names)
+    _has_batches(results)
     shown.call("on_epoch_end", 0, dict(zip(names, results, strict=False)))
     return results
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import graphflow.logging as logging
 import graphflow.nest as nest
 from graphflow.keras.backend.values import count_params
 from graphflow.keras.engine.tracking import once
@@ -14,7 +15,7 @@ def print_summary(
     model: Any, line_length: int | None, positions: Sequence[float] | None, print_fn: Callable[[str], Any]
 ) -> None:
     """Prints the layers of a model, shapes, numbers of weights, and what each takes where they are no chain."""
-    chain = model._topology is None or _is_chain(model)
+    chain = hasattr(model, "_stack") or model._topology is None or _is_chain(model)
     length = line_length or (65 if chain else 98)
     columns = list(positions or ((0.45, 0.85, 1.0) if chain else (0.33, 0.55, 0.67, 1.0)))
     if columns[-1] <= 1:
@@ -24,9 +25,8 @@ def print_summary(
     def row(fields: Sequence[str]) -> None:
         line = ""
         for field, end in zip(fields, columns, strict=False):
-            line = (line + field)[: int(end)].ljust(int(end))
-            if end != columns[-1] and not line.endswith(" "):
-                line = line[:-1] + " "
+            line = (line[:-1] + " " if line else "") + field
+            line = line[: int(end)].ljust(int(end))
         print_fn(line)
 
     print_fn(f'Model: "{model.name}"')
@@ -46,22 +46,30 @@ def print_summary(
         for name in before[1:]:
             row(["", "", "", name])
         print_fn(("=" if index == len(layers) - 1 else "_") * length)
-    trained = sum(
-        count_params(v) for v in once(getattr(model, "_collected_weights", None) or model.trainable_weights)
-    )
-    others = sum(count_params(v) for v in once(model.non_trainable_weights))
+    # What compile found is trained, whatever was frozen since; so what was frozen since stands in both numbers.
+    compiled = getattr(model, "_compiled", None)
+    trained = _elements(model.trainable_weights if compiled is None else compiled.trained_weights)
+    others = _elements(model.non_trainable_weights)
+    if compiled is not None and len(compiled.trained_weights) != len(model.trainable_weights):
+        logging.warning(
+            "Layers of the model %r were frozen, or freed, since compile(): call it again.", model.name
+        )
     print_fn(f"Total params: {trained + others:,}")
     print_fn(f"Trainable params: {trained:,}")
     print_fn(f"Non-trainable params: {others:,}")
     print_fn("_" * length)
 
 
+def _elements(weights: Sequence[Any]) -> int:
+    return sum(count_params(v) for v in once(weights))
+
+
 def _is_chain(model: Any) -> bool:
-    """Whether each layer takes the one before it, as in a Sequential."""
+    """Whether each layer takes the one before it, as in a Sequential, and none is called twice."""
     nodes = model._topology.nodes
-    return all(len(at_depth) == 1 for at_depth in model._topology.by_depth.values()) and all(
-        len(node.flat_inputs) <= 1 for node in nodes
-    )
+    one_each = len({id(node.outbound_layer) for node in nodes}) == len(nodes)
+    one_after_the_other = all(len(at_depth) == 1 for at_depth in model._topology.by_depth.values())
+    return one_each and one_after_the_other and all(len(node.flat_inputs) <= 1 for node in nodes)
 
 
 def _shape(layer: Any) -> str:

@@ -1,4 +1,4 @@
-"""Activations with weights or arguments, and noise (tf.keras.layers)."""
+"""Activations that have arguments or weights (tf.keras.layers)."""
 
 from __future__ import annotations
 
@@ -6,21 +6,12 @@ from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.types import IntsLike
-from graphflow._core.ops.control_flow.smart_cond import smart_cond
 from graphflow.keras import activations, ops
-from graphflow.keras.layers.base import ConfiguredLayer, phase_of
-from graphflow.keras.typing import Named, Phase, Shapes, Tensors
+from graphflow.keras.layers.base import ElementwiseLayer
+from graphflow.keras.typing import Named, Shapes, Tensors
 
 
-class _Elementwise(ConfiguredLayer):
-    supports_masking = True
-
-    def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape."""
-        return shapes.as_shape(input_shape)
-
-
-class LeakyReLU(_Elementwise):
+class LeakyReLU(ElementwiseLayer):
     """x, or alpha * x below 0 (tf.keras.layers.LeakyReLU).
 
     Args:
@@ -45,7 +36,7 @@ class LeakyReLU(_Elementwise):
         return ops.leaky_relu(inputs, alpha=self.alpha)
 
 
-class PReLU(_Elementwise):
+class PReLU(ElementwiseLayer):
     """x, or alpha * x below 0, where alpha is trained (tf.keras.layers.PReLU).
 
     Args:
@@ -105,7 +96,7 @@ class PReLU(_Elementwise):
         return ops.relu(inputs) - self.alpha * ops.relu(-inputs)
 
 
-class ELU(_Elementwise):
+class ELU(ElementwiseLayer):
     """x, or alpha * (exp(x) - 1) below 0 (tf.keras.layers.ELU).
 
     Args:
@@ -130,7 +121,7 @@ class ELU(_Elementwise):
         return activations.elu(inputs, self.alpha)
 
 
-class ThresholdedReLU(_Elementwise):
+class ThresholdedReLU(ElementwiseLayer):
     """x above theta, else 0 (tf.keras.layers.ThresholdedReLU).
 
     Args:
@@ -155,7 +146,7 @@ class ThresholdedReLU(_Elementwise):
         return inputs * ops.cast(ops.greater(inputs, self.theta), inputs.dtype)
 
 
-class Softmax(_Elementwise):
+class Softmax(ElementwiseLayer):
     """exp(x) / sum(exp(x)) along an axis (tf.keras.layers.Softmax).
 
     Args:
@@ -180,7 +171,7 @@ class Softmax(_Elementwise):
         return activations.softmax(inputs, axis=self.axis)
 
 
-class ReLU(_Elementwise):
+class ReLU(ElementwiseLayer):
     """x above 0 (tf.keras.layers.ReLU).
 
     Args:
@@ -214,106 +205,3 @@ class ReLU(_Elementwise):
             A tensor of the shape and dtype of the inputs.
         """
         return activations.relu(inputs, self.negative_slope, self.max_value, self.threshold)
-
-
-class GaussianNoise(_Elementwise):
-    """Normal noise added in training (tf.keras.layers.GaussianNoise).
-
-    Args:
-        stddev: The standard deviation of the noise.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(self, stddev: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.stddev = stddev
-        self._keep(stddev=stddev)
-
-    def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with noise in training.
-
-        Args:
-            inputs: A tensor of floats, of any shape.
-            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
-
-        Returns:
-            A tensor of the shape and dtype of the inputs.
-        """
-        return smart_cond(
-            phase_of(training),
-            lambda: inputs + ops.random_normal(ops.shape(inputs), 0.0, self.stddev, inputs.dtype),
-            lambda: ops.identity(inputs),
-        )
-
-
-class GaussianDropout(_Elementwise):
-    """Normal noise around 1 multiplied in training (tf.keras.layers.GaussianDropout).
-
-    Args:
-        rate: The noise has the deviation sqrt(rate / (1 - rate)); from 0 to 1.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(self, rate: float, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.rate = rate
-        self._keep(rate=rate)
-
-    def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, times noise in training.
-
-        Args:
-            inputs: A tensor of floats, of any shape.
-            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
-
-        Returns:
-            A tensor of the shape and dtype of the inputs.
-        """
-        if not 0 < self.rate < 1:
-            return inputs
-        deviation = (self.rate / (1.0 - self.rate)) ** 0.5
-        return smart_cond(
-            phase_of(training),
-            lambda: inputs * ops.random_normal(ops.shape(inputs), 1.0, deviation, inputs.dtype),
-            lambda: ops.identity(inputs),
-        )
-
-
-class AlphaDropout(_Elementwise):
-    """Dropout that keeps mean and variance of selu's outputs (tf.keras.layers.AlphaDropout; Klambauer et al. 2017).
-
-    Args:
-        rate: The share of the inputs that is dropped, from 0 to 1.
-        noise_shape: The shape of the draws, which are broadcast to that of the inputs; by default that of the inputs.
-        seed: An int from which the draws follow; by default the graph's seed.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(self, rate: float, noise_shape: Any = None, seed: int | None = None, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self.rate = rate
-        self._keep(rate=rate, noise_shape=noise_shape, seed=seed)
-
-    def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with dropout in training.
-
-        Args:
-            inputs: A tensor of floats, of any shape.
-            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
-
-        Returns:
-            A tensor of the shape and dtype of the inputs.
-        """
-        rate = self.rate
-        if not 0.0 < rate < 1.0:
-            return inputs
-        own: Any = self
-        lowest = -1.6732632423543772848170429916717 * 1.0507009873554804934193349852946
-
-        def dropped() -> Any:
-            shape = ops.shape(inputs) if own.noise_shape is None else own.noise_shape
-            kept = ops.cast(ops.random_uniform(shape, seed=own.seed) >= rate, inputs.dtype)
-            scale = ((1 - rate) * (1 + rate * lowest**2)) ** -0.5
-            return scale * (inputs * kept + lowest * (1 - kept)) - scale * lowest * rate
-
-        return smart_cond(phase_of(training), dropped, lambda: ops.identity(inputs))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from graphflow._core.graph import shapes
 from graphflow.keras.backend import settings, state
 from graphflow.keras.engine.base_layer import Layer
 from graphflow.keras.layers.arguments import config_of, keep
-from graphflow.keras.typing import Config, Phase
+from graphflow.keras.typing import Config, Phase, Shapes
 
 
 class ConfiguredLayer(Layer):
@@ -19,6 +20,16 @@ class ConfiguredLayer(Layer):
     def get_config(self) -> Config:
         """The arguments that make a layer like it."""
         return {**super().get_config(), **config_of(self)}
+
+
+class ElementwiseLayer(ConfiguredLayer):
+    """A layer whose output has the shape and mask of its input."""
+
+    supports_masking = True
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """The input's shape."""
+        return shapes.as_shape(input_shape)
 
 
 def phase_of(training: Phase) -> Any:

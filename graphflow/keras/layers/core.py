@@ -1,4 +1,4 @@
-"""Dense layers, dropout, shapes, functions, and masks (tf.keras.layers)."""
+"""Dense, and layers that have no weights or apply a function (tf.keras.layers)."""
 
 from __future__ import annotations
 
@@ -9,13 +9,11 @@ from typing import Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import shapes
-from graphflow._core.graph.types import DTypeLike, IntsLike, ShapeLike
-from graphflow._core.ops.control_flow.smart_cond import smart_cond
+from graphflow._core.graph.types import ShapeLike
 from graphflow.keras import activations, ops
-from graphflow.keras.backend import settings
 from graphflow.keras.engine.base_layer import Layer, shape_of
 from graphflow.keras.layers import functions_as_data
-from graphflow.keras.layers.base import ConfiguredLayer, layout_of, phase_of
+from graphflow.keras.layers.base import ConfiguredLayer, layout_of
 from graphflow.keras.regularizers import L1L2
 from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
 from graphflow.keras.utils import registry
@@ -116,105 +114,6 @@ class Activation(ConfiguredLayer):
             The same shape.
         """
         return shapes.as_shape(input_shape)
-
-
-class Dropout(ConfiguredLayer):
-    """Zeros for a share of the inputs, in training (tf.keras.layers.Dropout).
-
-    Args:
-        rate: The share, from 0 to 1; the others are divided by 1 - rate.
-        noise_shape: The shape of the draws, which are broadcast to that of the inputs; by default that of the inputs.
-        seed: An int from which the draws follow; by default the graph's seed.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    supports_masking = True
-
-    def __init__(
-        self, rate: float, noise_shape: ShapeLike = None, seed: int | None = None, **kwargs: Any
-    ) -> None:
-        super().__init__(**kwargs)
-        self._keep(rate=rate, noise_shape=noise_shape, seed=seed)
-        self.rate: Any = rate
-
-    def _noise(self, inputs: Any) -> Any:
-        given: Any = self.__dict__["noise_shape"]
-        if not isinstance(given, list | tuple):
-            return given
-        sizes = ops.shape(inputs)
-        return ops.stack([sizes[i] if n is None else n for i, n in enumerate(given)])
-
-    def call(self, inputs: Tensors, training: Phase = None) -> Any:
-        """The inputs, with zeros in training.
-
-        Args:
-            inputs: A tensor of any shape.
-            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
-
-        Returns:
-            A tensor of the shape and dtype of the inputs.
-        """
-        return smart_cond(
-            phase_of(training),
-            lambda: ops.dropout(
-                inputs, noise_shape=self._noise(inputs), seed=self.__dict__["seed"], rate=self.rate
-            ),
-            lambda: ops.identity(inputs),
-        )
-
-    def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape.
-
-        Args:
-            input_shape: The shape of the inputs, the batch's size among it.
-
-        Returns:
-            The same shape.
-        """
-        return shapes.as_shape(input_shape)
-
-
-class SpatialDropout1D(Dropout):
-    """Dropout of whole channels of sequences (tf.keras.layers.SpatialDropout1D).
-
-    Args:
-        rate: The share of the channels, from 0 to 1.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(self, rate: float, **kwargs: Any) -> None:
-        super().__init__(rate, **kwargs)
-        self.input_spec: InputSpec = InputSpec(ndim=3)
-
-    def _noise(self, inputs: Any) -> Any:
-        sizes = ops.shape(inputs)
-        return ops.stack([sizes[0], 1, sizes[2]])
-
-
-class _SpatialDropout(Dropout):
-    axes = 2
-
-    def __init__(self, rate: float, data_format: str | None = None, **kwargs: Any) -> None:
-        super().__init__(rate, **kwargs)
-        self._keep(data_format=layout_of(data_format))
-        self.input_spec: InputSpec = InputSpec(ndim=self.axes + 2)
-
-    def _noise(self, inputs: Any) -> Any:
-        sizes = ops.shape(inputs)
-        ones = [1] * self.axes
-        if self.__dict__["data_format"] == "channels_first":
-            return ops.stack([sizes[0], sizes[1], *ones])
-        return ops.stack([sizes[0], *ones, sizes[self.axes + 1]])
-
-
-class SpatialDropout2D(_SpatialDropout):
-    """Dropout of whole channels of images (tf.keras.layers.SpatialDropout2D)."""
-
-
-class SpatialDropout3D(_SpatialDropout):
-    """Dropout of whole channels of volumes (tf.keras.layers.SpatialDropout3D)."""
-
-    axes = 3
 
 
 class Flatten(plain.Flatten, ConfiguredLayer):
@@ -552,101 +451,6 @@ class ActivityRegularization(ConfiguredLayer):
     def get_config(self) -> Config:
         """The arguments that make a layer like it."""
         return {k: v for k, v in super().get_config().items() if k != "activity_regularizer"}
-
-
-class Embedding(ConfiguredLayer):
-    """Vectors of classes: [batch, steps] of ints become [batch, steps, output_dim] (tf.keras.layers.Embedding).
-
-    Args:
-        input_dim: The number of classes.
-        output_dim: The size of a vector.
-        embeddings_initializer: What makes the vectors' initial values: an initializer, its name or configuration.
-        embeddings_regularizer: A function of the vectors whose result is added to the loss, or its name.
-        activity_regularizer: The same of the layer's output.
-        embeddings_constraint: A function that gives the vectors their values after each step of training, or its
-            name.
-        mask_zero: Whether 0 is no class, but masks a step.
-        input_length: The number of steps; None if any.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(
-        self,
-        input_dim: int,
-        output_dim: int,
-        embeddings_initializer: Named = "uniform",
-        embeddings_regularizer: Named = None,
-        activity_regularizer: Named = None,
-        embeddings_constraint: Named = None,
-        mask_zero: bool = False,
-        input_length: IntsLike | None = None,
-        **kwargs: Any,
-    ) -> None:
-        if "input_shape" not in kwargs and "batch_input_shape" not in kwargs:
-            length: Any = () if input_length is None else input_length
-            sizes = (length,) if isinstance(length, int) else tuple(length)
-            kwargs["batch_input_shape"] = (kwargs.pop("batch_size", None), *(sizes or (None,)))
-        dtype: DTypeLike = kwargs.pop("dtype", None) or settings.floatx()
-        super().__init__(dtype=dtype, activity_regularizer=activity_regularizer, **kwargs)
-        self._keep(
-            input_dim=input_dim, output_dim=output_dim, embeddings_initializer=embeddings_initializer,
-            embeddings_regularizer=embeddings_regularizer,
-            activity_regularizer=activity_regularizer, embeddings_constraint=embeddings_constraint,
-            mask_zero=mask_zero, input_length=input_length,
-        )  # fmt: skip
-        self.input_dim: int = input_dim
-        self.output_dim: int = output_dim
-        self.mask_zero: bool = mask_zero
-        self.supports_masking = mask_zero
-
-    def build(self, input_shape: Shapes) -> None:
-        """Makes the matrix of vectors.
-
-        Args:
-            input_shape: The shape of the inputs, the batch's size among it.
-        """
-        own: Any = self
-        self.embeddings = self.add_weight(
-            "embeddings", (self.input_dim, self.output_dim), initializer=own.embeddings_initializer,
-            regularizer=own.embeddings_regularizer, constraint=own.embeddings_constraint,
-        )  # fmt: skip
-        self.built = True
-
-    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """Whether a step is not 0, if that masks.
-
-        Args:
-            inputs: Ints [batch, steps].
-            mask: Changes nothing.
-
-        Returns:
-            A bool tensor [batch, steps], or None.
-        """
-        return ops.not_equal(inputs, ops.cast(0, inputs.dtype)) if self.mask_zero else None
-
-    def call(self, inputs: Tensors) -> Any:
-        """The vectors.
-
-        Args:
-            inputs: Ints of any shape, from 0 to input_dim - 1.
-
-        Returns:
-            A tensor of an axis more.
-        """
-        if inputs.dtype.name not in ("int32", "int64"):
-            inputs = ops.cast(inputs, "int32")
-        return ops.embedding_lookup(self.embeddings, inputs)
-
-    def compute_output_shape(self, input_shape: Shapes) -> Any:
-        """The input's shape, and the size of a vector.
-
-        Args:
-            input_shape: The shape of the inputs, the batch's size among it.
-
-        Returns:
-            The shape.
-        """
-        return shapes.TensorShape([*shapes.as_shape(input_shape).as_list(), self.output_dim])
 
 
 def shapes_of(tensors: Tensors) -> Any:

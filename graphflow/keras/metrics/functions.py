@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from graphflow._core.graph.types import DTypeLike, TensorLike
@@ -96,16 +97,25 @@ def sparse_top_k_categorical_accuracy(y_true: TensorLike, y_pred: TensorLike, k:
     return ops.cast(ops.in_top_k(y_pred, labels, k), settings.floatx())
 
 
-class Accuracy(MeanMetricWrapper):
-    """The mean of accuracy (tf.keras.metrics.Accuracy).
+class _OfFunction(MeanMetricWrapper):
+    """The mean of a function, whose name it has."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
+    _function: Callable[..., Any]
 
-    def __init__(self, name: str | None = "accuracy", dtype: DTypeLike | None = None) -> None:
-        super().__init__(accuracy, name or "accuracy", dtype)
+    def __init__(self, name: str | None = None, dtype: DTypeLike | None = None) -> None:
+        """The metric.
+
+        Args:
+            name: The name in logs, and of the name scope; by default the function's.
+            dtype: The dtype of its variables; by default that of K.floatx().
+        """
+        super().__init__(self._function, name or self._function.__name__, dtype)
+
+
+class Accuracy(_OfFunction):
+    """The mean of accuracy (tf.keras.metrics.Accuracy)."""
+
+    _function = staticmethod(accuracy)
 
 
 class BinaryAccuracy(MeanMetricWrapper):
@@ -123,30 +133,16 @@ class BinaryAccuracy(MeanMetricWrapper):
         super().__init__(binary_accuracy, name or "binary_accuracy", dtype, threshold=threshold)
 
 
-class CategoricalAccuracy(MeanMetricWrapper):
-    """The mean of categorical_accuracy (tf.keras.metrics.CategoricalAccuracy).
+class CategoricalAccuracy(_OfFunction):
+    """The mean of categorical_accuracy (tf.keras.metrics.CategoricalAccuracy)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "categorical_accuracy", dtype: DTypeLike | None = None) -> None:
-        super().__init__(categorical_accuracy, name or "categorical_accuracy", dtype)
+    _function = staticmethod(categorical_accuracy)
 
 
-class SparseCategoricalAccuracy(MeanMetricWrapper):
-    """The mean of sparse_categorical_accuracy (tf.keras.metrics.SparseCategoricalAccuracy).
+class SparseCategoricalAccuracy(_OfFunction):
+    """The mean of sparse_categorical_accuracy (tf.keras.metrics.SparseCategoricalAccuracy)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(
-        self, name: str | None = "sparse_categorical_accuracy", dtype: DTypeLike | None = None
-    ) -> None:
-        super().__init__(sparse_categorical_accuracy, name or "sparse_categorical_accuracy", dtype)
+    _function = staticmethod(sparse_categorical_accuracy)
 
 
 class TopKCategoricalAccuracy(MeanMetricWrapper):
@@ -184,134 +180,64 @@ class SparseTopKCategoricalAccuracy(MeanMetricWrapper):
         )
 
 
-class MeanSquaredError(MeanMetricWrapper):
-    """The mean of mean_squared_error (tf.keras.metrics.MeanSquaredError).
+class MeanSquaredError(_OfFunction):
+    """The mean of mean_squared_error (tf.keras.metrics.MeanSquaredError)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "mean_squared_error", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.mean_squared_error, name or "mean_squared_error", dtype)
+    _function = staticmethod(losses.mean_squared_error)
 
 
-class MeanAbsoluteError(MeanMetricWrapper):
-    """The mean of mean_absolute_error (tf.keras.metrics.MeanAbsoluteError).
+class MeanAbsoluteError(_OfFunction):
+    """The mean of mean_absolute_error (tf.keras.metrics.MeanAbsoluteError)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "mean_absolute_error", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.mean_absolute_error, name or "mean_absolute_error", dtype)
+    _function = staticmethod(losses.mean_absolute_error)
 
 
-class MeanAbsolutePercentageError(MeanMetricWrapper):
-    """The mean of mean_absolute_percentage_error (tf.keras.metrics.MeanAbsolutePercentageError).
+class MeanAbsolutePercentageError(_OfFunction):
+    """The mean of mean_absolute_percentage_error (tf.keras.metrics.MeanAbsolutePercentageError)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(
-        self, name: str | None = "mean_absolute_percentage_error", dtype: DTypeLike | None = None
-    ) -> None:
-        super().__init__(
-            losses.mean_absolute_percentage_error, name or "mean_absolute_percentage_error", dtype
-        )
+    _function = staticmethod(losses.mean_absolute_percentage_error)
 
 
-class MeanSquaredLogarithmicError(MeanMetricWrapper):
-    """The mean of mean_squared_logarithmic_error (tf.keras.metrics.MeanSquaredLogarithmicError).
+class MeanSquaredLogarithmicError(_OfFunction):
+    """The mean of mean_squared_logarithmic_error (tf.keras.metrics.MeanSquaredLogarithmicError)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(
-        self, name: str | None = "mean_squared_logarithmic_error", dtype: DTypeLike | None = None
-    ) -> None:
-        super().__init__(
-            losses.mean_squared_logarithmic_error, name or "mean_squared_logarithmic_error", dtype
-        )
+    _function = staticmethod(losses.mean_squared_logarithmic_error)
 
 
-class Hinge(MeanMetricWrapper):
-    """The mean of hinge (tf.keras.metrics.Hinge).
+class Hinge(_OfFunction):
+    """The mean of hinge (tf.keras.metrics.Hinge)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "hinge", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.hinge, name or "hinge", dtype)
+    _function = staticmethod(losses.hinge)
 
 
-class SquaredHinge(MeanMetricWrapper):
-    """The mean of squared_hinge (tf.keras.metrics.SquaredHinge).
+class SquaredHinge(_OfFunction):
+    """The mean of squared_hinge (tf.keras.metrics.SquaredHinge)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "squared_hinge", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.squared_hinge, name or "squared_hinge", dtype)
+    _function = staticmethod(losses.squared_hinge)
 
 
-class CategoricalHinge(MeanMetricWrapper):
-    """The mean of categorical_hinge (tf.keras.metrics.CategoricalHinge).
+class CategoricalHinge(_OfFunction):
+    """The mean of categorical_hinge (tf.keras.metrics.CategoricalHinge)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "categorical_hinge", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.categorical_hinge, name or "categorical_hinge", dtype)
+    _function = staticmethod(losses.categorical_hinge)
 
 
-class LogCoshError(MeanMetricWrapper):
-    """The mean of logcosh (tf.keras.metrics.LogCoshError).
+class LogCoshError(_OfFunction):
+    """The mean of logcosh (tf.keras.metrics.LogCoshError)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "logcosh", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.logcosh, name or "logcosh", dtype)
+    _function = staticmethod(losses.logcosh)
 
 
-class Poisson(MeanMetricWrapper):
-    """The mean of poisson (tf.keras.metrics.Poisson).
+class Poisson(_OfFunction):
+    """The mean of poisson (tf.keras.metrics.Poisson)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(self, name: str | None = "poisson", dtype: DTypeLike | None = None) -> None:
-        super().__init__(losses.poisson, name or "poisson", dtype)
+    _function = staticmethod(losses.poisson)
 
 
-class KLDivergence(MeanMetricWrapper):
-    """The mean of kullback_leibler_divergence (tf.keras.metrics.KLDivergence).
+class KLDivergence(_OfFunction):
+    """The mean of kullback_leibler_divergence (tf.keras.metrics.KLDivergence)."""
 
-    Args:
-        name: The name in logs, and of the name scope.
-        dtype: The dtype of its variables; by default that of K.floatx().
-    """
-
-    def __init__(
-        self, name: str | None = "kullback_leibler_divergence", dtype: DTypeLike | None = None
-    ) -> None:
-        super().__init__(losses.kullback_leibler_divergence, name or "kullback_leibler_divergence", dtype)
+    _function = staticmethod(losses.kullback_leibler_divergence)
 
 
 class CosineSimilarity(MeanMetricWrapper):

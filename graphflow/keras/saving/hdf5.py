@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -14,14 +17,96 @@ _LIMIT = 64512
 """Bytes of an attribute in HDF5; longer lists are cut into parts."""
 
 
-def open_file(path: Any, mode: str) -> Any:
-    """An HDF5 file; ImportError without h5py."""
-    return h5py(f"Reading and writing {path}").File(path, mode)
+def writing(path: str) -> Any:
+    """A new HDF5 file, for a `with`; ImportError without h5py."""
+    return h5py(f"Writing {path}").File(path, "w")
 
 
-def text_of(value: Any) -> str:
+@contextmanager
+def reading(path: str) -> Iterator[Stored]:
+    """The outermost group of an HDF5 file; ImportError without h5py, OSError if it is no such file."""
+    package = h5py(f"Reading {path}")
+    try:
+        file = package.File(path, "r")
+    except OSError as error:
+        raise OSError(f"{path} is no HDF5 file, or not a whole one: {error}") from error
+    with file:
+        yield Stored(file, path)
+
+
+class Stored:
+    """A group of an HDF5 file that is read; what it lacks is said with the file and what is there instead."""
+
+    def __init__(self, group: Any, path: str) -> None:
+        self._group = group
+        self.path = path
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._group
+
+    def wrong(self, expected: str, found: Any) -> ValueError:
+        """The error that what is there is not what was expected."""
+        return ValueError(f"{self.path}: expected {expected} in {self._group.name}, found {found}.")
+
+    def _member(self, name: str, what: str, kind: str) -> Any:
+        found = self._group.get(name)
+        if found is None:
+            raise self.wrong(f"{what} {name!r}", ", ".join(self._group) or "nothing")
+        if type(found).__name__ != kind:
+            raise self.wrong(f"{what} {name!r}", f"a {type(found).__name__} of that name")
+        return found
+
+    def group(self, name: str) -> Stored:
+        """A group in it; ValueError if there is none."""
+        return Stored(self._member(name, "a group", "Group"), self.path)
+
+    def array(self, name: str) -> Any:
+        """The numbers of a data set in it; ValueError if there are none, or they cannot be read."""
+        found = self._member(name, "numbers", "Dataset")
+        try:
+            array = np.asarray(found)
+        except (OSError, TypeError) as error:
+            raise self.wrong(f"numbers {name!r}", f"what cannot be read: {error}") from error
+        if array.dtype.kind not in "fiub":
+            raise self.wrong(f"numbers {name!r}", f"elements of {array.dtype}")
+        return array
+
+    def has_names(self, attribute: str) -> bool:
+        """Whether an attribute, or its first part, is there."""
+        return attribute in self._group.attrs or f"{attribute}0" in self._group.attrs
+
+    def names(self, attribute: str) -> list[str]:
+        """A list of names of an attribute, of all its parts; ValueError if there is none."""
+        attributes = self._group.attrs
+        if not self.has_names(attribute):
+            raise self.wrong(f"the attribute {attribute!r}", ", ".join(attributes) or "no attribute")
+        numbered = (f"{attribute}{number}" for number in count())
+        keys = [attribute] if attribute in attributes else takewhile(attributes.__contains__, numbered)
+        parts = [attributes[key] for key in keys]
+        odd = next((part for part in parts if np.ndim(part) != 1), None)
+        if odd is not None:
+            raise self.wrong(f"a list of names as the attribute {attribute!r}", repr(odd))
+        return [_text_of(name) for part in parts for name in part]
+
+    def description(self, attribute: str) -> dict[str, Any] | None:
+        """What the JSON of an attribute describes, None without it; ValueError if it is no JSON of a dictionary."""
+        text = self._group.attrs.get(attribute)
+        if text is None:
+            return None
+        try:
+            found = json.loads(_text_of(text))
+        except ValueError as error:
+            raise self.wrong(
+                f"JSON as the attribute {attribute!r}", f"{_text_of(text)[:60]!r} ({error})"
+            ) from error
+        if not isinstance(found, dict):
+            raise self.wrong(f"a dictionary as the attribute {attribute!r}", repr(found)[:60])
+        return found
+
+
+def _text_of(value: Any) -> str:
     """A string of an attribute, which may be bytes."""
-    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 def write_names(group: Any, name: str, names: Sequence[str]) -> None:
@@ -36,18 +121,6 @@ def write_names(group: Any, name: str, names: Sequence[str]) -> None:
     else:
         for number, part in enumerate(np.array_split(data, parts)):
             group.attrs[f"{name}{number}"] = part
-
-
-def read_names(group: Any, name: str) -> list[str]:
-    """A list of names of an attribute, of all its parts."""
-    if name in group.attrs:
-        return [text_of(n) for n in group.attrs[name]]
-    found: list[str] = []
-    number = 0
-    while f"{name}{number}" in group.attrs:
-        found += [text_of(n) for n in group.attrs[f"{name}{number}"]]
-        number += 1
-    return found
 
 
 def weights_in_order(layer: Any) -> list[Any]:
@@ -69,28 +142,29 @@ def write_weights(group: Any, layers: Sequence[Any]) -> None:
             own.create_dataset(name, data=value)
 
 
-def read_weights(group: Any, layers: Sequence[Any], path: str) -> None:
+def read_weights(stored: Stored, layers: Sequence[Any]) -> None:
     """Sets the weights of layers, in their order.
 
     Raises:
         ValueError: The file has other layers, or a weight of another shape; the message names it.
     """
     own = [layer for layer in layers if weights_in_order(layer)]
-    names = [n for n in read_names(group, "layer_names") if read_names(group[n], "weight_names")]
+    names = [n for n in stored.names("layer_names") if stored.group(n).names("weight_names")]
     if len(names) != len(own):
         raise ValueError(
             f"You are trying to load a weight file containing {len(names)} layers into a model with {len(own)} layers "
-            f"({path})."
+            f"({stored.path})."
         )
     pairs = []
     for name, layer in zip(names, own, strict=True):
-        pairs += _pairs(group[name], name, layer, path)
+        pairs += _pairs(stored.group(name), name, layer)
     batch_set_value(pairs)
 
 
-def _pairs(group: Any, name: str, layer: Any, path: str) -> list[tuple[Any, Any]]:
-    values = converted(layer, [np.asarray(group[n]) for n in read_names(group, "weight_names")])
+def _pairs(stored: Stored, name: str, layer: Any) -> list[tuple[Any, Any]]:
+    values = converted(layer, [stored.array(n) for n in stored.names("weight_names")])
     weights = weights_in_order(layer)
+    path = stored.path
     if len(values) != len(weights):
         raise ValueError(
             f"The layer {layer.name!r} expects {len(weights)} weights, but {path} has {len(values)} for {name!r}."
@@ -114,16 +188,16 @@ def converted(layer: Any, values: list[Any]) -> list[Any]:
     return values
 
 
-def read_weights_by_name(group: Any, layers: Sequence[Any], skip_mismatch: bool, path: str) -> None:
+def read_weights_by_name(stored: Stored, layers: Sequence[Any], skip_mismatch: bool) -> None:
     """Sets the weights of the layers whose names the file has."""
     by_name: dict[str, list[Any]] = {}
     for layer in layers:
         by_name.setdefault(layer.name, []).append(layer)
     pairs = []
-    for name in read_names(group, "layer_names"):
+    for name in stored.names("layer_names"):
         for layer in by_name.get(name, ()):
             try:
-                pairs += _pairs(group[name], name, layer, path)
+                pairs += _pairs(stored.group(name), name, layer)
             except ValueError:
                 if not skip_mismatch:
                     raise

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
-
-import numpy as np
 
 import graphflow.logging as logging
 from graphflow.keras import losses, optimizers
@@ -48,7 +47,7 @@ def save_model(
         )
     config = model._config_of_model()
     may_write(path, overwrite)
-    with hdf5.open_file(path, "w") as file:
+    with hdf5.writing(path) as file:
         file.attrs["keras_version"] = b"2.2.4-tf"
         file.attrs["backend"] = b"tensorflow"
         description = {"class_name": config["class_name"], "config": config["config"]}
@@ -135,24 +134,38 @@ def load_model(filepath: str, custom_objects: Objects = None, compile: bool = Tr
         )
     if not os.path.exists(path):
         raise OSError(f"There is no model at {path}.")
-    with hdf5.open_file(path, "r") as file:
-        config = file.attrs.get("model_config")
+    with hdf5.reading(path) as file:
+        config = file.description("model_config")
         if config is None:
             raise ValueError(
                 f"No model found in {path}: it has weights alone. Build the model and load_weights() them."
             )
-        model = deserialize_layer(json.loads(hdf5.text_of(config)), custom)
-        hdf5.read_weights(file["model_weights"], model.layers, path)
-        training = file.attrs.get("training_config")
+        with _described_by(file, "model_config"):
+            model = deserialize_layer(config, custom)
+        hdf5.read_weights(file.group("model_weights"), model.layers)
+        training = file.description("training_config")
         if compile and training is not None:
-            _compile(model, json.loads(hdf5.text_of(training)), custom)
+            with _described_by(file, "training_config"):
+                _compile(model, training, custom)
             if "optimizer_weights" in file:
-                _read_optimizer(model, file["optimizer_weights"])
+                _read_optimizer(model, file.group("optimizer_weights"))
         elif compile:
             logging.warning(
                 "No training configuration found in %s: the model was not compiled. Compile it.", path
             )
     return model
+
+
+@contextmanager
+def _described_by(file: hdf5.Stored, attribute: str) -> Iterator[None]:
+    """Names the file if a description in it is not of the form that it should have."""
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError) as error:
+        raise file.wrong(
+            f"a description of Keras as the attribute {attribute!r}",
+            f"what does not fit ({type(error).__name__}: {error})",
+        ) from error
 
 
 def _compile(model: Any, training: Mapping[str, Any], custom: Mapping[str, Any]) -> None:
@@ -171,13 +184,11 @@ def _compile(model: Any, training: Mapping[str, Any], custom: Mapping[str, Any])
     )
 
 
-def _read_optimizer(model: Any, group: Any) -> None:
-    names = hdf5.read_names(group, "weight_names")
+def _read_optimizer(model: Any, stored: hdf5.Stored) -> None:
     if model.inputs is None:
         return
     model.compiled.function(True, False)  # Makes the optimizer's variables.
-    values = [np.asarray(group[name]) for name in names]
     try:
-        model.optimizer.set_weights(values)
+        model.optimizer.set_weights([stored.array(name) for name in stored.names("weight_names")])
     except ValueError as error:
         logging.warning("The state of the optimizer was not loaded, which begins anew: %s", error)

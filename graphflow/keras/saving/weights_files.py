@@ -31,7 +31,7 @@ def save(model: Any, path: str, overwrite: bool, save_format: str | None) -> Non
     path = os.fspath(path)
     if is_hdf5(path, save_format):
         may_write(path, overwrite)
-        with hdf5.open_file(path, "w") as file:
+        with hdf5.writing(path) as file:
             hdf5.write_weights(file, model.layers)
         return
     may_write(f"{path}.index", overwrite)
@@ -55,10 +55,11 @@ def load(model: Any, path: str, by_name: bool, skip_mismatch: bool) -> Any:
         )
     if not os.path.exists(path):
         raise OSError(f"There are no weights at {path}: neither an HDF5 file nor a checkpoint.")
-    with hdf5.open_file(path, "r") as file:
-        group = file["model_weights"] if "layer_names" not in file.attrs and "model_weights" in file else file
+    with hdf5.reading(path) as file:
+        of_model = not file.has_names("layer_names") and "model_weights" in file
+        stored = file.group("model_weights") if of_model else file
         if by_name:
-            hdf5.read_weights_by_name(group, model.layers, skip_mismatch, path)
+            hdf5.read_weights_by_name(stored, model.layers, skip_mismatch)
         else:
-            hdf5.read_weights(group, model.layers, path)
+            hdf5.read_weights(stored, model.layers)
     return None
