@@ -262,19 +262,24 @@ def sequence_input_layer(
     Raises:
         ValueError: If a column is of no sequence.
     """
-    found = _checked(feature_columns, SequenceDenseColumn, "SequenceDenseColumn")
-    state, cache = (
-        StateManager(trainable, list(weight_collections or ())),
-        FeatureTransformationCache(features),
-    )
-    outputs, lengths = [], []
+    state = StateManager(trainable, list(weight_collections or ()))
     with variable_scope(None, default_name="sequence_input_layer"):
-        for column in found:
-            with _unique_scope(column):
-                tensor, length = column.get_sequence_dense_tensor(cache, state)
-                size = stack([*(shape(tensor)[i] for i in range(2)), number_of_elements(column)])
-                outputs.append(reshape(tensor, size))
-                lengths.append(length)
-        same = [assert_equal(lengths[0], other) for other in lengths[1:]]
-        with control_dependencies(same):
-            return concat(outputs, -1), identity(lengths[0])
+        return sequence_features(features, feature_columns, state, _unique_scope)
+
+
+def sequence_features(
+    features: Mapping[str, Any], columns: Any, state: StateManager, scope: ColumnScope
+) -> tuple[Tensor, Tensor]:
+    """What columns of sequences give, side by side in the order of their names, and the lengths."""
+    found = _checked(columns, SequenceDenseColumn, "SequenceDenseColumn")
+    cache = FeatureTransformationCache(features)
+    outputs, lengths = [], []
+    for column in found:
+        with scope(column):
+            tensor, length = column.get_sequence_dense_tensor(cache, state)
+            size = stack([*(shape(tensor)[i] for i in range(2)), number_of_elements(column)])
+            outputs.append(reshape(tensor, size))
+            lengths.append(length)
+    same = [assert_equal(lengths[0], other) for other in lengths[1:]]
+    with control_dependencies(same):
+        return concat(outputs, -1), identity(lengths[0])

@@ -3,6 +3,7 @@
 from graphflow._core.ops.control_flow.checking import print_ as _Print
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
 from graphflow._core.ops.control_flow.tensor_array import TensorArray as TensorArray
+from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
 from graphflow._core.ops.math.numeric import abs_ as _abs
 from graphflow._core.ops.math.numeric import add_n as add_n
 from graphflow._core.ops.math.scans import argmax as argmax

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.keras.utils.replicas import replicated
 
 K = gf.keras
 
@@ -175,3 +176,84 @@ def test_a_prediction_ends_what_the_metrics_of_an_evaluation_gathered() -> None:
     model.evaluate(x, [zeros + 4, zeros + 4], verbose=0)
     model.predict(x)
     assert model.test_on_batch(x, [zeros + 1, zeros + 2]) == [5.0, 1.0, 4.0]
+
+
+@pytest.mark.parametrize("epochs_of_data", [1, 2])
+def test_training_ends_where_the_data_does(epochs_of_data: int) -> None:
+    data = gf.data.Dataset.from_tensor_slices((np.ones((4, 3), "f"), np.ones(4, "f"))).batch(2)
+    ended: list[int] = []
+    callback = K.callbacks.LambdaCallback(on_train_end=lambda logs: ended.append(1))
+    history = small().fit(
+        data.repeat(epochs_of_data), steps_per_epoch=2, epochs=9, verbose=0, callbacks=[callback]
+    )
+    assert history.epoch == list(range(epochs_of_data)) and ended == [1]
+
+
+def test_training_ends_where_an_iterator_of_the_program_does() -> None:
+    data = gf.data.Dataset.from_tensor_slices((np.ones((4, 3), "f"), np.ones(4, "f"))).batch(2)
+    iterator = data.make_initializable_iterator()
+    K.backend.get_session().run(iterator.initializer)
+    model = small()
+    assert model.fit(iterator, epochs=3, verbose=0).epoch == [0]
+    with pytest.raises(ValueError, match="there was no batch"):
+        model.fit(iterator, epochs=3, verbose=0)
+
+
+def test_a_batch_is_shared_between_devices() -> None:
+    model = small()
+    with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})):
+        both = replicated(model, ["/cpu:0", "/cpu:1"], "/cpu:0")
+        x = np.random.RandomState(0).rand(7, 3)
+        np.testing.assert_allclose(both.predict(x), model.predict(x), atol=1e-6)
+        both.compile("sgd", "mse")
+        before = model.get_weights()
+        both.train_on_batch(x, np.ones(7))
+        assert not np.array_equal(before[0], model.get_weights()[0])
+    with pytest.raises(ValueError, match=r"needs the devices /gpu:0, /gpu:1, but there are no GPUs"):
+        K.utils.multi_gpu_model(model, 2)
+
+
+def test_a_model_is_an_estimator_of_scikit_learn() -> None:
+    def made(units: int = 2) -> Any:
+        model = K.Sequential([K.layers.Dense(units, activation="softmax", input_shape=(2,))])
+        model.compile(K.optimizers.SGD(1.0), "sparse_categorical_crossentropy", metrics=["accuracy"])
+        return model
+
+    x, y = np.eye(2).repeat(8, 0), np.array(["left", "right"]).repeat(8)
+    classifier = K.wrappers.scikit_learn.KerasClassifier(made, epochs=9, verbose=0)
+    classifier.fit(x, y)
+    assert classifier.predict(x[::8]).tolist() == ["left", "right"] and classifier.score(x, y) == 1.0
+    assert classifier.predict_proba(x).shape == (16, 2)
+    assert classifier.get_params() == {"epochs": 9, "verbose": 0, "build_fn": made}
+    with pytest.raises(ValueError, match="unit is not a legal parameter"):
+        classifier.set_params(unit=3)
+    regressor = K.wrappers.scikit_learn.KerasRegressor(lambda: small(), batch_size=2, verbose=0)
+    regressor.fit(np.ones((4, 3)), np.ones(4))
+    assert (
+        regressor.predict(np.ones((4, 3))).shape == (4,) and regressor.score(np.ones((4, 3)), np.ones(4)) <= 0
+    )
+
+
+def test_batches_are_made_ahead_for_the_program() -> None:
+    class Batches(K.utils.Sequence):
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, index: int) -> Any:
+            return index
+
+    enqueuer = K.utils.OrderedEnqueuer(Batches())
+    enqueuer.start(workers=2)
+    batches = enqueuer.get()
+    assert [next(batches) for _ in range(5)] == [0, 1, 0, 1, 0]
+    enqueuer.stop()
+    assert not enqueuer.is_running()
+
+
+def test_a_model_of_sequences_of_columns() -> None:
+    column = gf.feature_column
+    layer = K.experimental.SequenceFeatures([column.sequence_numeric_column("rain")])
+    rain = gf.SparseTensor([[0, 0], [1, 0], [1, 1]], [1.0, 2.0, 3.0], [2, 2])
+    values, lengths = layer({"rain": rain})
+    found = K.backend.get_session().run([values, lengths])
+    assert found[0].tolist() == [[[1.0], [0.0]], [[2.0], [3.0]]] and found[1].tolist() == [1, 2]

@@ -121,3 +121,121 @@ def test_code_of_a_file_does_not_run() -> None:
         K.models.model_from_json(json.dumps(description))
     given = K.models.model_from_json(json.dumps(description), custom_objects={"times": lambda x: x * 4.0})
     assert given.predict(np.ones((1, 1))) == [[4.0]]
+
+
+def chain() -> Any:
+    model = K.Sequential(
+        [K.layers.Dense(2, input_shape=(3,), name="first"), K.layers.Dense(1, name="second")]
+    )
+    model.compile("adam", "mse", metrics=["mae"])
+    model.fit(np.ones((4, 3)), np.ones(4), verbose=0)
+    return model
+
+
+def without_kernel(file: Any) -> None:
+    del file["model_weights/first/first/kernel:0"]
+
+
+def without_layer(file: Any) -> None:
+    del file["model_weights/second"]
+
+
+def without_names(file: Any) -> None:
+    del file["model_weights"].attrs["layer_names"]
+
+
+def with_one_name(file: Any) -> None:
+    file["model_weights/first"].attrs["weight_names"] = 7
+
+
+def with_text_for_numbers(file: Any) -> None:
+    del file["model_weights/first/first/bias:0"]
+    file["model_weights/first"]["first/bias:0"] = "text"
+
+
+def without_weights(file: Any) -> None:
+    del file["model_weights"]
+
+
+def with_half_a_description(file: Any) -> None:
+    file.attrs["model_config"] = file.attrs["model_config"][:40]
+
+
+def with_another_description(file: Any) -> None:
+    file.attrs["model_config"] = '{"class_name": "Sequential", "config": {"layers": [{"name": 3}]}}'
+
+
+def with_a_list(file: Any) -> None:
+    file.attrs["model_config"] = "[]"
+
+
+def with_training_cut_off(file: Any) -> None:
+    file.attrs["training_config"] = '{"loss": "mse"}'
+
+
+BROKEN = {
+    without_kernel: r"expected numbers 'first/kernel:0' in /model_weights/first, found first",
+    without_layer: r"expected a group 'second' in /model_weights, found first",
+    without_names: r"expected the attribute 'layer_names' in /model_weights, found .*keras_version",
+    with_one_name: r"expected a list of names as the attribute 'weight_names' in /model_weights/first, found .*7",
+    with_text_for_numbers: r"expected numbers 'first/bias:0' in /model_weights/first, found elements of object",
+    without_weights: r"expected a group 'model_weights' in /, found optimizer_weights",
+    with_half_a_description: r"expected JSON as the attribute 'model_config' in /, found '.*line 1",
+    with_another_description: r"Improper config format of a layer",
+    with_a_list: r"expected a dictionary as the attribute 'model_config' in /, found \[\]",
+    with_training_cut_off: r"expected a description of training as the attribute 'training_config', found .*optimizer",
+}
+
+
+@pytest.mark.parametrize("breaks", BROKEN, ids=[breaks.__name__ for breaks in BROKEN])
+def test_a_broken_file_says_what_it_lacks(breaks: Any, tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    path = tmp_path / "model.h5"
+    chain().save(str(path))
+    with h5py.File(path, "r+") as file:
+        breaks(file)
+    with pytest.raises(ValueError, match=f"(?s){BROKEN[breaks]}") as raised:
+        K.models.load_model(str(path))
+    assert str(path) in str(raised.value)
+
+
+def test_a_file_that_is_cut_off_is_named(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    path = tmp_path / "model.h5"
+    model = chain()
+    model.save(str(path))
+    path.write_bytes(path.read_bytes()[:1000])
+    for read in (K.models.load_model, model.load_weights):
+        with pytest.raises(OSError, match=r"model\.h5 is no HDF5 file, or not a whole one"):
+            read(str(path))
+
+
+def test_a_model_is_a_saved_model(tmp_path: Path) -> None:
+    model = chain()
+    x = np.random.RandomState(0).rand(4, 3)
+    path = str(tmp_path / "model")
+    model.save(path, save_format="tf")
+    model.save(path, save_format="tf")
+    again = K.models.load_model(path)
+    np.testing.assert_allclose(again.predict(x), model.predict(x), atol=1e-6)
+    assert again.metrics_names == model.metrics_names and K.backend.get_value(again.optimizer.iterations) == 1
+    expected = model.predict(x)
+    with gf.Graph().as_default(), gf.Session() as session:
+        signature = gf.saved_model.loader.load(session, ["serve"], path).signature_def["serving_default"]
+        feeds = {signature.inputs["first_input"].name: x}
+        np.testing.assert_allclose(session.run(signature.outputs["second"].name, feeds), expected, atol=1e-6)
+    (tmp_path / "model" / "notes.txt").write_text("mine")
+    with pytest.raises(FileExistsError, match=r"found .*notes\.txt"):
+        model.save(path, save_format="tf")
+
+
+def test_a_saved_model_of_tensorflows_form_is_exported_and_loaded(tmp_path: Path) -> None:
+    model = chain()
+    x = np.ones((2, 3))
+    K.experimental.export_saved_model(model, str(tmp_path / "model"))
+    again = K.experimental.load_from_saved_model(str(tmp_path / "model"))
+    np.testing.assert_allclose(again.predict(x), model.predict(x), atol=1e-6)
+    loaded = K.experimental.load_from_saved_model(str(RECORDED / "saved_model"))
+    np.testing.assert_allclose(loaded.predict(np.eye(3)), np.load(RECORDED / "saved_model.npy"), atol=1e-6)
+    with pytest.raises(ValueError, match=r"is no SavedModel of a Keras model: expected its layers in"):
+        K.models.load_model(str(tmp_path))

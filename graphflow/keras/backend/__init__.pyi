@@ -35,6 +35,8 @@ from graphflow.keras.backend.values import zeros as zeros
 from graphflow.keras.backend.entropy import binary_crossentropy as binary_crossentropy
 from graphflow.keras.backend.entropy import categorical_crossentropy as categorical_crossentropy
 from graphflow.keras.backend.entropy import sparse_categorical_crossentropy as sparse_categorical_crossentropy
+from graphflow.keras.backend.local import local_conv1d as local_conv1d
+from graphflow.keras.backend.local import local_conv2d as local_conv2d
 from graphflow.keras.backend.products import batch_dot as batch_dot
 from graphflow.keras.backend.products import dot as dot
 from graphflow.keras.backend.recurrence import rnn as rnn

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import graphflow.nest as nest
@@ -56,15 +57,22 @@ class LayerCalls:
         """The output of its one call; AttributeError if there is none, or several."""
         return self._only("output").output_tensors
 
+    def _same_at_all(self, what: str, shape_at: Callable[[int], Any]) -> Any:
+        """The shape that is the same at all calls; AttributeError if it is not, or there are none."""
+        found = [shape_at(index) for index in range(len(self.inbound_nodes))]
+        if not found or any(one != found[0] for one in found):
+            self._only(what)  # Says what is wrong.
+        return found[0]
+
     @property
     def input_shape(self) -> Any:
-        """The shape of the input of its one call, as a tuple."""
-        return nest.map_structure(shape_of, self.input)
+        """The shape of its input, as a tuple; AttributeError if there is none, or its calls differ in it."""
+        return self._same_at_all("input_shape", self.get_input_shape_at)
 
     @property
     def output_shape(self) -> Any:
-        """The shape of the output of its one call, as a tuple."""
-        return nest.map_structure(shape_of, self.output)
+        """The shape of its output, as a tuple; AttributeError if there is none, or its calls differ in it."""
+        return self._same_at_all("output_shape", self.get_output_shape_at)
 
     @property
     def input_mask(self) -> Any:

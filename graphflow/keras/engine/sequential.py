@@ -31,6 +31,8 @@ class Sequential(Model):
 
     def __init__(self, layers: Sequence[PlainLayer] | None = None, name: str | None = None) -> None:
         self._stack: list[Any] = []
+        self._start: Any = None
+        """The tensor, or structure of tensors, that the first layer is called with, once that is known."""
         super().__init__(name=name)
         self._build_input_shape: Any = None
         for layer in layers or ():
@@ -102,7 +104,7 @@ class Sequential(Model):
         """Is a model of inputs and outputs from now on, if the shape of the input is known."""
         if self.inputs and self.outputs and len(self.layers) >= 1:
             if all(history_of(t) is not None for t in self.outputs):
-                self._connect(self.inputs[0], self.outputs[0])
+                self._connect(self._start if self._start is not None else self.inputs[0], self.outputs[0])
             self.built = True
 
     def pop(self) -> None:
@@ -138,9 +140,9 @@ class Sequential(Model):
     def _first_dtype(self) -> Any:
         return self.layers[0].dtype if self.layers else None
 
-    def _start_from(self, start: Tensor) -> None:
-        """Lets it begin with a placeholder."""
-        self.inputs = [start]
+    def _start_from(self, start: Any) -> None:
+        """Lets it begin with a placeholder, or a dictionary of them."""
+        self._start, self.inputs = start, nest.flatten(start)
         current: Any = start
         with ops.name_scope(self.name):
             for layer in self._stack:

@@ -41,7 +41,7 @@ def print_summary(
             _shape(layer),
             str(weights) if layer.built else "0 (unused)",
         ]
-        before = [] if chain else _inputs(layer, model)
+        before = [] if chain else _inputs(layer, model) or [""]
         row([*fields, *before[:1]])
         for name in before[1:]:
             row(["", "", "", name])

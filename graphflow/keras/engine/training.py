@@ -11,7 +11,7 @@ import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
 from graphflow.data.dataset import Dataset
 from graphflow.keras import optimizers
-from graphflow.keras.backend import state
+from graphflow.keras.backend import settings, state
 from graphflow.keras.engine import feeding, loops
 from graphflow.keras.engine.batches import is_dataset, is_stream
 from graphflow.keras.engine.compiled import Compiled, phase_feed, predicting
@@ -514,16 +514,14 @@ class Model(Network):
         """Writes layers, weights and the optimizer with its state, for load_model (tf.keras.Model.save).
 
         Args:
-            filepath: The file's path.
-            overwrite: Whether a file that is there is replaced; otherwise FileExistsError is raised.
+            filepath: The path of the file, or of a SavedModel's folder.
+            overwrite: Whether what is there is replaced; otherwise FileExistsError is raised.
             include_optimizer: Whether how it is trained, and the optimizer's state, are written.
-            save_format: "h5" for an HDF5 file; by default what the file's name says. "tf" cannot be written.
-            signatures: Changes nothing.
-
-        Raises:
-            NotImplementedError: `save_format` is "tf".
+            save_format: "h5" for an HDF5 file, or "tf" for a SavedModel; by default, as in TensorFlow 1.15, it is an
+                HDF5 file, unless there is a folder of that name.
+            signatures: Changes nothing: the graph of a SavedModel gives the model's outputs.
         """
-        model_files.save_model(self, filepath, overwrite, include_optimizer, save_format)
+        model_files.save_model(self, filepath, overwrite, include_optimizer, save_format, signatures)
 
     @property
     def learning_phase_feed(self) -> dict[Any, Any]:
@@ -533,7 +531,8 @@ class Model(Network):
 
 def state_dtype(dtype: Any) -> Any:
     """The dtype of a placeholder for arrays: floats are of the default dtype."""
-    return "float32" if np.dtype(dtype).kind == "f" else np.dtype(dtype)
+    kind = np.dtype(dtype).kind
+    return settings.floatx() if kind == "f" else "string" if kind in "OSU" else np.dtype(dtype)
 
 
 def _example(dataset: Any) -> Any:

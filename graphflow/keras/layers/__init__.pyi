@@ -55,6 +55,10 @@ from graphflow.keras.layers.convolutional import Conv3D as _Conv3D
 from graphflow.keras.layers.convolutional import Conv3DTranspose as _Conv3DTranspose
 from graphflow.keras.layers.convolutional import SeparableConv1D as _SeparableConv1D
 from graphflow.keras.layers.convolutional import SeparableConv2D as _SeparableConv2D
+from graphflow.keras.layers.local import LocallyConnected1D as LocallyConnected1D
+from graphflow.keras.layers.local import LocallyConnected2D as LocallyConnected2D
+from graphflow.keras.layers.features import DenseFeatures as DenseFeatures
+from graphflow.keras.layers.recurrent.convolutional import ConvLSTM2D as ConvLSTM2D
 from graphflow.keras.layers.pooling import AveragePooling1D as AveragePooling1D
 from graphflow.keras.layers.pooling import AveragePooling2D as AveragePooling2D
 from graphflow.keras.layers.pooling import AveragePooling3D as AveragePooling3D

@@ -92,13 +92,13 @@ class _Convolution(ConfiguredLayer):
         sizes = shapes.as_shape(input_shape).as_list()
         space = sizes[2:] if first else sizes[1:-1]
         space = [
-            _length(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
+            length_after(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
             for i, n in enumerate(space)
         ]
         return shapes.TensorShape([sizes[0], *([own.filters, *space] if first else [*space, own.filters])])
 
 
-def _length(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
+def length_after(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
     """The length of an axis after a window has gone over it."""
     if size is None:
         return None

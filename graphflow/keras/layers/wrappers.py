@@ -191,7 +191,9 @@ class Bidirectional(Wrapper):
         self._said_layer = registry.serialize_keras_object(layer)
         self.return_sequences: Any = layer.return_sequences
         self.return_state: Any = layer.return_state
-        self.stateful: Any = layer.stateful
+        # As in TensorFlow 1.15, where it is no stateful layer for the model even if the layers inside are: training
+        # keeps their states, prediction and evaluation begin with them and leave them as they are.
+        self.stateful: Any = False
         self.supports_masking = True
         if weights is not None:
             half = len(weights) // 2

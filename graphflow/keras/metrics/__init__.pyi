@@ -12,6 +12,8 @@ from graphflow.keras.metrics.counts import FalsePositives as FalsePositives
 from graphflow.keras.metrics.counts import MeanIoU as MeanIoU
 from graphflow.keras.metrics.counts import Precision as Precision
 from graphflow.keras.metrics.counts import Recall as Recall
+from graphflow.keras.metrics.counts import SensitivityAtSpecificity as SensitivityAtSpecificity
+from graphflow.keras.metrics.counts import SpecificityAtSensitivity as SpecificityAtSensitivity
 from graphflow.keras.metrics.counts import TrueNegatives as TrueNegatives
 from graphflow.keras.metrics.counts import TruePositives as TruePositives
 from graphflow.keras.metrics.functions import Accuracy as Accuracy

@@ -22,6 +22,11 @@ def _thresholds(value: Any, otherwise: float = 0.5) -> list[float]:
     return [float(t) for t in found]
 
 
+def _between(count: int) -> list[float]:
+    """Evenly spaced thresholds, so many with 0 and 1, which are not among them."""
+    return [(i + 1) / (count - 1) for i in range(count - 2)]
+
+
 class _Counts(Metric):
     """The numbers of true and false positives and negatives at thresholds; those derived say which they keep."""
 
@@ -34,9 +39,11 @@ class _Counts(Metric):
         dtype: DTypeLike | None = None,
         top_k: int | None = None,
         class_id: int | None = None,
+        points: Sequence[float] | None = None,
     ) -> None:
+        """points: thresholds as they are, in place of those of the program, which lie from 0 to 1."""
         super().__init__(name=name, dtype=dtype)
-        self.thresholds: list[float] = _thresholds(thresholds)
+        self.thresholds: list[float] = _thresholds(thresholds) if points is None else list(points)
         self.init_thresholds = thresholds
         self.top_k = top_k
         self.class_id = class_id
@@ -191,20 +198,10 @@ class AUC(_Counts):
     ) -> None:
         if curve not in ("ROC", "PR") or summation_method not in ("interpolation", "minoring", "majoring"):
             raise ValueError(f"AUC does not know the curve {curve!r} or the method {summation_method!r}.")
-        inner = (
-            sorted(thresholds)
-            if thresholds is not None
-            else [(i + 1) / (num_thresholds - 1) for i in range(num_thresholds - 2)]
-        )
-        super().__init__(0.5, name, dtype)
+        inner = _between(num_thresholds) if thresholds is None else sorted(thresholds)
+        super().__init__(None, name, dtype, points=[0.0 - epsilon(), *inner, 1.0 + epsilon()])
         self.curve, self.summation_method = curve, summation_method
-        self.num_thresholds: int = len(inner) + 2
-        self.thresholds: list[float] = [0.0 - epsilon(), *inner, 1.0 + epsilon()]
-        self._trainable_weights.clear()
-        self._non_trainable_weights.clear()
-        with ops.name_scope(self.name):
-            for kept in self._kept:
-                setattr(self, kept, self.add_weight(kept, (self.num_thresholds,)))
+        self.num_thresholds: int = len(self.thresholds)
 
     def result(self) -> Any:
         """The area."""
@@ -248,6 +245,105 @@ class AUC(_Counts):
             **config, "num_thresholds": self.num_thresholds, "curve": self.curve,
             "summation_method": self.summation_method,
         }  # fmt: skip
+
+
+class _Balance(_Counts):
+    """Sensitivities and specificities at thresholds from 0 to 1."""
+
+    _kept = ("true_positives", "true_negatives", "false_positives", "false_negatives")
+
+    def __init__(self, value: float, count: int, name: str | None, dtype: DTypeLike | None) -> None:
+        if not 0 <= value <= 1 or count < 1:
+            raise ValueError(
+                f"{type(self).__name__} takes a value from 0 to 1 and one threshold or more, not {value} and {count}."
+            )
+        points = [0.5] if count == 1 else [0.0, *_between(count), 1.0]
+        super().__init__(None, name, dtype, points=points)
+        self.value = value
+
+    def _shares(self) -> tuple[Any, Any]:
+        own: Any = self
+        return (
+            ops.div_no_nan(own.true_positives, own.true_positives + own.false_negatives),
+            ops.div_no_nan(own.true_negatives, own.true_negatives + own.false_positives),
+        )
+
+    def _where(self, compared: Any, shown: Any) -> Any:
+        """The one share where the other is nearest to the value."""
+        return ops.gather(shown, ops.argmin(ops.abs(compared - self.value)))
+
+    def get_config(self) -> Config:
+        """The arguments that make a metric like it."""
+        config = {k: v for k, v in super().get_config().items() if k != "thresholds"}
+        return {**config, "num_thresholds": len(self.thresholds)}
+
+
+class SensitivityAtSpecificity(_Balance):
+    """The share of positives that are found, where that of negatives is nearest to a value.
+
+    TensorFlow: tf.keras.metrics.SensitivityAtSpecificity.
+
+    Args:
+        specificity: That value, from 0 to 1.
+        num_thresholds: How many thresholds there are, evenly spaced from 0 to 1.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+
+    Raises:
+        ValueError: The value does not lie between 0 and 1, or there is no threshold.
+    """
+
+    def __init__(
+        self,
+        specificity: float,
+        num_thresholds: int = 200,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(specificity, num_thresholds, name, dtype)
+
+    def result(self) -> Any:
+        """The share."""
+        sensitivities, specificities = self._shares()
+        return self._where(specificities, sensitivities)
+
+    def get_config(self) -> Config:
+        """The arguments that make a metric like it."""
+        return {**super().get_config(), "specificity": self.value}
+
+
+class SpecificityAtSensitivity(_Balance):
+    """The share of negatives that are found, where that of positives is nearest to a value.
+
+    TensorFlow: tf.keras.metrics.SpecificityAtSensitivity.
+
+    Args:
+        sensitivity: That value, from 0 to 1.
+        num_thresholds: How many thresholds there are, evenly spaced from 0 to 1.
+        name: The name in logs, and of the name scope.
+        dtype: The dtype of its variables; by default that of K.floatx().
+
+    Raises:
+        ValueError: The value does not lie between 0 and 1, or there is no threshold.
+    """
+
+    def __init__(
+        self,
+        sensitivity: float,
+        num_thresholds: int = 200,
+        name: str | None = None,
+        dtype: DTypeLike | None = None,
+    ) -> None:
+        super().__init__(sensitivity, num_thresholds, name, dtype)
+
+    def result(self) -> Any:
+        """The share."""
+        sensitivities, specificities = self._shares()
+        return self._where(sensitivities, specificities)
+
+    def get_config(self) -> Config:
+        """The arguments that make a metric like it."""
+        return {**super().get_config(), "sensitivity": self.value}
 
 
 class MeanIoU(Metric):

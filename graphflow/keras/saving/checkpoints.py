@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count, takewhile
 from typing import Any, Final
 
 import numpy as np
@@ -74,11 +75,28 @@ def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-def save(model: Any, prefix: str, session: Any) -> None:
+def key_of(path: str) -> str:
+    """The name in a checkpoint of the variable at a path of attributes."""
+    return f"{path}{_SUFFIX}"
+
+
+def _optimizer_key(number: int) -> str:
+    return key_of(f"optimizer/weights/{number}")
+
+
+def optimizer_state(prefix: str) -> list[Any]:
+    """The optimizer's state that `save` was given."""
+    reader = CheckpointReader(prefix)
+    names = takewhile(reader.get_variable_to_shape_map().__contains__, map(_optimizer_key, count()))
+    return [reader.get_tensor(name) for name in names]
+
+
+def save(model: Any, prefix: str, session: Any, state_of_optimizer: Sequence[Any] = ()) -> None:
     """Writes the weights of a model as TensorFlow does, with the graph of objects by which it finds them."""
     variables = variables_by_path(model)
     values = session.run(list(variables.values()))
-    entries = [Entry(f"{path}{_SUFFIX}", value) for path, value in zip(variables, values, strict=True)]
+    entries = [Entry(key_of(path), value) for path, value in zip(variables, values, strict=True)]
+    entries += [Entry(_optimizer_key(number), value) for number, value in enumerate(state_of_optimizer)]
     names = {path: variable.op.name for path, variable in variables.items()}
     entries.append(Entry(_GRAPH, np.array(_object_graph(names), dtype=object)))
     folder = os.path.dirname(os.path.abspath(prefix))
@@ -102,7 +120,7 @@ def _object_graph(names: Mapping[str, str]) -> bytes:
                 parent = graph.nodes[places["/".join(parts[: depth - 1])]]
                 parent.children.add(node_id=places[here], local_name=parts[depth - 1])
         graph.nodes[places[path]].attributes.add(
-            name="VARIABLE_VALUE", full_name=full_name, checkpoint_key=f"{path}{_SUFFIX}"
+            name="VARIABLE_VALUE", full_name=full_name, checkpoint_key=key_of(path)
         )
     message: bytes = graph.SerializeToString()
     return message
@@ -118,7 +136,7 @@ def restore(model: Any, prefix: str, session: Any) -> None:
     shapes = reader.get_variable_to_shape_map()
     pairs = []
     for path, variable in variables_by_path(model).items():
-        key = next((k for k in (f"{path}{_SUFFIX}", path, variable.op.name) if k in shapes), None)
+        key = next((k for k in (key_of(path), path, variable.op.name) if k in shapes), None)
         if key is None:
             some = ", ".join(sorted(shapes)[:8])
             raise ValueError(

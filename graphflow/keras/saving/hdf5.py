@@ -71,6 +71,10 @@ class Stored:
             raise self.wrong(f"numbers {name!r}", f"elements of {array.dtype}")
         return array
 
+    def arrays(self) -> list[Any]:
+        """All its numbers, in the order that its attribute weight_names says."""
+        return [self.array(name) for name in self.names("weight_names")]
+
     def has_names(self, attribute: str) -> bool:
         """Whether an attribute, or its first part, is there."""
         return attribute in self._group.attrs or f"{attribute}0" in self._group.attrs
@@ -142,6 +146,18 @@ def write_weights(group: Any, layers: Sequence[Any]) -> None:
             own.create_dataset(name, data=value)
 
 
+def write_arrays(file: Any, name: str, owner: Any) -> None:
+    """The weights of an optimizer, if it has any, as a group of that name."""
+    weights = owner.weights
+    if not weights:
+        return
+    group = file.create_group(name)
+    names = [str(w.name) for w in weights]
+    write_names(group, "weight_names", names)
+    for one, value in zip(names, owner.get_weights(), strict=True):
+        group.create_dataset(one, data=value)
+
+
 def read_weights(stored: Stored, layers: Sequence[Any]) -> None:
     """Sets the weights of layers, in their order.
 
@@ -162,7 +178,7 @@ def read_weights(stored: Stored, layers: Sequence[Any]) -> None:
 
 
 def _pairs(stored: Stored, name: str, layer: Any) -> list[tuple[Any, Any]]:
-    values = converted(layer, [stored.array(n) for n in stored.names("weight_names")])
+    values = converted(layer, stored.arrays())
     weights = weights_in_order(layer)
     path = stored.path
     if len(values) != len(weights):

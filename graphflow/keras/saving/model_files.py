@@ -1,19 +1,14 @@
-"""Models as files: layers, weights, how they are trained, and the optimizer's state, in HDF5 (tf.keras.models)."""
+"""Models as files: layers, weights, how they are trained, and the optimizer's state (tf.keras.models)."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import graphflow.logging as logging
-from graphflow.keras import losses, optimizers
-from graphflow.keras import metrics as metric_functions
 from graphflow.keras.engine.network_config import deserialize_layer, plain
-from graphflow.keras.metrics.base import Metric
-from graphflow.keras.saving import hdf5
+from graphflow.keras.saving import hdf5, saved_models, training_config
 from graphflow.keras.saving.weights_files import is_hdf5, may_write
 from graphflow.keras.typing import Elements, Objects
 
@@ -26,25 +21,24 @@ def save_model(
     save_format: str | None = None,
     signatures: Any = None,
 ) -> None:
-    """Writes a model to an HDF5 file, for load_model (tf.keras.models.save_model).
+    """Writes a model to an HDF5 file, or as a SavedModel, for load_model (tf.keras.models.save_model).
 
     Args:
         model: The model.
         filepath: The file.
         overwrite: Whether a file that is there is replaced.
         include_optimizer: Whether how it is trained, and the optimizer's state, are written.
-        save_format: "h5"; by default what the file's name says.
-        signatures: Changes nothing.
+        save_format: "h5" for an HDF5 file, or "tf" for a SavedModel, a folder; by default, as in TensorFlow 1.15, it
+            is an HDF5 file, unless there is a folder of that name.
+        signatures: Changes nothing: the graph of a SavedModel gives the model's outputs.
 
     Raises:
-        NotImplementedError: It is to be a SavedModel; says what to do.
         FileExistsError: The file is there and must not be replaced.
     """
     path = os.fspath(filepath)
-    if save_format is not None and not is_hdf5(path, save_format):
-        raise NotImplementedError(
-            f"{path}: models are saved as HDF5; gf.saved_model.simple_save(K.get_session(), ...) writes a SavedModel."
-        )
+    if not is_hdf5(path, save_format) and (save_format is not None or os.path.isdir(path)):
+        saved_models.replace(model, path, overwrite, include_optimizer)
+        return
     config = model._config_of_model()
     may_write(path, overwrite)
     with hdf5.writing(path) as file:
@@ -53,69 +47,20 @@ def save_model(
         description = {"class_name": config["class_name"], "config": config["config"]}
         file.attrs["model_config"] = json.dumps(description, default=plain).encode("utf-8")
         hdf5.write_weights(file.create_group("model_weights"), model.layers)
-        if include_optimizer and model.optimizer is not None:
-            _write_training(file, model)
-
-
-def _write_training(file: Any, model: Any) -> None:
-    try:
-        config = model.optimizer.get_config()
-    except NotImplementedError:
-        logging.warning(
-            "The optimizer, one of tf.train, is not saved with the model: load_model gives one to compile."
-        )
-        return
-    given = model._compile_arguments
-    training = {
-        "loss": _named(given["loss"]),
-        "metrics": _named(given["metrics"]),
-        "weighted_metrics": _named(given["weighted_metrics"]),
-        "sample_weight_mode": given["sample_weight_mode"],
-        "loss_weights": given["loss_weights"],
-        "optimizer_config": {"class_name": type(model.optimizer).__name__, "config": config},
-    }
-    file.attrs["training_config"] = json.dumps(training, default=plain).encode("utf-8")
-    weights = model.optimizer.weights
-    if weights:
-        group = file.create_group("optimizer_weights")
-        names = [str(w.name) for w in weights]
-        hdf5.write_names(group, "weight_names", names)
-        for name, value in zip(names, model.optimizer.get_weights(), strict=True):
-            group.create_dataset(name, data=value)
-
-
-def _named(value: Any) -> Any:
-    """Losses and metrics as JSON has them: functions by name."""
-    if isinstance(value, Mapping):
-        return {key: _named(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_named(one) for one in value]
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, Metric | losses.Loss):
-        return {"class_name": type(value).__name__, "config": value.get_config()}
-    return getattr(value, "__name__", str(value))
-
-
-def _made(value: Any, make: Any, custom: Mapping[str, Any], ready: tuple[str, ...] = ()) -> Any:
-    """Losses and metrics of what JSON had."""
-    if isinstance(value, Mapping):
-        if "class_name" in value:
-            return make(value, custom)
-        return {key: _made(one, make, custom, ready) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_made(one, make, custom, ready) for one in value]
-    return value if value is None or value in ready else make(value, custom)
+        training = training_config.describe(model) if include_optimizer else None
+        if training is not None:
+            file.attrs["training_config"] = json.dumps(training, default=plain).encode("utf-8")
+            hdf5.write_arrays(file, "optimizer_weights", model.optimizer)
 
 
 def load_model(filepath: str, custom_objects: Objects = None, compile: bool = True) -> Any:
-    """The model of an HDF5 file, from here or from TensorFlow (tf.keras.models.load_model).
+    """The model of an HDF5 file or SavedModel, from here or from TensorFlow (tf.keras.models.load_model).
 
     Python code in the file, as of a Lambda layer, does not run: give its function in custom_objects, by the layer's
     name.
 
     Args:
-        filepath: The file.
+        filepath: The file, or a SavedModel's folder.
         custom_objects: The program's own classes and functions by name.
         compile: Whether it is compiled as it was when it was saved.
 
@@ -129,9 +74,7 @@ def load_model(filepath: str, custom_objects: Objects = None, compile: bool = Tr
     path = os.fspath(filepath)
     custom = dict(custom_objects or {})
     if os.path.isdir(path):
-        raise ValueError(
-            f"{path} is a folder: gf.saved_model.load reads a SavedModel, load_model an HDF5 file."
-        )
+        return saved_models.read(path, custom, compile)
     if not os.path.exists(path):
         raise OSError(f"There is no model at {path}.")
     with hdf5.reading(path) as file:
@@ -140,55 +83,17 @@ def load_model(filepath: str, custom_objects: Objects = None, compile: bool = Tr
             raise ValueError(
                 f"No model found in {path}: it has weights alone. Build the model and load_weights() them."
             )
-        with _described_by(file, "model_config"):
+        with training_config.fits(path, "a description of a model as the attribute 'model_config'"):
             model = deserialize_layer(config, custom)
         hdf5.read_weights(file.group("model_weights"), model.layers)
         training = file.description("training_config")
         if compile and training is not None:
-            with _described_by(file, "training_config"):
-                _compile(model, training, custom)
+            with training_config.fits(path, "a description of training as the attribute 'training_config'"):
+                training_config.compile_by(model, training, custom)
             if "optimizer_weights" in file:
-                _read_optimizer(model, file.group("optimizer_weights"))
+                training_config.set_optimizer(model, file.group("optimizer_weights").arrays)
         elif compile:
             logging.warning(
                 "No training configuration found in %s: the model was not compiled. Compile it.", path
             )
     return model
-
-
-@contextmanager
-def _described_by(file: hdf5.Stored, attribute: str) -> Iterator[None]:
-    """Names the file if a description in it is not of the form that it should have."""
-    try:
-        yield
-    except (AttributeError, IndexError, KeyError, TypeError) as error:
-        raise file.wrong(
-            f"a description of Keras as the attribute {attribute!r}",
-            f"what does not fit ({type(error).__name__}: {error})",
-        ) from error
-
-
-def _compile(model: Any, training: Mapping[str, Any], custom: Mapping[str, Any]) -> None:
-    ready = ("accuracy", "acc", "crossentropy", "ce")
-    metrics = [
-        _made(training.get(key), metric_functions.deserialize, custom, ready)
-        for key in ("metrics", "weighted_metrics")
-    ]
-    model.compile(
-        optimizers.deserialize(training["optimizer_config"], custom),
-        loss=_made(training.get("loss"), losses.deserialize, custom),
-        metrics=metrics[0],
-        weighted_metrics=metrics[1],
-        loss_weights=training.get("loss_weights"),
-        sample_weight_mode=training.get("sample_weight_mode"),
-    )
-
-
-def _read_optimizer(model: Any, stored: hdf5.Stored) -> None:
-    if model.inputs is None:
-        return
-    model.compiled.function(True, False)  # Makes the optimizer's variables.
-    try:
-        model.optimizer.set_weights([stored.array(name) for name in stored.names("weight_names")])
-    except ValueError as error:
-        logging.warning("The state of the optimizer was not loaded, which begins anew: %s", error)

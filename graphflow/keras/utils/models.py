@@ -91,27 +91,6 @@ def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = 
         )
 
 
-def multi_gpu_model(model: Elements, gpus: int, cpu_merge: bool = True, cpu_relocation: bool = False) -> Any:
-    """Not there: a strategy of gf.distribute builds a model on several GPUs (tf.keras.utils.multi_gpu_model).
-
-    Args:
-        model: The model.
-        gpus: How many GPUs.
-        cpu_merge: Changes nothing.
-        cpu_relocation: Changes nothing.
-
-    Returns:
-        Nothing.
-
-    Raises:
-        NotImplementedError: Always.
-    """
-    raise NotImplementedError(
-        "multi_gpu_model is not there: build the model in an estimator with a strategy of gf.distribute "
-        "(tf.keras.estimator.model_to_estimator)."
-    )
-
-
 def convert_all_kernels_in_model(model: Elements) -> None:
     """Turns the kernels of convolutions round, as Theano has them (tf.keras.utils.convert_all_kernels_in_model).
 

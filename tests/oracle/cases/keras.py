@@ -101,6 +101,11 @@ AdditiveAttention()|2,3,4;2,5,4
 Dropout(0.5)|2,4
 GaussianNoise(0.5)|2,4
 SpatialDropout1D(0.5)|2,4,3
+LocallyConnected1D(3,2,strides=2)|2,7,4
+LocallyConnected2D(3,(2,3),strides=2,activation='tanh')|2,5,6,2
+ConvLSTM2D(3,2,padding='same',return_sequences=True)|2,3,4,5,2
+ConvLSTM2D(2,(2,3),strides=2,return_state=True,use_bias=False)|2,3,5,6,2
+RNN(K.experimental.PeepholeLSTMCell(3))|2,4,5
 """.strip().splitlines()
 
 
@@ -225,6 +230,8 @@ FalseNegatives(thresholds=0.7)|binary
 AUC(num_thresholds=20)|binary
 AUC(num_thresholds=10,curve='PR')|binary
 MeanIoU(num_classes=3)|classes
+SensitivityAtSpecificity(0.6,num_thresholds=7)|binary
+SpecificityAtSensitivity(0.4)|binary
 """.strip().splitlines()
 
 
@@ -280,6 +287,9 @@ Adamax(0.01)
 Nadam(0.01)
 Ftrl(0.1,l1_regularization_strength=0.01)
 SGD(K.optimizers.schedules.ExponentialDecay(0.1,2,0.5))
+SGD(K.experimental.CosineDecay(0.1,3,alpha=0.1))
+SGD(K.experimental.CosineDecayRestarts(0.1,2))
+SGD(K.experimental.LinearCosineDecay(0.1,3))
 """.strip().splitlines()
 
 

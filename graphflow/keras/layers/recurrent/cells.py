@@ -305,6 +305,9 @@ class LSTMCell(Cell):
 
         return begin
 
+    def _with_bias(self, products: list[Any]) -> list[Any]:
+        return [p + b for p, b in zip(products, ops.split(self.bias, self._gates), strict=True)]
+
     def call(self, inputs: Tensors, states: Tensors, training: Phase = None) -> Any:
         """The output and the new states, output and memory.
 
@@ -320,13 +323,38 @@ class LSTMCell(Cell):
         previous, memory = states
         given = self._products("input", inputs, self.kernel, training)
         if self.bias is not None:
-            given = [g + b for g, b in zip(given, ops.split(self.bias, 4), strict=True)]
+            given = self._with_bias(given)
         more = self._products("state", previous, self.recurrent_kernel, training)
         enters, forgets, new, shows = (a + b for a, b in zip(given, more, strict=True))
         gate = own.recurrent_activation
-        kept = gate(forgets) * memory + gate(enters) * own.activation(new)
-        output = gate(shows) * own.activation(kept)
+        kept = gate(self._seen(forgets, "forget", memory)) * memory
+        kept += gate(self._seen(enters, "input", memory)) * own.activation(new)
+        output = gate(self._seen(shows, "output", kept)) * own.activation(kept)
         return output, [output, kept]
+
+    def _seen(self, sums: Any, gate: str, memory: Any) -> Any:
+        """What a gate takes; it does not see the memory."""
+        return sums
+
+
+class PeepholeLSTMCell(LSTMCell):
+    """An LSTMCell whose gates see the memory, too (tf.keras.experimental.PeepholeLSTMCell; Gers et al. 2002)."""
+
+    def build(self, input_shape: Shapes) -> None:
+        """Makes kernels, bias, and a vector for each gate.
+
+        Args:
+            input_shape: The shape of the inputs of one step.
+        """
+        super().build(input_shape)
+        begin = self.__dict__["kernel_initializer"]
+        self._peepholes = {
+            gate: self.add_weight(f"{gate}_gate_peephole_weights", (self.units,), initializer=begin)
+            for gate in ("input", "forget", "output")
+        }
+
+    def _seen(self, sums: Any, gate: str, memory: Any) -> Any:
+        return sums + self._peepholes[gate] * memory
 
 
 def _keep_gated(cell: Any, recurrent_activation: Named, implementation: int) -> None:

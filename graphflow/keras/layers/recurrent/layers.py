@@ -96,19 +96,23 @@ class RNN(ConfiguredLayer):
             self.cell.build(step)
             self.cell.built = True
         if self.stateful and self._states is None:
-            self._make_states(sizes[1 if self.time_major else 0])
+            self._make_states([sizes[1], sizes[0], *sizes[2:]] if self.time_major else sizes)
         self.built = True
 
-    def _make_states(self, batch: Any) -> None:
-        if batch is None:
+    def _state_shapes(self, sizes: list[Any]) -> list[list[Any]]:
+        """The shapes of the states for inputs of sizes [batch, time, ...]."""
+        return [[sizes[0], n] for n in nest.flatten(self.cell.state_size)]
+
+    def _make_states(self, sizes: list[Any]) -> None:
+        if sizes[0] is None:
             raise ValueError(
                 f"The stateful layer {self.name!r} needs to know its batch size: give the first layer "
                 "batch_input_shape=(batch, ...), or Input a batch_shape."
             )
         kind = settings.floatx()
         self._states = [
-            Variable(ops.zeros([batch, n], kind), trainable=False, name=f"state_{i}")
-            for i, n in enumerate(nest.flatten(self.cell.state_size))
+            Variable(ops.zeros(shape, kind), trainable=False, name=f"state_{i}")
+            for i, shape in enumerate(self._state_shapes(sizes))
         ]
         for variable in self._states:
             state.track_variable(variable)
@@ -314,10 +318,11 @@ class RNN(ConfiguredLayer):
         return cls(cell, **given)
 
 
-class _OfCell(RNN):
+class LayerOfCell(RNN):
     """A recurrent layer of one of keras's cells, whose arguments it takes."""
 
     _cell_class: Any = SimpleRNNCell
+    _axes = 3
     _of_layer = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major")
 
     def __init__(self, units: int, *args: Any, **kwargs: Any) -> None:
@@ -346,10 +351,10 @@ class _OfCell(RNN):
         """Builds the cell; ValueError if the inputs are no sequences."""
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         dims = shapes.as_dims(first)
-        if dims is None or len(dims) != 3:
+        if dims is None or len(dims) != self._axes:
             raise ValueError(
-                f"Input 0 of layer {self.name} is incompatible with the layer: expected ndim=3, [batch, time, size], "
-                f"found the shape {first}."
+                f"Input 0 of layer {self.name} is incompatible with the layer: expected ndim={self._axes}, "
+                f"[batch, time, ...], found the shape {first}."
             )
         super().build(input_shape)
 
@@ -371,17 +376,17 @@ class _OfCell(RNN):
         return cls(**given)
 
 
-class SimpleRNN(_OfCell):
+class SimpleRNN(LayerOfCell):
     """A simple recurrent layer (tf.keras.layers.SimpleRNN); the arguments of SimpleRNNCell and RNN."""
 
 
-class GRU(_OfCell):
+class GRU(LayerOfCell):
     """Gated recurrent units (tf.keras.layers.GRU); the arguments of GRUCell and RNN."""
 
     _cell_class = GRUCell
 
 
-class LSTM(_OfCell):
+class LSTM(LayerOfCell):
     """Long short-term memories (tf.keras.layers.LSTM); the arguments of LSTMCell and RNN."""
 
     _cell_class = LSTMCell

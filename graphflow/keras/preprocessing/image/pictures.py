@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from graphflow.keras.backend.settings import floatx
 from graphflow.keras.layers.base import layout_of
 
-__all__ = ["array_to_img", "img_to_array", "load_img", "save_img"]
+_MODES: Final = {"rgb": "RGB", "rgba": "RGBA", "grayscale": "L"}
+_GREYS: Final = ("L", "I;16", "I")
+_FILTERS: Final = ("nearest", "bilinear", "bicubic", "hamming", "box", "lanczos")
 
 
-def _pillow() -> Any:
+def pillow(module: str = "Image") -> Any:
+    """A module of Pillow; ImportError that says how to install it."""
     try:
-        return import_module("PIL.Image")
+        return import_module(f"PIL.{module}")
     except ImportError as error:
         raise ImportError("Pictures need Pillow: pip install 'graphflow-engine[image]'.") from error
 
@@ -41,12 +44,19 @@ def load_img(
 
     Raises:
         FileNotFoundError: There is no such file.
+        ValueError: `color_mode` or `interpolation` is not known.
     """
-    image = _pillow().open(path)
-    mode = {"rgb": "RGB", "rgba": "RGBA", "grayscale": "L"}["grayscale" if grayscale else color_mode]
-    image = image.convert(mode) if image.mode != mode else image
+    wanted = "grayscale" if grayscale else color_mode
+    if wanted not in _MODES:
+        raise ValueError(f"color_mode is one of {', '.join(_MODES)}, not {wanted!r}.")
+    if interpolation not in _FILTERS:
+        raise ValueError(f"interpolation is one of {', '.join(_FILTERS)}, not {interpolation!r}.")
+    with pillow().open(path) as file:
+        file.load()
+        fits = file.mode in _GREYS if wanted == "grayscale" else file.mode == _MODES[wanted]
+        image = file.copy() if fits else file.convert(_MODES[wanted])
     if target_size is not None and image.size != (target_size[1], target_size[0]):
-        image = image.resize((target_size[1], target_size[0]), getattr(_pillow(), interpolation.upper()))
+        image = image.resize((target_size[1], target_size[0]), getattr(pillow(), interpolation.upper()))
     return image
 
 
@@ -91,12 +101,14 @@ def array_to_img(x: Any, data_format: str | None = None, scale: bool = True, dty
     found = found.transpose(1, 2, 0) if layout_of(data_format) == "channels_first" else found
     if scale:
         found = found - found.min()
-        found = found / (found.max() or 1) * 255
+        found /= found.max() or 1
+        found *= 255
     channels = found.shape[2]
     if channels not in (1, 3, 4):
         raise ValueError(f"Unsupported channel number: {channels}")
-    pixels = found.astype("uint8")
-    return _pillow().fromarray(pixels[:, :, 0] if channels == 1 else pixels)
+    if channels == 1:
+        return pillow().fromarray(found[:, :, 0].astype("int32" if found.max() > 255 else "uint8"))
+    return pillow().fromarray(found.astype("uint8"))
 
 
 def save_img(
@@ -118,4 +130,7 @@ def save_img(
         scale: Whether the smallest value becomes 0 and the largest 255.
         **kwargs: More arguments of Pillow's Image.save.
     """
-    array_to_img(x, data_format, scale).save(path, format=file_format, **kwargs)
+    image = array_to_img(x, data_format, scale)
+    if image.mode == "RGBA" and file_format in ("jpg", "jpeg"):
+        image = image.convert("RGB")  # The format has no transparency.
+    image.save(path, format=file_format, **kwargs)

@@ -1,0 +1,33 @@
+"""Networks for images (tf.keras.applications)."""
+
+from graphflow.keras.applications.densenet import DenseNet121 as DenseNet121
+from graphflow.keras.applications.densenet import DenseNet169 as DenseNet169
+from graphflow.keras.applications.densenet import DenseNet201 as DenseNet201
+from graphflow.keras.applications.inception_resnet_v2 import InceptionResNetV2 as InceptionResNetV2
+from graphflow.keras.applications.inception_v3 import InceptionV3 as InceptionV3
+from graphflow.keras.applications.mobilenet import MobileNet as MobileNet
+from graphflow.keras.applications.mobilenet_v2 import MobileNetV2 as MobileNetV2
+from graphflow.keras.applications.nasnet import NASNetLarge as NASNetLarge
+from graphflow.keras.applications.nasnet import NASNetMobile as NASNetMobile
+from graphflow.keras.applications.resnet import ResNet50 as ResNet50
+from graphflow.keras.applications.resnet import ResNet101 as ResNet101
+from graphflow.keras.applications.resnet import ResNet152 as ResNet152
+from graphflow.keras.applications.resnet_v2 import ResNet50V2 as ResNet50V2
+from graphflow.keras.applications.resnet_v2 import ResNet101V2 as ResNet101V2
+from graphflow.keras.applications.resnet_v2 import ResNet152V2 as ResNet152V2
+from graphflow.keras.applications.vgg16 import VGG16 as VGG16
+from graphflow.keras.applications.vgg19 import VGG19 as VGG19
+from graphflow.keras.applications.xception import Xception as Xception
+from . import densenet as densenet
+from . import imagenet_utils as imagenet_utils
+from . import inception_resnet_v2 as inception_resnet_v2
+from . import inception_v3 as inception_v3
+from . import mobilenet as mobilenet
+from . import mobilenet_v2 as mobilenet_v2
+from . import nasnet as nasnet
+from . import resnet as resnet
+from . import resnet50 as resnet50
+from . import resnet_v2 as resnet_v2
+from . import vgg16 as vgg16
+from . import vgg19 as vgg19
+from . import xception as xception

@@ -1,0 +1,137 @@
+"""Feature columns as layers (tf.keras.layers.DenseFeatures, tf.keras.experimental.SequenceFeatures)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from graphflow._core.graph import shapes
+from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow.feature_column.base import SequenceDenseColumn, StateManager, normalized, number_of_elements
+from graphflow.feature_column.layers import dense_features, sequence_features
+from graphflow.keras import ops
+from graphflow.keras.backend import state
+from graphflow.keras.engine.base_layer import Layer
+from graphflow.keras.typing import Elements, Shapes, Tensors
+
+
+class _VariablesOfLayer(StateManager):
+    """Makes the variables of columns, and gives them to a layer."""
+
+    def __init__(self, layer: Any) -> None:
+        super().__init__(layer.trainable)
+        self._layer = layer
+
+    def variable(
+        self, column: Any, name: str, dims: tuple[int, ...], initializer: Any, trainable: bool = True
+    ) -> Any:
+        """The variable of a column by that name."""
+        is_new = (column, name) not in self._made
+        found = super().variable(column, name, dims, initializer, trainable)
+        if is_new:
+            state.track_variable(found)
+            self._layer.keep_variable(found)
+        return found
+
+
+class _Features(Layer):
+    """A layer of columns."""
+
+    def __init__(
+        self, feature_columns: Elements, trainable: bool = True, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(trainable, name, **kwargs)
+        self._feature_columns = normalized(feature_columns)
+        self._columns_variables = _VariablesOfLayer(self)
+
+    def keep_variable(self, variable: Any) -> None:
+        """Makes a variable one of the layer's weights."""
+        (self._trainable_weights if variable.trainable else self._non_trainable_weights).append(variable)
+
+    @contextmanager
+    def _scope_of(self, column: Any) -> Iterator[None]:
+        names = (variable_scope(name, auxiliary_name_scope=False) for name in (self.name, column.name))
+        with next(names), next(names), ops.name_scope(column.name):
+            yield
+
+    def _elements(self) -> int:
+        return sum(number_of_elements(column) for column in self._feature_columns)
+
+
+class DenseFeatures(_Features):
+    """What dense feature columns give of a dictionary of tensors, side by side (tf.keras.layers.DenseFeatures).
+
+    Args:
+        feature_columns: Dense columns, such as gf.feature_column.numeric_column and embedding_column make.
+        trainable: Whether the columns' variables are trained.
+        name: The name; by default one is made.
+        **kwargs: The arguments of every layer, such as `dtype`.
+    """
+
+    def call(self, features: Tensors, cols_to_output_tensors: dict[Any, Any] | None = None) -> Any:
+        """The columns' values.
+
+        Args:
+            features: Tensors or SparseTensors by name.
+            cols_to_output_tensors: Is filled with what each column gives.
+
+        Returns:
+            A tensor [batch, elements of all columns], in the order of the columns' names.
+
+        Raises:
+            ValueError: The features are no dictionary, one is missing, or a column is not dense.
+        """
+        return dense_features(
+            features,
+            self._feature_columns,
+            self._columns_variables,
+            self._scope_of,
+            None,
+            cols_to_output_tensors,
+        )
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """[batch, elements of all columns].
+
+        Args:
+            input_shape: The shapes of the features, by name.
+
+        Returns:
+            The shape.
+        """
+        one = next(iter(input_shape.values())) if isinstance(input_shape, dict) else input_shape
+        return shapes.TensorShape([shapes.as_shape(one).as_list()[0], self._elements()])
+
+
+class SequenceFeatures(_Features):
+    """What columns of sequences give, side by side, and the lengths (tf.keras.experimental.SequenceFeatures).
+
+    Args:
+        feature_columns: Columns of sequences: sequence_numeric_column, or those of ids in an embedding or indicator.
+        trainable: Whether the columns' variables are trained.
+        name: The name; by default one is made.
+        **kwargs: The arguments of every layer, such as `dtype`.
+
+    Raises:
+        ValueError: A column is of no sequence.
+    """
+
+    def __init__(
+        self, feature_columns: Elements, trainable: bool = True, name: str | None = None, **kwargs: Any
+    ) -> None:
+        super().__init__(feature_columns, trainable, name, **kwargs)
+        odd = next((c for c in self._feature_columns if not isinstance(c, SequenceDenseColumn)), None)
+        if odd is not None:
+            raise ValueError(f"SequenceFeatures takes columns of sequences, not {odd}.")
+
+    def call(self, features: Tensors) -> Any:
+        """The columns' values, step by step.
+
+        Args:
+            features: SparseTensors by name.
+
+        Returns:
+            A tensor [batch, longest, elements of all columns], and the lengths.
+        """
+        return sequence_features(features, self._feature_columns, self._columns_variables, self._scope_of)

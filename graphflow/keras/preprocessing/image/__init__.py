@@ -1,0 +1,7 @@
+"""Pictures as arrays, changed at random, and batches of them (tf.keras.preprocessing.image)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,7 @@
+"""Models in the form of other libraries (tf.keras.wrappers)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
