@@ -257,3 +257,11 @@ def test_a_model_of_sequences_of_columns() -> None:
     values, lengths = layer({"rain": rain})
     found = K.backend.get_session().run([values, lengths])
     assert found[0].tolist() == [[[1.0], [0.0]], [[2.0], [3.0]]] and found[1].tolist() == [1, 2]
+
+
+def test_variables_of_another_graph_have_their_values() -> None:
+    with gf.Graph().as_default():
+        elsewhere = K.backend.variable([1.0, 2.0])
+        twice = elsewhere * 2.0
+    assert K.backend.get_value(elsewhere).tolist() == [1.0, 2.0]
+    assert K.backend.function([], [twice])([])[0].tolist() == [2.0, 4.0]

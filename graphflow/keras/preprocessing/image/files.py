@@ -72,7 +72,9 @@ class _OfFiles(Iterator):
         batch = np.zeros((len(index_array), *self.image_shape), self.dtype)
         for place, number in enumerate(index_array):
             path = os.path.join(self.directory, self.filenames[number])
-            image = load_img(path, False, self.color_mode, self.target_size[:2], self.interpolation)
+            image = load_img(
+                path, False, self.color_mode, (self.target_size[0], self.target_size[1]), self.interpolation
+            )
             batch[place] = changed(
                 self.image_data_generator, img_to_array(image, self.data_format, self.dtype)
             )
@@ -290,7 +292,7 @@ def _check_columns(table: Any, x_col: str, y_col: Any, weight_col: Any, classes:
         raise ValueError(f"class_mode is one of {', '.join(map(str, modes))}, not {mode!r}.")
     if mode == "multi_output" and not isinstance(y_col, list):
         raise TypeError(f'With class_mode="multi_output" y_col is a list of columns, not {y_col!r}.')
-    texts = [(x_col, str)]
+    texts: list[tuple[Any, Any]] = [(x_col, str)]
     if mode in _BY_CLASS:
         texts.append((y_col, (str, list, tuple) if mode == "categorical" else str))
     for column, kinds in texts:

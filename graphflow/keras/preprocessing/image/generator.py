@@ -231,7 +231,11 @@ class ImageDataGenerator:
         down = (np.random.random() < 0.5) * self.vertical_flip
         shift = self.channel_shift_range
         intensity = uniform(-shift, shift) if shift else None
-        light = None if self.brightness_range is None else uniform(*self.brightness_range)
+        light = (
+            None
+            if self.brightness_range is None
+            else uniform(self.brightness_range[0], self.brightness_range[1])
+        )
         return {
             "theta": theta, "tx": tx, "ty": ty, "shear": shear, "zx": zx, "zy": zy, "flip_horizontal": across,
             "flip_vertical": down, "channel_shift_intensity": intensity, "brightness": light,
@@ -336,8 +340,11 @@ class ImageDataGenerator:
             (self.zca_whitening, self.principal_components, "zca_whitening"),
         ):
             if asked and known is None:
-                logging.warning_once(
-                    "This ImageDataGenerator specifies %s, but has seen no data: fit(x) it.", name
+                logging.log_first_n(
+                    logging.WARN,
+                    "This ImageDataGenerator specifies %s, but has seen no data: fit(x) it.",
+                    1,
+                    name,
                 )
         if self.featurewise_center and self.mean is not None:
             x -= self.mean

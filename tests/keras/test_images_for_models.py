@@ -149,6 +149,16 @@ def test_weights_of_imagenet_say_where_to_put_them(tmp_path: Path, monkeypatch: 
     assert found == [[("n7", "class 7", 1.0)], [("n3", "class 3", 1.0)]]
 
 
+@pytest.mark.parametrize("mode", ["caffe", "tf", "torch"])
+@pytest.mark.parametrize("layout", ["channels_last", "channels_first"])
+def test_tensors_are_made_ready_as_arrays_are(mode: str, layout: str) -> None:
+    prepare = gf.keras.applications.imagenet_utils.preprocess_input
+    images = np.random.RandomState(0).uniform(0, 255, (2, 3, 3, 3)).astype("f")
+    with gf.Session() as session:
+        made = session.run(prepare(gf.constant(images), layout, mode))
+    np.testing.assert_allclose(made, prepare(images.copy(), layout, mode), rtol=1e-5, atol=1e-5)
+
+
 def test_weights_of_a_local_file_are_loaded(tmp_path: Path) -> None:
     pytest.importorskip("h5py")
     gf.keras.backend.clear_session()
