@@ -18,16 +18,28 @@ class GPUOptions:
         per_process_gpu_memory_fraction: The share of a GPU's memory to take.
         allow_growth: Whether it is taken as it is needed.
         visible_device_list: The GPUs to use, such as "0,2".
+        allocator_type: Accepted, and not needed.
+        deferred_deletion_bytes: Accepted, and not needed.
+        polling_active_delay_usecs: Accepted, and not needed.
+        polling_inactive_delay_msecs: Accepted, and not needed.
+        force_gpu_compatible: Accepted, and not needed.
     """
 
     per_process_gpu_memory_fraction: float = 0.0
     allow_growth: bool = False
     visible_device_list: str = ""
+    allocator_type: str = ""
+    deferred_deletion_bytes: int = 0
+    polling_active_delay_usecs: int = 0
+    polling_inactive_delay_msecs: int = 0
+    force_gpu_compatible: bool = False
 
 
 @dataclass
 class OptimizerOptions:
     """How much the plan's passes do; `opt_level` L0 (-1) switches constant folding off.
+
+    DEFAULT, OFF, ON_1 and ON_2 are values of `global_jit_level`.
 
     Args:
         opt_level: L0 or L1.
@@ -39,6 +51,10 @@ class OptimizerOptions:
 
     L1 = 0
     L0 = -1
+    DEFAULT = 0
+    OFF = -1
+    ON_1 = 1
+    ON_2 = 2
     opt_level: int = 0
     do_constant_folding: bool = True
     do_common_subexpression_elimination: bool = True

@@ -6,6 +6,8 @@ are errors.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from datetime import date
 from typing import Final, NoReturn
 
 from graphflow.as_tensorflow.modules import TENSORFLOW_VERSION
@@ -51,11 +53,17 @@ def executing_eagerly() -> bool:
 
 
 in_eager_mode = executing_eagerly
+graph_mode = nullcontext
 
 
 def in_graph_mode() -> bool:
     """True (tensorflow.python.eager.context.in_graph_mode)."""
     return True
+
+
+def forward_compatible(year: int, month: int, day: int) -> bool:
+    """Whether TensorFlow 1.15 does already what its developers were to begin on that day (tf.compat.forward_compatible)."""
+    return date(year, month, day) < date(2019, 8, 21)
 
 
 def enabled() -> bool:

@@ -5,6 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphflow._core.common.namespaces import missing as _missing
+from graphflow.contrib.fused_cells import (
+    FusedRNNCell,
+    FusedRNNCellAdaptor,
+    LSTMBlockFusedCell,
+    TimeReversedFusedRNN,
+)
 from graphflow.contrib.recurrent import (
     InputProjectionWrapper,
     LayerNormBasicLSTMCell,
@@ -23,9 +29,12 @@ __all__ = [
     "BasicLSTMCell",
     "BasicRNNCell",
     "DropoutWrapper",
+    "FusedRNNCell",
+    "FusedRNNCellAdaptor",
     "GRUCell",
     "InputProjectionWrapper",
     "LSTMBlockCell",
+    "LSTMBlockFusedCell",
     "LSTMCell",
     "LSTMStateTuple",
     "LayerNormBasicLSTMCell",
@@ -33,6 +42,7 @@ __all__ = [
     "OutputProjectionWrapper",
     "RNNCell",
     "ResidualWrapper",
+    "TimeReversedFusedRNN",
     "stack_bidirectional_dynamic_rnn",
     "static_bidirectional_rnn",
     "static_rnn",

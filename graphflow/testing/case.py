@@ -10,7 +10,6 @@ import random
 import re
 import shutil
 import tempfile
-import unittest
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import MethodType
@@ -29,6 +28,7 @@ from graphflow._core.graph.slices import IndexedSlicesValue, SparseTensorValue
 from graphflow._core.ops.state.variable import Variable
 from graphflow._core.session import Session
 from graphflow.config import ConfigProto
+from graphflow.testing.assertions import CollectionAssertions
 
 SEED = 87654321
 """The graph seed, and NumPy's and Python's, of every test."""
@@ -45,7 +45,7 @@ class _NotATest:
         return self if instance is None else MethodType(self._function, instance)
 
 
-class TestCase(unittest.TestCase):
+class TestCase(CollectionAssertions):
     """A test case whose assertions take arrays, numbers, tensors and structures of them (tf.test.TestCase).
 
     Tensors are evaluated in the session that is open: `with self.session():`.

@@ -48,6 +48,11 @@ def is_built_with_cuda() -> bool:
     return True
 
 
+def is_built_with_rocm() -> bool:
+    """False: GPUs are CUDA's (tf.test.is_built_with_rocm)."""
+    return False
+
+
 def is_gpu_available(
     cuda_only: bool = False, min_cuda_compute_capability: tuple[int, int] | None = None
 ) -> bool:

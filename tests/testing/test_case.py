@@ -60,6 +60,21 @@ PASS_AND_FAIL: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
     ("assertNDArrayNear", (np.zeros(2), np.full(2, 0.1), 0.2), (np.zeros(2), np.ones(2), 0.2)),
     ("assertStartsWith", ("abc", "ab"), ("abc", "b")),
     ("assertDeviceEqual", ("/cpu:0", "/device:CPU:0"), ("/cpu:0", "/cpu:1")),
+    ("assertItemsEqual", ([1, 2, 2], [2, 1, 2]), ([1, 2], [1, 2, 2])),
+    ("assertSameElements", ([1, 2], [1, 2, 2]), ([1], [1, 2])),
+    ("assertContainsSubset", ([1], [1, 2]), ([1, 3], [1, 2])),
+    ("assertLen", ([1, 2], 2), ([1, 2], 3)),
+    ("assertEmpty", ([],), ([0],)),
+    ("assertNotEmpty", ([0],), ([],)),
+    ("assertBetween", (1, 1, 2), (3, 1, 2)),
+    ("assertEndsWith", ("abc", "bc"), ("abc", "ab")),
+    ("assertContainsInOrder", (["a", "b"], "xayb"), (["b", "a"], "xayb")),
+    ("assertSequenceAlmostEqual", ([1.0], [1.0 + 1e-9]), ([1.0], [1.1])),
+    ("assertSequenceAlmostEqual", ([1.0], [1.05], None, None, 0.1), ([1.0], [1.0, 2.0])),
+    ("assertEquals", (1, 1), (1, 2)),
+    ("assertNotEquals", (1, 2), (1, 1)),
+    ("assertAlmostEquals", (1.0, 1.0 + 1e-9), (1.0, 1.1)),
+    ("assertRegexpMatches", ("abc", "b."), ("abc", "d")),
 ]
 
 
@@ -135,6 +150,46 @@ def test_a_folder_of_the_test_goes_with_it() -> None:
     example.doCleanups()
     assert not os.path.exists(folder)
     example.tearDown()
+
+
+def test_a_checked_thread_raises_in_the_test_what_its_function_raised(case: Any) -> None:
+    values: list[int] = []
+    right = case.checkedThread(values.append, args=(3,))
+    wrong = case.checkedThread(int, args=("x",))
+    for thread in (right, wrong):
+        thread.start()
+    right.join()
+    assert values == [3] and not right.is_alive()
+    with case.assertRaisesRegexp(ValueError, "invalid literal"):
+        wrong.join()
+
+
+def test_a_benchmark_reports_the_time_of_an_operation(capfd: pytest.CaptureFixture[str]) -> None:
+    class Sums(gf.test.Benchmark):
+        def benchmarkSum(self) -> dict[str, Any]:
+            total = gf.assign_add(gf.get_variable("total", initializer=0.0), 1.0)
+            with gf.Session() as session:
+                session.run(gf.global_variables_initializer())
+                result = self.run_op_benchmark(session, total, burn_iters=1, min_iters=3, mbs=2.0)
+                assert self.evaluate(total) == 5.0
+            return result
+
+    with gf.Graph().as_default():
+        result = Sums().benchmarkSum()
+    assert result["iters"] == 3
+    assert result["throughput"] == 2.0 / result["wall_time"] > 0
+    assert "benchmark Sums.benchmarkSum: iters 3" in capfd.readouterr().err
+
+
+def test_a_local_cluster_has_servers_that_run_operations() -> None:
+    workers, servers = gf.test.create_local_cluster(num_workers=1, num_ps=1)
+    with gf.Graph().as_default():
+        with gf.device("/job:ps/task:0"):
+            v = gf.Variable(3.0)
+        with gf.Session(workers[0].target) as session:
+            session.run(v.initializer)
+            assert session.run(v + 1.0) == 4.0
+    assert len(servers) == 1
 
 
 def test_messages_are_compared(case: Any) -> None:

@@ -1,0 +1,246 @@
+"""Assertions about collections and texts that tf.test.TestCase has of absl, and unittest's older names.
+
+Tests of TensorFlow 1's time use both; Python 3.12 took the older names out of unittest.
+"""
+
+from __future__ import annotations
+
+import threading
+import unittest
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
+
+
+class CheckedThread:
+    """A thread whose join raises what its function raised, so that the test fails (TestCase.checkedThread).
+
+    Args:
+        target: The function.
+        args: Its positional arguments.
+        kwargs: Its keyword arguments.
+    """
+
+    def __init__(
+        self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> None:
+        self._call = (target, tuple(args), dict(kwargs or {}))
+        self._error: BaseException | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self) -> None:
+        target, args, kwargs = self._call
+        try:
+            target(*args, **kwargs)
+        except BaseException as error:
+            self._error = error
+
+    def start(self) -> None:
+        """Begins the thread."""
+        self._thread.start()
+
+    def join(self) -> None:
+        """Waits for its end, and raises what the function raised."""
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+    def is_alive(self) -> bool:
+        """Whether the function still runs."""
+        return self._thread.is_alive()
+
+
+class CollectionAssertions(unittest.TestCase):
+    """What tf.test.TestCase asserts about collections and texts besides unittest."""
+
+    def assertItemsEqual(self, first: Iterable[Any], second: Iterable[Any], msg: object = None) -> None:
+        """The same elements as often, in any order.
+
+        Args:
+            first: The elements of one.
+            second: Those of the other.
+            msg: What the failure says, too.
+        """
+        self.assertCountEqual(first, second, msg)
+
+    def assertSameElements(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: object = None
+    ) -> None:
+        """The same elements in any order, however often.
+
+        Args:
+            expected_seq: The elements of one.
+            actual_seq: Those of the other.
+            msg: What the failure says, too.
+        """
+        self.assertCountEqual(set(expected_seq), set(actual_seq), msg)
+
+    def assertContainsSubset(
+        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: object = None
+    ) -> None:
+        """Each element of the first is in the second.
+
+        Args:
+            expected_subset: What must be there.
+            actual_set: Where it must be.
+            msg: What the failure says, too.
+        """
+        lacking = set(expected_subset) - set(actual_set)
+        self.assertFalse(lacking, self._formatMessage(msg, f"not there: {lacking}"))
+
+    def assertLen(self, container: Collection[Any], expected_len: int, msg: object = None) -> None:
+        """A collection has so many elements.
+
+        Args:
+            container: The collection.
+            expected_len: How many.
+            msg: What the failure says, too.
+        """
+        self.assertEqual(
+            len(container), expected_len, self._formatMessage(msg, f"the length of {container!r}")
+        )
+
+    def assertEmpty(self, container: Collection[Any], msg: object = None) -> None:
+        """A collection has no element.
+
+        Args:
+            container: The collection.
+            msg: What the failure says, too.
+        """
+        self.assertFalse(len(container), self._formatMessage(msg, f"not empty: {container!r}"))
+
+    def assertNotEmpty(self, container: Collection[Any], msg: object = None) -> None:
+        """A collection has an element.
+
+        Args:
+            container: The collection.
+            msg: What the failure says, too.
+        """
+        self.assertTrue(len(container), self._formatMessage(msg, f"empty: {container!r}"))
+
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: object = None) -> None:
+        """minv <= value <= maxv.
+
+        Args:
+            value: A value.
+            minv: The smallest that is allowed.
+            maxv: The largest.
+            msg: What the failure says, too.
+        """
+        self.assertTrue(
+            minv <= value <= maxv, self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}")
+        )
+
+    def assertEndsWith(self, actual: str, expected_end: str, msg: object = None) -> None:
+        """A text ends with another.
+
+        Args:
+            actual: The text.
+            expected_end: What it ends with.
+            msg: What the failure says, too.
+        """
+        self.assertTrue(
+            actual.endswith(expected_end),
+            self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"),
+        )
+
+    def assertContainsInOrder(self, strings: Sequence[str], target: str, msg: object = None) -> None:
+        """Texts are found in another, one after the other.
+
+        Args:
+            strings: The texts.
+            target: Where they are looked for.
+            msg: What the failure says, too.
+        """
+        position = 0
+        for text in [strings] if isinstance(strings, str) else strings:
+            found = target.find(text, position)
+            self.assertGreaterEqual(
+                found, 0, self._formatMessage(msg, f"{text!r} is not after {target[:position]!r}")
+            )
+            position = found + len(text)
+
+    def assertSequenceAlmostEqual(
+        self,
+        expected_seq: Sequence[Any],
+        actual_seq: Sequence[Any],
+        places: int | None = None,
+        msg: object = None,
+        delta: float | None = None,
+    ) -> None:
+        """assertAlmostEqual for each pair of two sequences of one length.
+
+        Args:
+            expected_seq: The numbers expected.
+            actual_seq: The numbers.
+            places: How many digits after the point count.
+            msg: What the failure says, too.
+            delta: The largest difference, instead of places.
+        """
+        self.assertEqual(len(expected_seq), len(actual_seq), msg)
+        for one, other in zip(expected_seq, actual_seq, strict=True):
+            self.assertAlmostEqual(one, other, places=places, msg=msg, delta=delta)
+
+    def assertEquals(self, first: Any, second: Any, msg: object = None) -> None:
+        """assertEqual, by the name that unittest had.
+
+        Args:
+            first: A value.
+            second: A value.
+            msg: What the failure says, too.
+        """
+        self.assertEqual(first, second, msg)
+
+    def assertNotEquals(self, first: Any, second: Any, msg: object = None) -> None:
+        """assertNotEqual, by the name that unittest had.
+
+        Args:
+            first: A value.
+            second: A value.
+            msg: What the failure says, too.
+        """
+        self.assertNotEqual(first, second, msg)
+
+    def assertAlmostEquals(self, first: Any, second: Any, *args: Any, **kwargs: Any) -> None:
+        """assertAlmostEqual, by the name that unittest had.
+
+        Args:
+            first: A number.
+            second: A number.
+            *args: Those of assertAlmostEqual.
+            **kwargs: Those of assertAlmostEqual.
+        """
+        self.assertAlmostEqual(first, second, *args, **kwargs)
+
+    def assertRaisesRegexp(self, *args: Any, **kwargs: Any) -> Any:
+        """assertRaisesRegex, by the name that unittest had.
+
+        Args:
+            *args: Those of assertRaisesRegex.
+            **kwargs: Those of assertRaisesRegex.
+        """
+        return self.assertRaisesRegex(*args, **kwargs)
+
+    def assertRegexpMatches(self, text: str, expected_regexp: Any, msg: object = None) -> None:
+        """assertRegex, by the name that unittest had.
+
+        Args:
+            text: A text.
+            expected_regexp: The pattern that is looked for.
+            msg: What the failure says, too.
+        """
+        self.assertRegex(text, expected_regexp, msg)
+
+    def checkedThread(
+        self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> CheckedThread:
+        """A thread, not begun yet, whose join raises what its function raised.
+
+        Args:
+            target: The function.
+            args: Its positional arguments.
+            kwargs: Its keyword arguments.
+
+        Returns:
+            The thread.
+        """
+        return CheckedThread(target, args, kwargs)
