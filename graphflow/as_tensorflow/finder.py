@@ -19,6 +19,7 @@ from typing import Any, Final, NamedTuple
 from graphflow._core.common.namespaces import missing
 from graphflow.as_tensorflow.modules import MESSAGES, NAMES, OTHERS, ROOTS, SOURCES, SYNONYMS
 
+LEVELS: Final = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _NOTHING: Final = object()
 
 
@@ -144,14 +145,16 @@ def _found(place: str, name: str) -> Any:
 
 
 class _Maker(Loader):
-    """Makes the module, which needs no code."""
+    """Makes the module; its names are looked up later."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         """An empty module that looks up its names."""
         return Served(spec.name, f"{spec.name}, served by graphflow (graphflow.as_tensorflow).")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing."""
+        """Puts the levels of tensorflow.logging in it, which programs look up in its __dict__ by their names."""
+        if place_of(module.__name__) in ("logging", "python.platform.tf_logging"):
+            vars(module).update({level: getattr(module, level) for level in LEVELS})
 
 
 class _Lender(Loader):

@@ -237,6 +237,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.losses.util": ("graphflow.losses",),
     "python.ops.losses": ("graphflow.losses",),
     "python.ops.metrics": ("graphflow.metrics",),
+    "python.ops.metrics_impl": ("graphflow.metrics",),
     "python.ops.distributions": ("graphflow.distributions",),
     "python.ops": (),
     "python.framework.tensor_util": ("graphflow", f"{_CORE}.ops.core"),

@@ -16,7 +16,6 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.ops.array.transposing import transpose
 from graphflow._core.ops.state.scopes import device as _device
-from graphflow.protos import graph_pb2, node_def_pb2
 from graphflow.testing.clusters import create_local_cluster as create_local_cluster
 from graphflow.testing.programs import gpu_device_name as gpu_device_name
 from graphflow.testing.programs import is_gpu_available as is_gpu_available
@@ -34,7 +33,7 @@ def _maybe_of_arguments(decorate: Callable[[_Test], _Test], test: _Test | None) 
     return decorate if test is None else decorate(test)
 
 
-# ---- in which of TensorFlow's modes a test runs -----------------------------------------------------------------------
+# ---- in which of TensorFlow's modes a test runs ---------------------------------------------------------------------
 
 
 def run_in_graph_and_eager_modes(
@@ -44,7 +43,9 @@ def run_in_graph_and_eager_modes(
 
     def decorate(test: _Test) -> _Test:
         if isinstance(test, type):
-            raise ValueError("`run_in_graph_and_eager_modes` is for tests: for a class, run_all_in_graph_and_eager_modes.")
+            raise ValueError(
+                "`run_in_graph_and_eager_modes` is for tests: for a class, run_all_in_graph_and_eager_modes."
+            )
 
         @wraps(test)
         def in_session(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -56,14 +57,18 @@ def run_in_graph_and_eager_modes(
     return _maybe_of_arguments(decorate, func)
 
 
-def for_all_test_methods(decorator: Callable[..., Any], *args: Any, **kwargs: Any) -> Callable[[type[_T]], type[_T]]:
+def for_all_test_methods(
+    decorator: Callable[..., Any], *args: Any, **kwargs: Any
+) -> Callable[[type[_T]], type[_T]]:
     """A decorator of classes that decorates each of their tests."""
 
     def decorate(cls: type[_T]) -> type[_T]:
         for name in dir(cls):
             method = getattr(cls, name)
             if name.startswith("test") and name != "test_session" and callable(method):
-                setattr(cls, name, decorator(*args, **kwargs)(method) if args or kwargs else decorator(method))
+                setattr(
+                    cls, name, decorator(*args, **kwargs)(method) if args or kwargs else decorator(method)
+                )
         return cls
 
     return decorate
@@ -130,7 +135,7 @@ def skip_if(condition: Any) -> Callable[[_Test], _Test]:
     return decorate
 
 
-# ---- switches of what there is one of here ----------------------------------------------------------------------------
+# ---- switches of what there is one of here --------------------------------------------------------------------------
 
 
 def disable_control_flow_v2(unused_msg: str) -> Callable[[_T], _T]:
@@ -183,7 +188,7 @@ def GpuSupportsHalfMatMulAndConv() -> bool:
 CudaSupportsHalfMatMulAndConv = GpuSupportsHalfMatMulAndConv
 
 
-# ---- devices, layouts, graphs -----------------------------------------------------------------------------------------
+# ---- devices, layouts, graphs ---------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -228,7 +233,7 @@ def NCHWToNHWC(input_tensor: Any) -> Any:
     return _moved(input_tensor, {4: [0, 2, 3, 1], 5: [0, 2, 3, 4, 1]})
 
 
-def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str, node_def_pb2.NodeDef]:
+def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str, Any]:
     """The nodes of a graph that have these names; ValueError if one is not there or has another type."""
     nodes = {node.name: node for node in graph.as_graph_def().node if node.name in expected_ops}
     for name, kind in expected_ops.items():
@@ -238,17 +243,19 @@ def assert_ops_in_graph(expected_ops: dict[str, str], graph: Graph) -> dict[str,
     return nodes
 
 
-def get_node_def_from_graph(node_name: str, graph_def: graph_pb2.GraphDef) -> node_def_pb2.NodeDef | None:
+def get_node_def_from_graph(node_name: str, graph_def: Any) -> Any:
     """The node of this name, None if there is none."""
     return next((node for node in graph_def.node if node.name == node_name), None)
 
 
-def assert_equal_graph_def(actual: graph_pb2.GraphDef, expected: graph_pb2.GraphDef, **versions: Any) -> None:
+def assert_equal_graph_def(actual: Any, expected: Any, **versions: Any) -> None:
     """AssertionError, with the names, if two graphs do not have the same nodes; their order does not count."""
     ours, theirs = ({node.name: node for node in graph.node} for graph in (actual, expected))
     differ = sorted(name for name in {*ours, *theirs} if ours.get(name) != theirs.get(name))
     if differ:
-        raise AssertionError(f"The graphs differ at {differ[:10]}: {ours.get(differ[0])} is not {theirs.get(differ[0])}")
+        raise AssertionError(
+            f"The graphs differ at {differ[:10]}: {ours.get(differ[0])} is not {theirs.get(differ[0])}"
+        )
 
 
 assert_equal_graph_def_v1 = assert_equal_graph_def

@@ -62,7 +62,7 @@ def in_graph_mode() -> bool:
 
 
 def forward_compatible(year: int, month: int, day: int) -> bool:
-    """Whether TensorFlow 1.15 does already what its developers were to begin on that day (tf.compat.forward_compatible)."""
+    """Whether TensorFlow 1.15 does what its developers were to begin that day (tf.compat.forward_compatible)."""
     return date(year, month, day) < date(2019, 8, 21)
 
 

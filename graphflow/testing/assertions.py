@@ -52,7 +52,7 @@ class CheckedThread:
 class CollectionAssertions(unittest.TestCase):
     """What tf.test.TestCase asserts about collections and texts besides unittest."""
 
-    def assertItemsEqual(self, first: Iterable[Any], second: Iterable[Any], msg: object = None) -> None:
+    def assertItemsEqual(self, first: Iterable[Any], second: Iterable[Any], msg: str | None = None) -> None:
         """The same elements as often, in any order.
 
         Args:
@@ -63,7 +63,7 @@ class CollectionAssertions(unittest.TestCase):
         self.assertCountEqual(first, second, msg)
 
     def assertSameElements(
-        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: object = None
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
     ) -> None:
         """The same elements in any order, however often.
 
@@ -75,7 +75,7 @@ class CollectionAssertions(unittest.TestCase):
         self.assertCountEqual(set(expected_seq), set(actual_seq), msg)
 
     def assertContainsSubset(
-        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: object = None
+        self, expected_subset: Iterable[Any], actual_set: Iterable[Any], msg: str | None = None
     ) -> None:
         """Each element of the first is in the second.
 
@@ -87,7 +87,7 @@ class CollectionAssertions(unittest.TestCase):
         lacking = set(expected_subset) - set(actual_set)
         self.assertFalse(lacking, self._formatMessage(msg, f"not there: {lacking}"))
 
-    def assertLen(self, container: Collection[Any], expected_len: int, msg: object = None) -> None:
+    def assertLen(self, container: Collection[Any], expected_len: int, msg: str | None = None) -> None:
         """A collection has so many elements.
 
         Args:
@@ -99,7 +99,7 @@ class CollectionAssertions(unittest.TestCase):
             len(container), expected_len, self._formatMessage(msg, f"the length of {container!r}")
         )
 
-    def assertEmpty(self, container: Collection[Any], msg: object = None) -> None:
+    def assertEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
         """A collection has no element.
 
         Args:
@@ -108,7 +108,7 @@ class CollectionAssertions(unittest.TestCase):
         """
         self.assertFalse(len(container), self._formatMessage(msg, f"not empty: {container!r}"))
 
-    def assertNotEmpty(self, container: Collection[Any], msg: object = None) -> None:
+    def assertNotEmpty(self, container: Collection[Any], msg: str | None = None) -> None:
         """A collection has an element.
 
         Args:
@@ -117,7 +117,7 @@ class CollectionAssertions(unittest.TestCase):
         """
         self.assertTrue(len(container), self._formatMessage(msg, f"empty: {container!r}"))
 
-    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: object = None) -> None:
+    def assertBetween(self, value: Any, minv: Any, maxv: Any, msg: str | None = None) -> None:
         """minv <= value <= maxv.
 
         Args:
@@ -130,7 +130,7 @@ class CollectionAssertions(unittest.TestCase):
             minv <= value <= maxv, self._formatMessage(msg, f"{value!r} is not between {minv!r} and {maxv!r}")
         )
 
-    def assertEndsWith(self, actual: str, expected_end: str, msg: object = None) -> None:
+    def assertEndsWith(self, actual: str, expected_end: str, msg: str | None = None) -> None:
         """A text ends with another.
 
         Args:
@@ -143,7 +143,7 @@ class CollectionAssertions(unittest.TestCase):
             self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"),
         )
 
-    def assertContainsInOrder(self, strings: Sequence[str], target: str, msg: object = None) -> None:
+    def assertContainsInOrder(self, strings: Sequence[str], target: str, msg: str | None = None) -> None:
         """Texts are found in another, one after the other.
 
         Args:
@@ -164,7 +164,7 @@ class CollectionAssertions(unittest.TestCase):
         expected_seq: Sequence[Any],
         actual_seq: Sequence[Any],
         places: int | None = None,
-        msg: object = None,
+        msg: str | None = None,
         delta: float | None = None,
     ) -> None:
         """assertAlmostEqual for each pair of two sequences of one length.
@@ -178,9 +178,12 @@ class CollectionAssertions(unittest.TestCase):
         """
         self.assertEqual(len(expected_seq), len(actual_seq), msg)
         for one, other in zip(expected_seq, actual_seq, strict=True):
-            self.assertAlmostEqual(one, other, places=places, msg=msg, delta=delta)
+            if delta is None:
+                self.assertAlmostEqual(one, other, places=places, msg=msg)
+            else:
+                self.assertAlmostEqual(one, other, msg=msg, delta=delta)
 
-    def assertEquals(self, first: Any, second: Any, msg: object = None) -> None:
+    def assertEquals(self, first: Any, second: Any, msg: str | None = None) -> None:
         """assertEqual, by the name that unittest had.
 
         Args:
@@ -190,7 +193,7 @@ class CollectionAssertions(unittest.TestCase):
         """
         self.assertEqual(first, second, msg)
 
-    def assertNotEquals(self, first: Any, second: Any, msg: object = None) -> None:
+    def assertNotEquals(self, first: Any, second: Any, msg: str | None = None) -> None:
         """assertNotEqual, by the name that unittest had.
 
         Args:
@@ -220,7 +223,7 @@ class CollectionAssertions(unittest.TestCase):
         """
         return self.assertRaisesRegex(*args, **kwargs)
 
-    def assertRegexpMatches(self, text: str, expected_regexp: Any, msg: object = None) -> None:
+    def assertRegexpMatches(self, text: Any, expected_regexp: Any, msg: Any = None) -> None:
         """assertRegex, by the name that unittest had.
 
         Args:

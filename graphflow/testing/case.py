@@ -130,7 +130,7 @@ class TestCase(CollectionAssertions):
         return self.session(graph, config)
 
     def evaluate(self, tensors: Any) -> Any:
-        """The values of a structure of tensors in the open session; other things as they are.
+        """The values of a structure of tensors in the open session, without one in the test's cached session.
 
         Args:
             tensors: Tensors, variables, or a nested structure of them.
@@ -139,9 +139,10 @@ class TestCase(CollectionAssertions):
             Arrays in the same structure.
         """
         session = get_default_session()
-        if session is None:
-            raise ValueError("evaluate() needs an open session: call it inside `with self.session():`.")
-        return session.run(tensors)
+        if session is not None:
+            return session.run(tensors)
+        with self.cached_session() as cached:
+            return cached.run(tensors)
 
     def get_temp_dir(self) -> str:
         """A folder of this test's own, removed after it."""

@@ -59,6 +59,7 @@ assert moving_averages.assign_moving_average.__module__.startswith("graphflow.")
 assert tensor_util.constant_value(tf.constant(3)) == 3 and tensor_shape.scalar().as_list() == []
 assert device_lib.list_local_devices()[0].device_type == "CPU"
 assert tf.__version__ == tf1.__version__ == tf.VERSION == tf.version.VERSION == "1.15.5" != gf.__version__
+assert tf.logging.__dict__["INFO"] == tf1.logging.INFO == tf_logging.__dict__["INFO"] == gf.logging.INFO
 tf1.disable_v2_behavior()
 assert not tf.executing_eagerly() and "reduce_mean" in dir(tf) and deep.conv2d is layers.conv2d
 metadata = tf.RunMetadata()

@@ -86,7 +86,8 @@ def test_tests_of_tensorflow_1_run_as_graphs(tmp_path: Path) -> None:
     project = Path(__file__).resolve().parents[2]
     ended = subprocess.run(
         [sys.executable, "-m", "graphflow", "run", str(tmp_path / "sums_test.py")],
-        capture_output=True, text=True, check=False, timeout=200, env={"PYTHONPATH": str(project), "HOME": str(tmp_path)},
+        capture_output=True, text=True, check=False, timeout=200,
+        env={"PYTHONPATH": str(project), "HOME": str(tmp_path)},
     )  # fmt: skip
     assert "Ran 9 tests" in ended.stderr, ended.stderr
     assert "OK (skipped=3)" in ended.stderr, ended.stderr

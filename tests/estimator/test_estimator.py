@@ -284,3 +284,17 @@ def test_a_wrong_tf_config_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("TF_CONFIG", text)
         with pytest.raises(ValueError, match=wrong):
             E.RunConfig()
+
+
+def test_signatures_that_there_cannot_be_are_left_out_of_an_exported_model(tmp_path: Path) -> None:
+    columns = [gf.feature_column.numeric_column(name) for name in ("a", "b")]
+    model = gf.estimator.LinearClassifier(columns, model_dir=str(tmp_path / "model"))
+    rows = {"a": np.ones([4, 1], np.float32), "b": np.zeros([4, 1], np.float32)}
+    model.train(gf.estimator.inputs.numpy_input_fn(rows, np.ones([4], np.int64), shuffle=False), steps=1)
+    receive = gf.estimator.export.build_raw_serving_input_receiver_fn(
+        {name: gf.placeholder(gf.float32, [None, 1], name=name) for name in rows}
+    )
+    folder = model.export_savedmodel(str(tmp_path / "exported"), receive)
+    with gf.Graph().as_default(), gf.Session() as session:
+        found = gf.saved_model.loader.load(session, [gf.saved_model.tag_constants.SERVING], folder)
+    assert list(found.signature_def) == ["predict"]

@@ -118,3 +118,12 @@ def test_every_public_function_that_takes_tensors_is_in_the_table() -> None:
         "put them into tests/oracle/cases/numpy_dtypes.py, or into OTHERS if TensorFlow has none such"
     )
     assert OTHERS - left_out == set(), "these are in the table, or gone"
+
+
+def test_sizes_of_a_shape_stand_in_lists_as_numbers() -> None:
+    x = gf.placeholder(gf.float32, [16, 3, None])
+    for sizes in ([x.shape[0], -1], (x.shape[0], -1), [-1, x.shape[1], x.shape[0]]):
+        assert gf.reshape(x, sizes).shape.as_list()[sizes.index(-1)] is None
+    assert gf.constant([[x.shape[0], 2]]).dtype is gf.int32
+    with pytest.raises(TypeError, match="Failed to convert"):
+        gf.reshape(x, [x.shape[2], -1])

@@ -17,6 +17,9 @@ class ReservedPorts:
 
     A port is bound here, without listening, in a way that lets a server (which asks for SO_REUSEADDR, as ZeroMQ's do)
     listen at it all the same, again and again.
+
+    Args:
+        count: How many ports.
     """
 
     def __init__(self, count: int) -> None:

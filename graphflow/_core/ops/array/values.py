@@ -13,6 +13,7 @@ import numpy as np
 from graphflow._core.common.arrays import array_of, widened
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import Dimension
 
 
 def as_array(value: Any, dtype: DType | None) -> Any:
@@ -40,7 +41,10 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     if kind in "SU" or (kind == "O" and all(isinstance(v, str | bytes) for v in array.reshape(-1))):
         return _strings(value, dtype)
     if kind == "O":
-        raise _unsupported(value)
+        sizes = _dimensions_as_ints(value)
+        if sizes is None:
+            raise _unsupported(value)
+        return as_array(sizes, dtype)
     if dtype is None:
         arrays = list(_arrays_in(value))
         if arrays:
@@ -54,6 +58,18 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     _check_python_kind(value, array, dtype)
     with np.errstate(over="ignore"):
         return array.astype(dtype.as_numpy_dtype)
+
+
+def _dimensions_as_ints(value: Any) -> Any:
+    """Nested lists with the Dimensions in them as numbers, as shapes are written; None if there are none."""
+    if isinstance(value, Dimension):
+        return None if value.value is None else value.value
+    if not isinstance(value, list | tuple):
+        return None
+    changed = [_dimensions_as_ints(item) for item in value]
+    if all(item is None for item in changed):
+        return None
+    return [old if new is None else new for old, new in zip(value, changed, strict=True)]
 
 
 def _unsupported(value: Any) -> TypeError:

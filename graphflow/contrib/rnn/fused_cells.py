@@ -10,7 +10,7 @@ from graphflow._core.ops.array.joining import stack, unstack
 from graphflow._core.ops.array.layout import reverse, reverse_sequence
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
-from graphflow.contrib.recurrent import LSTMBlockCell
+from graphflow.contrib.rnn.cells import LSTMBlockCell
 from graphflow.nn.cells import LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import dynamic_rnn, static_rnn
 
@@ -43,7 +43,7 @@ class FusedRNNCell:
             scope: A variable scope, or its name.
 
         Returns:
-            The outputs in the form of the inputs, zeros after the end of a row, and the state after each row's last step.
+            The outputs in the form of the inputs, zeros past the end of a row, and the state after the last step.
 
         Raises:
             NotImplementedError: If a subclass defines none.
@@ -208,7 +208,7 @@ class LSTMBlockFusedCell(FusedRNNCell):
             scope: A variable scope, or its name; by default that which is open.
 
         Returns:
-            The outputs in the form of the inputs, zeros after the end of a row, and the state after each row's last step.
+            The outputs in the form of the inputs, zeros past the end of a row, and the state after the last step.
         """
         sequence, listed = _sequence(inputs)
         outputs: Any

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from graphflow._core.common.namespaces import missing as _missing
-from graphflow.contrib.fused_cells import (
-    FusedRNNCell,
-    FusedRNNCellAdaptor,
-    LSTMBlockFusedCell,
-    TimeReversedFusedRNN,
-)
-from graphflow.contrib.recurrent import (
+from graphflow.contrib.rnn.cells import (
     InputProjectionWrapper,
     LayerNormBasicLSTMCell,
     LSTMBlockCell,
     OutputProjectionWrapper,
     stack_bidirectional_dynamic_rnn,
+)
+from graphflow.contrib.rnn.fused_cells import (
+    FusedRNNCell,
+    FusedRNNCellAdaptor,
+    LSTMBlockFusedCell,
+    TimeReversedFusedRNN,
 )
 from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
