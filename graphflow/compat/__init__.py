@@ -9,12 +9,20 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 import graphflow as v1
 from graphflow._core.common.namespaces import missing as _missing
 from graphflow.compat import v2
 
 if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.compat", globals())
+
+
+integral_types = (int, np.integer)
+real_types = (int, float, np.integer, np.floating)
+complex_types = (int, float, complex, np.number)
+bytes_or_text_types = (bytes, str)
 
 
 def as_bytes(bytes_or_text: str | bytes | bytearray, encoding: str = "utf-8") -> bytes:
@@ -86,4 +94,16 @@ def path_to_str(path: object) -> Any:
     return as_str_any(os.fspath(path)) if hasattr(path, "__fspath__") else path
 
 
-__all__ = ["as_bytes", "as_str", "as_str_any", "as_text", "path_to_str", "v1", "v2"]
+__all__ = [
+    "as_bytes",
+    "as_str",
+    "as_str_any",
+    "as_text",
+    "bytes_or_text_types",
+    "complex_types",
+    "integral_types",
+    "path_to_str",
+    "real_types",
+    "v1",
+    "v2",
+]

@@ -9,6 +9,8 @@ from graphflow._core.ops.control_flow.assertions import assert_integer as assert
 from graphflow._core.ops.control_flow.assertions import assert_less as assert_less
 from graphflow._core.ops.control_flow.assertions import assert_less_equal as assert_less_equal
 from graphflow._core.ops.control_flow.assertions import assert_near as assert_near
+from graphflow._core.ops.control_flow.value_assertions import assert_proper_iterable as assert_proper_iterable
+from graphflow._core.ops.control_flow.value_assertions import assert_same_float_dtype as assert_same_float_dtype
 from graphflow._core.ops.control_flow.assertions import assert_negative as assert_negative
 from graphflow._core.ops.control_flow.assertions import assert_non_negative as assert_non_negative
 from graphflow._core.ops.control_flow.assertions import assert_non_positive as assert_non_positive

@@ -16,6 +16,7 @@ from graphflow.estimator.canned.dnn import DNNRegressor as DNNRegressor
 from graphflow.estimator.estimator import Estimator as Estimator
 from graphflow.estimator.spec import EstimatorSpec as EstimatorSpec
 from graphflow.estimator.training import EvalSpec as EvalSpec
+from . import experimental as experimental
 from . import export as export
 from graphflow.estimator.exporters import Exporter as Exporter
 from graphflow.train.hooks.basic_hooks import FeedFnHook as FeedFnHook

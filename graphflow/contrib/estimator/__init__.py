@@ -1,4 +1,4 @@
-"""What programs put around optimizers of ready-made estimators (tf.contrib.estimator)."""
+"""What programs put around optimizers and models of ready-made estimators (tf.contrib.estimator)."""
 
 from __future__ import annotations
 
