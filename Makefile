@@ -16,7 +16,7 @@ help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
 	@echo "make check     lint, types, layers and one test in twelve: an answer in three minutes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
-	@echo "make test-engines  run clusters on a real Ray, which it installs into .venv-engines"
+	@echo "make test-engines  run clusters on a real Ray and Slurm, which it installs if it can (ENGINES=strict: or fails)"
 	@echo "make recovery  measure how long a training stands still when a process or a host is lost, and write docs/engines.md"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
@@ -52,9 +52,14 @@ test: lint
 check: lint
 	$(PYTEST) --quick -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
 
-# Ray begins processes of its own for minutes: it has an environment of its own, and is no part of make test.
-test-engines: $(ENGINES_VENV)/.engines
-	ENGINES=1 $(ENGINES_VENV)/bin/python -m pytest -q tests/engines $(TEST_ARGS)
+# Ray and Slurm begin processes of their own for minutes, and are no part of make test. One that is not to be had here is
+# said, and its tests are skipped; with ENGINES=strict that is an error.
+ENGINES ?= here
+test-engines: $(VENV)/.dev
+	@$(MAKE) --no-print-directory $(ENGINES_VENV)/.engines || echo "Ray cannot be installed here." >&2
+	@tests/engines/install_slurm.sh
+	@test -f $(ENGINES_VENV)/.engines && found=$(ENGINES_VENV) || found=$(VENV); \
+	ENGINES=$(ENGINES) $$found/bin/python -m pytest -q -rs tests/engines $(TEST_ARGS)
 
 recovery: $(ENGINES_VENV)/.engines
 	$(ENGINES_VENV)/bin/python -m tests.engines.recovery
@@ -202,10 +207,14 @@ $(CUDA_VENV)/.cuda: pyproject.toml | $(BIN)/python
 		$(if $(findstring ziglang,$(C_COMPILER)),ziglang)
 	@touch $@
 
-$(ENGINES_VENV)/.engines: pyproject.toml | $(BIN)/python
+# It has what the other environment has, and Ray.
+PACKAGES := -c 'import sysconfig; print(sysconfig.get_path("purelib"))'
+RAY := -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["ray"])'
+$(ENGINES_VENV)/.engines: pyproject.toml $(VENV)/.dev
 	$(BIN)/python -m venv $(ENGINES_VENV)
-	$(ENGINES_VENV)/bin/python -m pip install -q --disable-pip-version-check -e '.[ray,image,tensorboard]' \
-		hypothesis pytest pytest-timeout pytest-xdist
+	@echo "import site; site.addsitedir('$$($(BIN)/python $(PACKAGES))')" \
+		> "$$($(ENGINES_VENV)/bin/python $(PACKAGES))/dev.pth"
+	$(ENGINES_VENV)/bin/python -m pip install -q --disable-pip-version-check "$$($(BIN)/python $(RAY))"
 	@touch $@
 
 $(VENV)/.gpu: pyproject.toml | $(BIN)/python

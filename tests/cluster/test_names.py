@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -318,6 +319,38 @@ def test_a_task_that_comes_back_asks_anew_where_it_is(
     assert own_endpoint(f"{LOST}:4000", None) == "tcp://127.0.0.3:4000"
     assert names_module.NAMES.wait(LOST, deadline).addresses == ("127.0.0.3",)
     assert service.asked == [LOST] * 2
+
+
+@dataclass(frozen=True)
+class Hangs:
+    """A resolver that never says where a task is."""
+
+    name: str
+    ended: threading.Event
+
+    def __call__(self) -> str:
+        self.ended.wait(100)
+        return "127.0.0.1:1"
+
+
+def test_who_never_says_where_a_task_is_keeps_few_threads_however_often_it_is_followed() -> None:
+    found, ended, before = Names(), threading.Event(), set(threading.enumerate())
+    for _ in range(20):
+        found.follow("ps-0.run:1", Hangs("one resolver", ended))
+        assert found.locate("ps-0.run:1").pending
+    assert len(new_threads(before)) == 1
+    for number in range(20):
+        found.follow("ps-0.run:1", Hangs(f"resolver {number}", ended))
+        assert found.locate("ps-0.run:1").pending
+    assert len(new_threads(before)) == 4
+    ended.set()
+    for thread in new_threads(before):
+        thread.join(60)
+    found.follow("ps-0.run:1", lambda: "127.0.0.1:2")
+    limit = time.monotonic() + 60
+    while found.locate("ps-0.run:1").addresses != ("127.0.0.1:2",):
+        assert time.monotonic() < limit
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 import graphflow as gf
+from graphflow._core.cluster.on_ray import handout as handout_module
 from graphflow._core.cluster.on_ray import registry as registry_module
+from graphflow._core.cluster.on_ray.handout import KeyHandout, fetch_key, new_pair
 from graphflow._core.cluster.on_ray.registry import Registry
 from graphflow._core.cluster.on_ray.resolver import RayClusterResolver
 from graphflow._core.cluster.on_ray.task import begun_at
@@ -105,6 +107,24 @@ def test_the_registry_tells_what_happens_to_a_task(monkeypatch: pytest.MonkeyPat
         ("started", 1, "h1"), ("lost", 1, "h1"), ("restarted", 2, "h1"), ("lost", 2, "h1"), ("moved", 3, "h2"),
     ]  # fmt: skip
     assert registry.host("ps-0") == "h2"
+
+
+def test_the_key_goes_to_who_has_told_its_public_key_once_and_to_nobody_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    handout, own, other = KeyHandout("127.0.0.1"), new_pair(), new_pair()
+    try:
+        at, server = handout.expect(own.public)
+        assert fetch_key(at, server, own) == handout.text and "server " in handout.text
+        monkeypatch.setattr(handout_module, "REGISTRY_ANSWER_SECONDS", 0.5)
+        for refused in (own, other):
+            with pytest.raises(ConnectionError, match="did not come from"):
+                fetch_key(at, server, refused)
+        handout.expect(other.public)
+        with pytest.raises(ConnectionError, match="did not come from"):
+            fetch_key(at, new_pair().public, other)  # Somebody else at that address has another key.
+    finally:
+        handout.close()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="it reads /proc")

@@ -5,23 +5,33 @@ from __future__ import annotations
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
-import ray
 
 import graphflow as gf
 from graphflow._core.cluster.on_ray import cluster as on_ray
 from tests.cluster import collective_role
 from tests.cluster.test_collective_kills import STEPS, alone
-from tests.engines.ray_role import Fails, Reduces, Trains, who
+from tests.engines.conftest import missing
+from tests.engines.ray_role import Fails, Reduces, Trains, key_of_process, who
+
+# As `ray start` has it where there is a token: one who uses the address "auto" shows it, and so the cluster is to ask.
+os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+try:
+    ray: Any = import_module("ray")
+except ImportError:
+    missing("Ray is not installed")
 
 WITHIN = 240.0
 SMALL = {"ps": 0.25, "worker": 0.25}
@@ -29,19 +39,21 @@ LEASE = 4.0
 
 
 @pytest.fixture(scope="module", autouse=True)
-def one_ray() -> Iterator[None]:
+def one_ray(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """A Ray of this machine with two nodes, so that there is another one to move to."""
-    from ray.cluster_utils import Cluster
-
     path = os.environ.get("PYTHONPATH", "")
     os.environ["PYTHONPATH"] = f"{Path(__file__).parents[2]}{os.pathsep}{path}"
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-    found.add_node(num_cpus=1)
-    ray.init(address=found.address, namespace="graphflow", log_to_driver=False)
-    NODES.append(found)
-    yield
-    ray.shutdown()
-    found.shutdown()
+    with tempfile.TemporaryDirectory(prefix="gf-ray-") as folder:  # Short, since Unix sockets lie in it.
+        os.environ["RAY_TMPDIR"] = folder
+        found = import_module("ray.cluster_utils").Cluster(
+            initialize_head=True, head_node_args={"num_cpus": 2, "include_dashboard": False}
+        )
+        found.add_node(num_cpus=2)
+        ray.init(address=found.address, namespace="graphflow", log_to_driver=False)
+        NODES.append(found)
+        yield
+        ray.shutdown()
+        found.shutdown()
 
 
 NODES: list[Any] = []
@@ -110,79 +122,83 @@ class Training:
         assert self.acknowledged()[-1] in ledgers[0].keys() & ledgers[1].keys()
 
 
-def test_a_function_runs_in_each_worker_and_the_chiefs_result_comes_back() -> None:
+@pytest.fixture(scope="module")
+def small(one_ray: None) -> Iterator[gf.cluster.RayCluster]:
+    """A cluster for tests that lose nothing."""
     with begin(ps=1, workers=2) as cluster:
-        assert cluster.run(who) == ("worker", 0, 3)
-        until(lambda: len(cluster.events()) == 3, "three starts")
-        assert {event.kind for event in cluster.events()} == {"started"}
+        yield cluster
     assert len(cluster.events()) == 3, "after its end it has forgotten what has happened"
 
 
-def test_a_program_that_fails_is_named_with_its_host_and_traceback() -> None:
-    with begin(ps=1, workers=2) as cluster, pytest.raises(gf.cluster.TaskFailed) as failed:
-        cluster.run(Fails())
+def test_a_function_runs_in_each_worker_and_the_chiefs_result_comes_back(
+    small: gf.cluster.RayCluster,
+) -> None:
+    assert small.run(who) == ("worker", 0, 3)
+    until(lambda: len(small.events()) == 3, "three starts")
+    assert {event.kind for event in small.events()} == {"started"}
+
+
+def test_the_key_of_a_cluster_is_in_nothing_that_ray_writes(small: gf.cluster.RayCluster) -> None:
+    text = ray.get(small.actor("worker", 0).__ray_call__.remote(key_of_process))
+    halves = [line.split()[1] for line in text.splitlines() if line.split()[0] in ("server", "client")]
+    assert len(halves) == 2
+    looked = 0
+    for path in Path(os.environ["RAY_TMPDIR"]).rglob("*"):
+        if path.is_file():
+            looked += 1
+            data = path.read_bytes()
+            assert not any(half.encode() in data for half in halves), path
+    assert looked > 5
+
+
+def test_a_registry_that_stands_still_is_not_waited_for_for_ever(
+    small: gf.cluster.RayCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(on_ray, "REGISTRY_ANSWER_SECONDS", 1.0)
+    until(lambda: len(small.events()) == 3, "three starts")
+    registry = ray.get(
+        ray.get_actor(f"{small.name}/registry", namespace="graphflow").__ray_call__.remote(
+            lambda self: os.getpid()
+        )
+    )
+    os.kill(registry, signal.SIGSTOP)
+    begun = time.monotonic()
+    assert [event.kind for event in small.events()] == ["started"] * 3, "what was known is forgotten"
+    assert time.monotonic() - begun < 60
+    os.kill(registry, signal.SIGCONT)
+
+
+def test_a_program_that_fails_is_named_with_its_host_and_traceback(small: gf.cluster.RayCluster) -> None:
+    with pytest.raises(gf.cluster.TaskFailed) as failed:
+        small.run(Fails())
     error = failed.value
     assert (error.job, error.index) == ("worker", 1) and error.host == ray.util.get_node_ip_address()
     assert "ArithmeticError: worker 1 cannot count" in error.traceback and "ray_role.py" in error.traceback
 
 
-def test_a_killed_worker_and_a_killed_ps_come_back_and_each_update_counts_once(tmp_path: Path) -> None:
-    with begin(ps=2, workers=2) as cluster:
-        training = Training(cluster, tmp_path)
-        training.later()
-        os.kill(int((tmp_path / "pid_1").read_text()), signal.SIGKILL)
-        until(lambda: len(kinds(cluster, "worker", 1)) == 3, "worker 1 to come back", cluster.events)
-        training.later()
-        ray.kill(cluster.actor("ps", 1), no_restart=False)
-        until(lambda: len(kinds(cluster, "ps", 1)) == 3, "ps 1 to come back", cluster.events)
-        training.later()
-        training.end()
-        assert kinds(cluster, "worker", 1)[:2] == ["started", "lost"]
-        assert kinds(cluster, "ps", 0) == ["started"]
-
-
-def test_a_killed_worker_of_an_allreduce_comes_back_and_no_bit_differs(tmp_path: Path) -> None:
-    with begin(ps=0, workers=collective_role.WORKERS, grace=WITHIN) as cluster:
-        training = Training(cluster, tmp_path, Reduces(tmp_path, STEPS))
-        training.later(4 * 12)
-        os.kill(_pid_of(cluster, "worker-2"), signal.SIGKILL)
-        training.wait()
-        assert kinds(cluster, "worker", 2)[:2] == ["started", "lost"]
-    found = [
-        json.loads((tmp_path / f"result_{index}").read_text()) for index in range(collective_role.WORKERS)
-    ]
-    assert [worker["model"] for worker in found] == [alone()] * collective_role.WORKERS
-
-
-def test_a_ps_that_stands_still_is_begun_anew_when_its_lease_has_lapsed(tmp_path: Path) -> None:
-    with begin(ps=2, workers=2) as cluster:
-        training = Training(cluster, tmp_path)
-        training.later()
-        pid = _pid_of(cluster, "ps-0")
-        stopped = time.monotonic()
-        os.kill(pid, signal.SIGSTOP)
-        until(lambda: len(kinds(cluster, "ps", 0)) == 3, "ps 0 to come back", cluster.events)
-        assert time.monotonic() - stopped > LEASE / 2
-        training.later()
-        training.end()
-
-
-def _pid_of(cluster: gf.cluster.RayCluster, task: str) -> int:
-    found = cluster._ask("process", task)
-    return int(found[2])
-
-
-def test_the_tasks_of_a_lost_host_go_elsewhere(tmp_path: Path) -> None:
+def test_what_is_killed_or_stands_still_comes_back_what_is_on_a_lost_host_elsewhere_and_each_update_counts_once(
+    tmp_path: Path,
+) -> None:
     (nodes,) = NODES
     lost = nodes.add_node(num_cpus=1, resources={"third": 1})
     with begin(ps=2, workers=2) as cluster:
         training = Training(cluster, tmp_path)
         training.later()
-        there = [
-            name
-            for name in ("ps-0", "ps-1", "worker-0", "worker-1")
-            if cluster._ask("process", name)[1] == lost.node_id
-        ]
+        os.kill(int((tmp_path / "pid_1").read_text()), signal.SIGKILL)
+        until(lambda: len(kinds(cluster, "worker", 1)) == 3, "worker 1 to come back", cluster.events)
+        assert kinds(cluster, "worker", 1)[:2] == ["started", "lost"]
+        training.later()
+        ray.kill(cluster.actor("ps", 1), no_restart=False)
+        until(lambda: len(kinds(cluster, "ps", 1)) == 3, "ps 1 to come back", cluster.events)
+        assert kinds(cluster, "ps", 0) == ["started"]
+        training.later()
+        stopped = time.monotonic()
+        os.kill(_process(cluster, "ps-0")[2], signal.SIGSTOP)
+        until(lambda: len(kinds(cluster, "ps", 0)) == 3, "ps 0 to come back", cluster.events)
+        assert time.monotonic() - stopped > LEASE / 2
+        training.later()
+        tasks = ("ps-0", "ps-1", "worker-0", "worker-1")
+        there = [name for name in tasks if _process(cluster, name)[1] == lost.node_id]
         assert there, "no task is on the third node"
         nodes.remove_node(lost, allow_graceful=False)
         for name in there:
@@ -196,6 +212,24 @@ def test_the_tasks_of_a_lost_host_go_elsewhere(tmp_path: Path) -> None:
         training.end()
 
 
+def _process(cluster: gf.cluster.RayCluster, task: str) -> tuple[int, str, int, str]:
+    """The life, node, process and start of a task."""
+    return cluster._ask("process", task)
+
+
+def test_a_killed_worker_of_an_allreduce_comes_back_and_no_bit_differs(tmp_path: Path) -> None:
+    with begin(ps=0, workers=collective_role.WORKERS, grace=WITHIN) as cluster:
+        training = Training(cluster, tmp_path, Reduces(tmp_path, STEPS))
+        training.later(4 * 12)
+        os.kill(_process(cluster, "worker-2")[2], signal.SIGKILL)
+        training.wait()
+        assert kinds(cluster, "worker", 2)[:2] == ["started", "lost"]
+    found = [
+        json.loads((tmp_path / f"result_{index}").read_text()) for index in range(collective_role.WORKERS)
+    ]
+    assert [worker["model"] for worker in found] == [alone()] * collective_role.WORKERS
+
+
 def test_a_cluster_for_which_there_is_no_room_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(on_ray, "ENGINE_ANSWER_SECONDS", 1.0)
     with (
@@ -205,60 +239,34 @@ def test_a_cluster_for_which_there_is_no_room_says_so(monkeypatch: pytest.Monkey
         pass
 
 
-def test_a_registry_that_stands_still_is_not_waited_for_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(on_ray, "REGISTRY_ANSWER_SECONDS", 1.0)
-    with begin(ps=0, workers=1) as cluster:
-        until(lambda: kinds(cluster, "worker", 0) == ["started"], "the start")
-        registry = ray.get(
-            ray.get_actor(f"{cluster.name}/registry", namespace="graphflow").__ray_call__.remote(
-                lambda self: os.getpid()
-            )
-        )
-        os.kill(registry, signal.SIGSTOP)
-        begun = time.monotonic()
-        assert [event.kind for event in cluster.events()] == ["started"], "what was known is forgotten"
-        assert time.monotonic() - begun < 60
-        os.kill(registry, signal.SIGCONT)
+PROGRAM = """
+import sys
+import ray
+import graphflow as gf
+cluster, job, index = gf.train.task_from_environment()
+open(f"{sys.argv[1]}/{job}-{index}", "w").write(ray.get_runtime_context().get_node_id() + " " + " ".join(sys.argv[2:]))
+if sys.argv[2:] == ["--fail"]: sys.exit("this is why")
+"""
 
 
-def test_the_command_runs_a_program_and_says_how_it_failed(tmp_path: Path) -> None:
-    (nodes,) = NODES
+def test_the_command_runs_a_program_on_the_nodes_of_the_ray_that_is_there_and_says_how_it_failed(
+    tmp_path: Path,
+) -> None:
     program = tmp_path / "program.py"
-    program.write_text(
-        "import sys\n"
-        "import graphflow as gf\n"
-        "cluster, job, index = gf.train.task_from_environment()\n"
-        "open(f'{sys.argv[1]}/{job}-{index}', 'w').write(' '.join(sys.argv[2:]))\n"
-        "if sys.argv[2:] == ['--fail']: sys.exit('this is why')\n"
-    )
-    words = [
-        sys.executable,
-        "-m",
-        "graphflow.cli",
-        "launch",
-        "--on",
-        "ray",
-        "--address",
-        nodes.address,
-        "--ps",
-        "1",
-    ]
-    words += [
-        "--workers",
-        "1",
-        "--cpus",
-        "ps=0.25,worker=0.25",
-        "--max-restarts",
-        "1",
-        str(program),
-        "--",
-        str(tmp_path),
-    ]
+    program.write_text(PROGRAM)
+    words = [sys.executable, "-m", "graphflow.cli", "launch", "--on", "ray", "--address", "auto", "--ps", "0"]
+    words += ["--workers", "2", "--cpus", "worker=0.25", "--grace", str(WITHIN), "--max-restarts", "1"]
+    words += [str(program), "--", str(tmp_path)]
     found = subprocess.run([*words, "--lr", "0.1"], capture_output=True, text=True, timeout=WITHIN)
     assert found.returncode == 0, found.stderr
-    assert (tmp_path / "worker-0").read_text() == "--lr 0.1"
+    nodes, arguments = zip(
+        *((tmp_path / f"worker-{k}").read_text().split(" ", 1) for k in range(2)), strict=True
+    )
+    assert arguments == ("--lr 0.1",) * 2 and len(set(nodes)) == 2, "both workers are on one node"
     found = subprocess.run([*words, "--fail"], capture_output=True, text=True, timeout=WITHIN)
-    assert found.returncode == 1 and "worker 0 on" in found.stderr and "this is why" in found.stderr
+    assert (
+        found.returncode == 1 and re.search("worker [01] on", found.stderr) and "this is why" in found.stderr
+    )
 
 
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:

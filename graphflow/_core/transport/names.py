@@ -16,6 +16,7 @@ import os
 import socket
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
 from typing import Final
@@ -27,6 +28,8 @@ from graphflow._core.transport.addresses import is_loopback, is_number
 _MOST_PROBED: Final = 8
 """How many addresses of one host are tried at most."""
 _MOST_KEPT: Final = 1024
+_MOST_HANGING: Final = 4
+"""How many threads may hang for one task, where each asks another resolver."""
 _OF_A_TASK: Final = -1
 """The port in the key of a task's address, which is followed."""
 _REASONS: Final = {
@@ -79,6 +82,8 @@ class Names:
         self._entries: dict[_Key, _Entry] = {}
         self._followed: dict[str, Locate] = {}
         """By the addresses of tasks, who is asked where they are."""
+        self._asking: Counter[_Key] = Counter()
+        """How many threads wait for an answer; several if a task is asked for that others follow now."""
 
     def __len__(self) -> int:
         """Of how many hosts something is kept."""
@@ -91,10 +96,16 @@ class Names:
             self._entries.clear()
 
     def follow(self, address: str, locate: Locate) -> None:
-        """From now on the address of a task is a name, and `locate` says where it is."""
+        """From now on the address of a task is a name, and `locate` says where it is.
+
+        An equal one that is asked already is not asked once more: it may never answer. Of others so many may hang.
+        """
+        key = (address, _OF_A_TASK, False)
         with self._condition:
+            same = self._followed.get(address) == locate
             self._followed[address] = locate
-            self._entries.pop((address, _OF_A_TASK, False), None)
+            if not same and self._asking[key] < _MOST_HANGING:
+                self._entries.pop(key, None)
 
     def leave(self, address: str, locate: Locate) -> None:
         """Nobody asks for that task any more, unless somebody else follows its address meanwhile."""
@@ -154,6 +165,7 @@ class Names:
                         name=f"graphflow looks up {key[0]}",
                         daemon=True,
                     ).start()
+                    self._asking[key] += 1
                 except RuntimeError as error:
                     entry.asked_at, entry.answered_at = 0.0, now
                     entry.found = replace(entry.found, error=f"{key[0]!r} cannot be looked up: {error}")
@@ -184,6 +196,9 @@ class Names:
         except Exception as found:  # As of too little memory: the next look-up may go well.
             error = f"the name {host!r:.300} cannot be resolved: {type(found).__name__}: {found}"
         with self._condition:
+            self._asking[key] -= 1
+            if not self._asking[key]:
+                del self._asking[key]
             now = time.monotonic()
             # A task that is nowhere now is not looked for where it was.
             kept = () if port == _OF_A_TASK else entry.found.addresses

@@ -7,6 +7,7 @@ import math
 import os
 import secrets
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from importlib import import_module
@@ -22,7 +23,6 @@ from graphflow._core.common.timeouts import (
     LAUNCHER_POLL_SECONDS,
     REGISTRY_ANSWER_SECONDS,
 )
-from graphflow._core.transport import keys
 
 _LOG: Final = logging.getLogger("graphflow")
 
@@ -164,9 +164,8 @@ class RayCluster:
         here = strategies.NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         self._registry = ray.remote(Registry).options(
             name=registry_name(self.name), namespace=NAMESPACE, num_cpus=0, scheduling_strategy=here,
-        ).remote(self._lease_seconds)  # fmt: skip
+        ).remote(self._lease_seconds, str(ray.util.get_node_ip_address()))  # fmt: skip
         ray.get(self._registry.events.remote(), timeout=ENGINE_ANSWER_SECONDS)
-        key = keys.new_text()
         actor = ray.remote(TaskActor)
         for place, (job, index) in enumerate(tasks):
             variables = {
@@ -178,7 +177,7 @@ class RayCluster:
                 name=f"{self.name}/{job}-{index}", namespace=NAMESPACE,
                 num_cpus=needs[place]["CPU"], num_gpus=needs[place]["GPU"], max_restarts=self._max_restarts,
                 scheduling_strategy=strategies.PlacementGroupSchedulingStrategy(self._group, place),
-            ).remote(variables, key, job == "ps", self._imports if job == "ps" else ())  # fmt: skip
+            ).remote(variables, job == "ps", self._imports if job == "ps" else ())  # fmt: skip
         threading.Thread(target=self._look_after, name="graphflow on ray", daemon=True).start()
 
     def _end(self) -> None:
@@ -253,12 +252,11 @@ class RayCluster:
         """
         pending = {self._submit(task, main): task for task in self._actors}
         ends: dict[str, Outcome] = {}
-        losses: dict[str, int] = {}
         while "worker-0" not in ends:
-            self._wait(pending, ends, losses, main)
+            self._wait(pending, ends, main)
         waited = 0.0
         while waited < self._grace and any(task.startswith("worker") for task in pending.values()):
-            self._wait(pending, ends, losses, main)
+            self._wait(pending, ends, main)
             waited += LAUNCHER_POLL_SECONDS
         return ends["worker-0"].result
 
@@ -266,10 +264,13 @@ class RayCluster:
         return self._actors[task].run.remote(None if task.startswith("ps") else main)
 
     def _wait(
-        self, pending: dict[Any, str], ends: dict[str, Outcome], losses: dict[str, int],
-        main: Callable[[], Any] | Program,
-    ) -> None:  # fmt: skip
-        """Waits a moment for the end of a task, and begins its program anew if its process was lost."""
+        self, pending: dict[Any, str], ends: dict[str, Outcome], main: Callable[[], Any] | Program
+    ) -> None:
+        """Waits a moment for the end of a task, and begins its program anew if its process was lost.
+
+        Ray counts the losses, and says of an actor that it has died when there were too many. Until one is there again
+        each call of it fails at once, which counts for nothing.
+        """
         ray = self._ray
         for ref in ray.wait(list(pending), timeout=LAUNCHER_POLL_SECONDS)[0]:
             task = pending.pop(ref)
@@ -277,10 +278,10 @@ class RayCluster:
             try:
                 outcome: Outcome = ray.get(ref)
             except ray.exceptions.RayActorError as error:
-                losses[task] = losses.get(task, 0) + 1
-                if losses[task] > self._max_restarts or isinstance(error, ray.exceptions.ActorDiedError):
+                if isinstance(error, ray.exceptions.ActorDiedError):
                     host = str(self._ask("host", task))
                     raise TaskFailed(job, int(index), host, f"Its process is lost: {error}") from None
+                time.sleep(LAUNCHER_POLL_SECONDS)
                 pending[self._submit(task, main)] = task
                 continue
             if outcome.error:

@@ -6,6 +6,7 @@ import time
 from dataclasses import asdict
 from typing import Any, Final
 
+from graphflow._core.cluster.on_ray.handout import KeyHandout
 from graphflow._core.cluster.resolvers.lives import Lives
 from graphflow._core.cluster.resolvers.moving import Place
 from graphflow._core.common.records import dataclass
@@ -54,15 +55,23 @@ class _Process:
 class Registry:
     """Keeps lives and leases, and what has happened. For one thread, as an actor has.
 
-    lease_seconds: the length of a lease.
+    lease_seconds: the length of a lease. host: the address of its node.
     """
 
-    def __init__(self, lease_seconds: float) -> None:
+    def __init__(self, lease_seconds: float, host: str = "127.0.0.1") -> None:
+        self._host = host
+        self._handout: KeyHandout | None = None
         self._lives = Lives(lease_seconds)
         self._began = time.monotonic()
         self._processes: dict[str, _Process] = {}
         self._numbers: dict[str, int] = {}
         self._events: list[TaskEvent] = []
+
+    def hand_out(self, public: bytes) -> tuple[str, bytes]:
+        """Where the key of the cluster is for who has this public key, and the public key of who hands it out."""
+        if self._handout is None:
+            self._handout = KeyHandout(self._host)
+        return self._handout.expect(public)
 
     def begin(self, task: str, who: str, node: str, host: str, pid: int, begun: str) -> tuple[int, float]:
         """Begins the next life of a task, as Lives does; who is a process of a node."""

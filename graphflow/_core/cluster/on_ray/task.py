@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from graphflow._core.cluster.on_ray.handout import fetch_key, new_pair
 from graphflow._core.cluster.on_ray.resolver import HOST_VARIABLE, RayClusterResolver
 from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE
 from graphflow._core.cluster.server.server import Server
@@ -57,20 +58,21 @@ def begun_at(pid: int) -> str:
 class TaskActor:
     """The process of one task. Ray makes one again after its end, as often as it is allowed to.
 
-    variables: what the environment of the process gets, the name of the cluster and of the task among them. key: the
-    text of the cluster's key file. serves: whether the task serves alone, and runs no program. imports: modules that
-    are imported first.
+    variables: what the environment of the process gets, the name of the cluster and of the task among them. serves:
+    whether the task serves alone, and runs no program. imports: modules that are imported first.
     """
 
-    def __init__(
-        self, variables: Mapping[str, str], key: str, serves: bool, imports: tuple[str, ...] = ()
-    ) -> None:
+    def __init__(self, variables: Mapping[str, str], serves: bool, imports: tuple[str, ...] = ()) -> None:
         ray: Any = import_module("ray")
         host = str(ray.util.get_node_ip_address())
+        os.environ.update(variables)
+        os.environ[HOST_VARIABLE] = host
+        pair = new_pair()
+        at, server = RayClusterResolver().ask("hand_out", pair.public)
+        key = fetch_key(at, server, pair)
         folder = Path(tempfile.mkdtemp(prefix="graphflow-ray-"))
         keys.write(folder, key)
-        os.environ.update(variables)
-        os.environ.update({HOST_VARIABLE: host, keys.VARIABLE: str(folder)})
+        os.environ[keys.VARIABLE] = str(folder)
         self._resolver = self._begin(str(ray.get_runtime_context().get_node_id()), host)
         self._host = host
         os.environ[INCARNATION_VARIABLE] = str(self._resolver.life)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import partial
 from zlib import crc32
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -135,7 +134,7 @@ class MovingClusterResolver(ClusterResolver):
     def follow(self) -> Callable[[], None]:
         """From now on connections of this process to these tasks ask where they are; what it returns ends that."""
         followed = {
-            self._spec.task_address(job, index): partial(self._address_of, job, index)
+            self._spec.task_address(job, index): _Locate(self, job, index)
             for job in self._spec.jobs
             for index in self._spec.task_indices(job)
         }
@@ -148,6 +147,15 @@ class MovingClusterResolver(ClusterResolver):
 
         return end
 
-    def _address_of(self, job: str, index: int) -> str:
-        found = self.place(job, index)
+
+@dataclass(frozen=True)
+class _Locate:
+    """Asks a resolver where a task is; equal to what asks the same."""
+
+    resolver: MovingClusterResolver
+    job: str
+    index: int
+
+    def __call__(self) -> str:
+        found = self.resolver.place(self.job, self.index)
         return "" if found is None else found.address

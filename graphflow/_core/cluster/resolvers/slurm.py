@@ -268,7 +268,9 @@ class SlurmClusterResolver(ClusterResolver):
     def incarnation(self) -> str | None:
         """How often Slurm has put the job into its queue again; behind a point how often a launcher began the task."""
         requeued = count_in(self.variables, "SLURM_RESTART_COUNT") or 0
-        begun = self.variables.get(INCARNATION_VARIABLE)
+        begun = self.variables.get(INCARNATION_VARIABLE) or ""
+        if begun.startswith(f"{requeued}."):  # Of a launcher that has asked this.
+            return begun
         return f"{requeued}.{begun}" if begun else str(requeued)
 
     def num_accelerators(

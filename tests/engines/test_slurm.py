@@ -1,0 +1,134 @@
+"""Protects clusters on Slurm, with a real one: a job trains, is begun anew, fails, is cancelled."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.engines.conftest import missing
+from tests.engines.slurm_here import Slurm, lack
+
+PROJECT = Path(__file__).resolve().parents[2]
+if lack():
+    missing(lack())
+
+TRAINS = """
+import os, sys
+from pathlib import Path
+import graphflow as gf
+from tests.cluster import once_role
+folder = Path(sys.argv[1])
+cluster, job, index = gf.train.task_from_environment()
+life = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
+server = gf.train.Server.from_environment()
+print("incarnation", gf.distribute.cluster_resolver.SlurmClusterResolver().incarnation(), flush=True)
+once_role.train(folder, f"trainer_{index}_{life}", server, index, life, 10)
+"""
+
+
+@pytest.fixture(scope="module")
+def slurm() -> Iterator[Slurm]:
+    with tempfile.TemporaryDirectory(prefix="gf-slurm-") as folder, Slurm(Path(folder)) as found:
+        yield found
+
+
+class Job:
+    """A job that `graphflow launch --on slurm` has submitted, in a folder that is its user's home as well."""
+
+    def __init__(self, slurm: Slurm, folder: Path, text: str, *options: str) -> None:
+        self.slurm, self.folder = slurm, folder
+        program = folder / "program.py"
+        program.write_text(text)
+        words = [
+            sys.executable,
+            "-m",
+            "graphflow.cli",
+            "launch",
+            "--on",
+            "slurm",
+            *options,
+            str(program),
+            str(folder),
+        ]
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, timeout=300,
+            env={**slurm.environment, "PYTHONPATH": str(PROJECT), "HOME": str(folder)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (self.number,) = re.findall(r"job (\d+) is submitted", done.stdout)
+        self.output = Path(re.findall(r"its output is in (.*)", done.stdout)[0])
+
+    def text(self) -> str:
+        return self.output.read_text() if self.output.exists() else ""
+
+    def until(self, there: Callable[[], object], what: str) -> None:
+        limit = time.monotonic() + 240
+        while not there():
+            assert time.monotonic() < limit, f"waited for {what}\n{self.text()[-6000:]}\n{self.slurm.text()}"
+            time.sleep(0.1)
+
+    def ended(self) -> str:
+        """Waits for the end of the job: its state."""
+        over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
+        self.until(lambda: self.slurm.job(self.number).get("JobState") in over, "the end of the job")
+        return self.slurm.job(self.number)["JobState"]
+
+    def acknowledged(self, life: int = 0) -> list[int]:
+        files = sorted(self.folder.glob(f"acknowledged_trainer_*_{life}"))
+        return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
+
+    def keys(self) -> list[Path]:
+        return list((self.folder / ".graphflow").glob("slurm-*"))
+
+
+def test_a_job_trains_is_put_into_the_queue_again_and_goes_on_from_its_checkpoint(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    job = Job(
+        slurm, tmp_path, TRAINS, "--ps", "2", "--workers", "2", "--sbatch=--requeue", "--sbatch=--time=10:00"
+    )
+    job.until(lambda: len(job.acknowledged()) > 40 and any(tmp_path.glob("model/*-[1-9]0.*")), "a checkpoint")
+    (keys,) = job.keys()
+    assert keys.stat().st_mode & 0o777 == 0o700
+    slurm.asked("scontrol", "requeue", job.number)
+    job.until(lambda: len(job.acknowledged(1)) > 30, "steps after the job was begun anew")
+    assert slurm.job(job.number)["Restarts"] == "1"
+    (tmp_path / "finish").touch()
+    assert job.ended() == "COMPLETED", job.text()
+    assert {"incarnation 0.0", "incarnation 1.0"} <= set(re.findall(r"incarnation \S+", job.text()))
+    found = json.loads((tmp_path / "result").read_text())
+    assert {count for ledger in found["ledgers"] for count in ledger.values()} == {1.0}, (
+        "an update counts twice"
+    )
+    there = {int(tag) for tag in found["ledgers"][0]} & {int(tag) for tag in found["ledgers"][1]}
+    assert set(job.acknowledged(1)) <= there, "an update after the restart is lost"
+    lost = set(job.acknowledged(0)) - there
+    assert len(lost) < len(job.acknowledged(0)), "nothing was restored"
+    assert not job.keys(), "the key of the job is left"
+
+
+def test_a_chief_that_fails_ends_the_job_and_its_error_is_in_the_output(slurm: Slurm, tmp_path: Path) -> None:
+    text = (
+        "import os, sys, time\nif os.environ['TASK_INDEX'] == '0': sys.exit('this is why')\ntime.sleep(600)\n"
+    )
+    job = Job(slurm, tmp_path, text, "--ps", "1", "--workers", "2")
+    assert job.ended() == "FAILED" and "this is why" in job.text()
+    job.until(lambda: not job.keys(), "the key to be deleted")
+
+
+def test_a_job_that_is_cancelled_ends_and_leaves_no_key(slurm: Slurm, tmp_path: Path) -> None:
+    job = Job(slurm, tmp_path, TRAINS, "--ps", "1", "--workers", "2")
+    job.until(lambda: len(job.acknowledged()) > 20, "steps")
+    saved = len(list(tmp_path.glob("model/*.safetensors")))
+    slurm.asked("scancel", job.number)
+    assert job.ended() == "CANCELLED"
+    job.until(lambda: not job.keys(), "the key to be deleted")
+    assert len(list(tmp_path.glob("model/*.safetensors"))) >= saved > 0
