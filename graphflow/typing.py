@@ -28,4 +28,5 @@ from graphflow._core.graph.types import SparseTensorLike as SparseTensorLike
 from graphflow._core.graph.types import SupportsArray as SupportsArray
 from graphflow._core.graph.types import SupportsTensor as SupportsTensor
 from graphflow._core.graph.types import TensorLike as TensorLike
+from graphflow._core.graph.types import TensorStructure as TensorStructure
 from graphflow._core.graph.types import VariableLike as VariableLike

@@ -36,6 +36,20 @@ from graphflow.layers.contrib_composed import unit_norm as unit_norm
 from graphflow._core.ops.state.initializers import ContribVarianceScaling as _variance_scaling_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as xavier_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as _xavier_initializer_conv2d
+from graphflow.feature_column.contrib import bucketized_column as bucketized_column
+from graphflow.feature_column.contrib import create_feature_spec_for_parsing as create_feature_spec_for_parsing
+from graphflow.feature_column.contrib import crossed_column as crossed_column
+from graphflow.feature_column.contrib import embedding_column as embedding_column
+from graphflow.feature_column.contrib import infer_real_valued_columns as infer_real_valued_columns
+from graphflow.feature_column.contrib import input_from_feature_columns as input_from_feature_columns
+from graphflow.feature_column.contrib import one_hot_column as one_hot_column
+from graphflow.feature_column.contrib import real_valued_column as real_valued_column
+from graphflow.feature_column.contrib import sparse_column_with_hash_bucket as sparse_column_with_hash_bucket
+from graphflow.feature_column.contrib import sparse_column_with_integerized_feature as sparse_column_with_integerized_feature
+from graphflow.feature_column.contrib import sparse_column_with_keys as sparse_column_with_keys
+from graphflow.feature_column.contrib import sparse_column_with_vocabulary_file as sparse_column_with_vocabulary_file
+from graphflow.feature_column.contrib import weighted_sparse_column as weighted_sparse_column
+from graphflow.feature_column.contrib import weighted_sum_from_feature_columns as weighted_sum_from_feature_columns
 
 convolution2d = _convolution2d
 convolution2d_transpose = _convolution2d_transpose

@@ -35,7 +35,7 @@ from graphflow.feature_column.base import (
 ColumnScope = Callable[[FeatureColumn], Any]
 
 
-def _unique_scope(column: FeatureColumn) -> Any:
+def unique_scope(column: FeatureColumn) -> Any:
     """A scope of its own, as input_layer has."""
     return variable_scope(None, default_name=column.scope_name)
 
@@ -101,7 +101,7 @@ def input_layer(
     state = StateManager(trainable, list(weight_collections or ()))
     with variable_scope(None, default_name="input_layer"):
         return dense_features(
-            features, feature_columns, state, _unique_scope, cols_to_vars, cols_to_output_tensors
+            features, feature_columns, state, unique_scope, cols_to_vars, cols_to_output_tensors
         )
 
 
@@ -181,7 +181,7 @@ def linear_model(
     state = StateManager(trainable, list(weight_collections or ()))
     with variable_scope(None, default_name="linear_model"):
         return weighted_sum(
-            features, feature_columns, state, _unique_scope, units, sparse_combiner, cols_to_vars
+            features, feature_columns, state, unique_scope, units, sparse_combiner, cols_to_vars
         )[0]
 
 
@@ -264,7 +264,7 @@ def sequence_input_layer(
     """
     state = StateManager(trainable, list(weight_collections or ()))
     with variable_scope(None, default_name="sequence_input_layer"):
-        return sequence_features(features, feature_columns, state, _unique_scope)
+        return sequence_features(features, feature_columns, state, unique_scope)
 
 
 def sequence_features(

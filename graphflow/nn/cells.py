@@ -45,16 +45,19 @@ class LSTMStateTuple(NamedTuple):
 
 
 def zero_state_of(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
-    """Zeros of shape [batch_size, ...] for each size in a nested structure of sizes."""
+    """Zeros of shape [batch_size, ...] for each size, an int, TensorShape or int32 scalar, of a nested structure."""
 
     def zeros(size: Any) -> Tensor:
-        rest = TensorShape(size).as_list() if isinstance(size, TensorShape | list) else [int(size)]
-        if isinstance(batch_size, Tensor):
-            made = array.zeros(array.stack([batch_size, *rest]), as_dtype(dtype))
-            made.set_shape([None, *rest])
-            return made
-        number: Any = batch_size
-        return array.zeros([int(number), *rest], as_dtype(dtype))
+        if isinstance(size, TensorShape):
+            rest: list[Any] = size.as_list()
+        else:
+            rest = [size if isinstance(size, Tensor) else int(size)]
+        sizes: list[Any] = [batch_size, *rest]
+        if not any(isinstance(extent, Tensor) for extent in sizes):
+            return array.zeros([int(extent) for extent in sizes], as_dtype(dtype))
+        made = array.zeros(array.stack(sizes), as_dtype(dtype))
+        made.set_shape([None if isinstance(extent, Tensor) else int(extent) for extent in sizes])
+        return made
 
     return nest.map_structure(zeros, state_size)
 

@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from graphflow.nn.cells import RNNCell
 
 
-def _check_cell(cell: Any) -> None:
+def assert_like_rnncell(cell_name: str, cell: Any) -> None:
+    """TypeError, which names the argument, if it is no cell."""
     missing = [name for name in ("state_size", "output_size", "zero_state") if not hasattr(cell, name)]
     if missing or not callable(cell):
         raise TypeError(
-            f"The argument 'cell' ({cell!r}) is not an RNNCell: it lacks {', '.join(missing) or 'a call'}."
+            f"The argument {cell_name!r} ({cell!r}) is not an RNNCell: it lacks {', '.join(missing) or 'a call'}."
         )
 
 
@@ -79,7 +80,7 @@ def _lengths(sequence_length: Any) -> Tensor | None:
     return array.identity(lengths, name="sequence_length")
 
 
-def _kept(finished: Tensor, old: Any, new: Any) -> Any:
+def keep_finished(finished: Tensor, old: Any, new: Any) -> Any:
     """The new values in the rows that go on, the old ones in those that are finished."""
 
     def choose(before: Any, after: Any) -> Any:
@@ -130,7 +131,7 @@ def dynamic_rnn(
         >>> outputs.shape, state.shape
         (TensorShape([2, 5, 4]), TensorShape([2, 4]))
     """
-    _check_cell(cell)
+    assert_like_rnncell("cell", cell)
     with variable_scope(scope or "rnn"):
         steps = [convert_to_tensor(x) for x in nest.flatten(inputs)]
         if not time_major:
@@ -187,8 +188,8 @@ def _loop(
         nest.assert_same_structure(current, following)
         if lengths is not None:
             finished = time >= lengths
-            output = _kept(finished, silent, output)
-            following = _kept(finished, current, following)
+            output = keep_finished(finished, silent, output)
+            following = keep_finished(finished, current, following)
         made = tuple(
             sink.write(time, value) for sink, value in zip(written, nest.flatten(output), strict=True)
         )
@@ -242,8 +243,8 @@ def bidirectional_dynamic_rnn(
         time_major: Whether the first axis is that of time, and the second the batch's.
         scope: The variable scope.
     """
-    _check_cell(cell_fw)
-    _check_cell(cell_bw)
+    assert_like_rnncell("cell_fw", cell_fw)
+    assert_like_rnncell("cell_bw", cell_bw)
     time_axis, batch_axis = (0, 1) if time_major else (1, 0)
 
     def reversed_in_time(x: Any) -> Tensor:
@@ -289,7 +290,7 @@ def static_rnn(
         TypeError: If the inputs are no list.
         ValueError: If they are empty.
     """
-    _check_cell(cell)
+    assert_like_rnncell("cell", cell)
     if not isinstance(inputs, list | tuple):
         raise TypeError("inputs must be a sequence")
     if not inputs:
@@ -306,7 +307,10 @@ def static_rnn(
             if lengths is not None:
                 finished = math.greater_equal(time, lengths)
                 silent = nest.map_structure(array.zeros_like, output)
-                output, following = _kept(finished, silent, output), _kept(finished, state, following)
+                output, following = (
+                    keep_finished(finished, silent, output),
+                    keep_finished(finished, state, following),
+                )
             outputs.append(output)
             state = following
         return outputs, state
@@ -336,8 +340,8 @@ def static_bidirectional_rnn(
         sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
         scope: The variable scope.
     """
-    _check_cell(cell_fw)
-    _check_cell(cell_bw)
+    assert_like_rnncell("cell_fw", cell_fw)
+    assert_like_rnncell("cell_bw", cell_bw)
     if not isinstance(inputs, list | tuple):
         raise TypeError("inputs must be a sequence")
     if not inputs:

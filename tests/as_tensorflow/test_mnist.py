@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow.as_tensorflow.mnist import (
+from graphflow.contrib.learn.datasets.mnist import (
     TEST_IMAGES,
     TEST_LABELS,
     TRAIN_IMAGES,

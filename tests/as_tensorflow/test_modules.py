@@ -174,7 +174,7 @@ def test_importing_tensorflow_loads_no_more_than_graphflow_does() -> None:
     ended = run(
         f"{HOOKED}import sys\nimport tensorflow as tf\nassert tf.__version__\n"
         "print(*(name for name in ('numba', 'zmq', 'tensorboard', 'graphflow.train', 'graphflow.contrib',"
-        " 'graphflow._core.graph', 'graphflow.as_tensorflow.mnist') if name in sys.modules))\n"
+        " 'graphflow._core.graph', 'graphflow.contrib.learn.datasets.mnist') if name in sys.modules))\n"
     )
     assert (ended.returncode, ended.stdout.strip(), ended.stderr) == (0, "", "")
 

@@ -7,7 +7,7 @@ them in `graphflow.typing`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from graphflow._core.graph.defaults import SessionLike as SessionLike
@@ -46,3 +46,7 @@ Partitioner: TypeAlias = Callable[..., Sequence[int]]
 
 IntsLike: TypeAlias = int | Sequence[int]
 """An int for all axes, or one for each: kernel sizes, strides."""
+
+TensorStructure: TypeAlias = TensorLike | Mapping[str, Any]
+"""A tensor or TensorArray, or a list, tuple, named tuple or dictionary of these, nested or not: inputs, outputs and
+states of cells and decoders."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from graphflow._core.common.namespaces import missing as _missing
 from graphflow.contrib.rnn.cells import (
+    AttentionCellWrapper,
     InputProjectionWrapper,
     LayerNormBasicLSTMCell,
     LSTMBlockCell,
@@ -26,6 +27,7 @@ if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.contrib.rnn", globals())
 
 __all__ = [
+    "AttentionCellWrapper",
     "BasicLSTMCell",
     "BasicRNNCell",
     "DropoutWrapper",

@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import graphflow.nest as nest
 import graphflow.nn as nn
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.types import Activation, DTypeLike, IntTensorLike, NumberLike
+from graphflow._core.graph.types import Activation, DTypeLike, IntTensorLike, NumberLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
-from graphflow._core.ops.math import linalg, math
+from graphflow._core.ops.math import linalg, math, reductions
+from graphflow._core.ops.math.contraction import tensordot
+from graphflow._core.ops.nn.softmax import softmax
+from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers.contrib import layer_norm
 from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
-from graphflow.nn.rnn import bidirectional_dynamic_rnn
+from graphflow.nn.rnn import assert_like_rnncell, bidirectional_dynamic_rnn
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import VariableScope
@@ -259,6 +263,108 @@ class OutputProjectionWrapper(_Projection):
         """
         output, following = self._cell(inputs, state)
         return self._projected(output), following
+
+
+class AttentionCellWrapper(RNNCell):
+    """A cell that looks back at its last outputs (tf.contrib.rnn.AttentionCellWrapper).
+
+    Cheng et al., "Long short-term memory-networks for machine reading", 2016. The state is (the cell's, what was seen
+    [batch, attn_size], the last outputs [batch, attn_length * attn_size]).
+
+    Args:
+        cell: An RNNCell.
+        attn_length: How many outputs it looks back at.
+        attn_size: The size of the outputs; the cell's by default.
+        attn_vec_size: The size of the layer that compares the state with them; attn_size by default.
+        input_size: The size of the inputs, projected together with what was seen; the inputs' own by default.
+        state_is_tuple: Whether the state is a tuple and not one tensor.
+        reuse: Whether to take variables that are there.
+
+    Raises:
+        TypeError: If the cell is none.
+        ValueError: If attn_length is not above 0, or the cell's state is a tuple and this one's is not.
+    """
+
+    def __init__(
+        self,
+        cell: RNNCell,
+        attn_length: int,
+        attn_size: int | None = None,
+        attn_vec_size: int | None = None,
+        input_size: int | None = None,
+        state_is_tuple: bool = True,
+        reuse: bool | None = None,
+    ) -> None:
+        super().__init__(_reuse=reuse)
+        assert_like_rnncell("cell", cell)
+        if nest.is_nested(cell.state_size) and not state_is_tuple:
+            raise ValueError(
+                f"The cell's state is a tuple, {cell.state_size}: state_is_tuple cannot be False."
+            )
+        if attn_length <= 0:
+            raise ValueError(f"attn_length must be above 0, got {attn_length}.")
+        self._cell = cell
+        self._length = attn_length
+        self._size: int = attn_size or cell.output_size
+        self._vector_size = attn_vec_size or self._size
+        self._input_size = input_size
+        self._state_is_tuple = state_is_tuple
+
+    @property
+    def state_size(self) -> Any:
+        """The sizes of the cell's state, of what was seen, and of the last outputs."""
+        sizes = (self._cell.state_size, self._size, self._size * self._length)
+        return sizes if self._state_is_tuple else sum(sizes)
+
+    @property
+    def output_size(self) -> int:
+        """attn_size."""
+        return self._size
+
+    def call(self, inputs: TensorLike, state: Any) -> tuple[Any, Any]:
+        """One step.
+
+        Args:
+            inputs: [batch, size].
+            state: The state before the step, as `state_size` describes it.
+        """
+        given, parts = convert_to_tensor(inputs), state
+        if not self._state_is_tuple:
+            sizes = [self._cell.state_size, self._size, self._size * self._length]
+            parts = array.split(state, sizes, axis=1)
+        cell_state, seen, before = parts
+        outputs = array.reshape(before, [-1, self._length, self._size])
+        projected = self._linear([given, seen], self._input_size or last_size(given.shape))
+        output, cell_state = self._cell(projected, cell_state)
+        seen = self._look(array.concat(nest.flatten(cell_state), 1), outputs)
+        with variable_scope("attn_output_projection"):
+            result = self._linear([output, seen], self._size)
+        kept = array.concat([outputs[:, 1:], array.expand_dims(result, 1)], 1)
+        following = (cell_state, seen, array.reshape(kept, [-1, self._length * self._size]))
+        return result, following if self._state_is_tuple else array.concat(list(following), 1)
+
+    def _look(self, query: Tensor, outputs: Tensor) -> Tensor:
+        """What is seen of the last outputs, [batch, length, size]: [batch, size]."""
+        with variable_scope("attention"):
+            weights = self._get("attn_w", [1, 1, self._size, self._vector_size])
+            factors = self._get("attn_v", [self._vector_size])
+            wanted = array.expand_dims(self._linear([query], self._vector_size), 1)
+            # A convolution by one is a product; the variable has its shape, so that checkpoints fit.
+            keys = tensordot(outputs, weights[0, 0], [[2], [0]])
+            score = reductions.reduce_sum(factors * math.tanh(keys + wanted), [2])
+            return reductions.reduce_sum(array.expand_dims(softmax(score), 2) * outputs, [1])
+
+    def _linear(self, parts: list[Tensor], size: int) -> Tensor:
+        rows = sum(last_size(part.shape) for part in parts)
+        kernel = self._get("kernel", [rows, size])
+        bias = self._get("bias", [size], Zeros(dtype=self._dtype))
+        return nn.bias_add(linalg.matmul(array.concat(parts, 1), kernel), bias)
+
+    def _get(self, name: str, shape: list[int], initializer: Any = None) -> Any:
+        found = get_variable(name, shape, dtype=self._dtype, initializer=initializer)
+        if not self.built:
+            self._variables.append(found)
+        return found
 
 
 def stack_bidirectional_dynamic_rnn(

@@ -1,4 +1,4 @@
-"""Samples of ops on sequences of scores: connectionist temporal classification."""
+"""Samples of ops on sequences: connectionist temporal classification, searches with beams."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.ops.op_samples.sample import DOUBLE, SINGLE, Draw, Random, Sample, draw
+from tests.ops.op_samples.sample import DOUBLE, INT, SINGLE, Draw, Random, Sample, draw
 
 SIZES = ((3, 2, 3), (4, 3, 3), (4, 1, 2))
 """Frames, sequences and classes: so few that all paths can be tried."""
@@ -118,8 +118,34 @@ def _beam_search(random: Random) -> Iterable[Sample]:
             yield Sample(inputs, attrs, reference, smooth=False, tolerance=8)
 
 
+def _tree(random: Random) -> Iterable[Sample]:
+    """Searches whose beams end at any step, or not at all."""
+    for time, batch, beams in ((4, 2, 3), (1, 1, 1), (5, 3, 2), (0, 2, 2), (3, 0, 2)):
+
+        def reference(steps: Any, parents: Any, lengths: Any, end: Any) -> Any:
+            result = np.full_like(steps, end)
+            for example, beam in np.ndindex(steps.shape[1:]):
+                place = beam
+                for step in reversed(range(min(len(steps), lengths[example]))):
+                    result[step, example, beam] = steps[step, example, place]
+                    place = parents[step, example, place]
+                words = result[:, example, beam].tolist()
+                if end in words:
+                    result[words.index(end) :, example, beam] = end
+            return result
+
+        inputs = (
+            draw(random, INT, (time, batch, beams), 0, 4),
+            random.integers(0, beams, (time, batch, beams)).astype(INT),
+            draw(random, INT, (batch,), 0, time + 2),
+            np.array(random.integers(0, 4), np.int32),
+        )
+        yield Sample(inputs, {}, reference, smooth=False)
+
+
 TABLE: dict[str, Draw] = {
     "CTCLoss": _loss,
     "CTCGreedyDecoder": _greedy,
     "CTCBeamSearchDecoder": _beam_search,
+    "GatherTree": _tree,
 }

@@ -37,6 +37,10 @@ for _label, _make in {
         rnn.BasicRNNCell(5), 2, activation=tf.nn.relu
     ),
     "OutputProjectionWrapper": lambda tf, rnn: rnn.OutputProjectionWrapper(rnn.BasicLSTMCell(5), 2),
+    "AttentionCellWrapper": lambda tf, rnn: rnn.AttentionCellWrapper(rnn.BasicLSTMCell(5), 3),
+    "AttentionCellWrapper of other sizes": lambda tf, rnn: rnn.AttentionCellWrapper(
+        rnn.GRUCell(5), 2, attn_size=4, attn_vec_size=3, input_size=6, state_is_tuple=False
+    ),
     "a stack": lambda tf, rnn: rnn.MultiRNNCell(
         [rnn.LSTMBlockCell(3), rnn.OutputProjectionWrapper(rnn.GRUCell(5), 2, activation=tf.tanh)]
     ),
@@ -73,6 +77,8 @@ def layers_of_both_directions(tf, t):
             lambda: rnn.stack_bidirectional_dynamic_rnn((cell,), (cell,), t.f(1, 2, 2), dtype=tf.float32)
         ),
         t.error(lambda: rnn.OutputProjectionWrapper(cell, 0)),
+        t.error(lambda: rnn.AttentionCellWrapper(cell, 0)),
+        t.error(lambda: rnn.AttentionCellWrapper(rnn.BasicLSTMCell(2), 3, state_is_tuple=False)),
     ]
     return outputs, forward, backward, [v.name for v in tf.global_variables()], errors
 

@@ -190,6 +190,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "Bitcast",
             "Bucketize",
             "CumulativeLogsumexp",
+            "GatherTree",
             "HistogramFixedWidth",
             "LowerBound",
             "PopulationCount",

@@ -178,6 +178,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "*CandidateSampler",
             "Bitcast",
             "Bucketize",
+            "GatherTree",
             "HistogramFixedWidth",
             "LowerBound",
             "PopulationCount",

@@ -17,6 +17,21 @@ import graphflow.errors as errors
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.random_seed import get_seed
 
+__all__ = [
+    "DEFAULT_SOURCE_URL",
+    "DataSet",
+    "Datasets",
+    "TEST_IMAGES",
+    "TEST_LABELS",
+    "TRAIN_IMAGES",
+    "TRAIN_LABELS",
+    "dense_to_one_hot",
+    "extract_images",
+    "extract_labels",
+    "load_mnist",
+    "read_data_sets",
+]
+
 TRAIN_IMAGES: Final = "train-images-idx3-ubyte.gz"
 TRAIN_LABELS: Final = "train-labels-idx1-ubyte.gz"
 TEST_IMAGES: Final = "t10k-images-idx3-ubyte.gz"
@@ -50,19 +65,34 @@ def _content(f: Any, magic: int, what: str) -> tuple[tuple[int, ...], bytes]:
 
 
 def extract_images(f: Any) -> np.ndarray[Any, Any]:
-    """The images of an open file, uint8 of [count, rows, columns, 1]."""
+    """The images of a file, uint8 of [count, rows, columns, 1].
+
+    Args:
+        f: The open file.
+    """
     sizes, content = _content(f, _IMAGES, "images")
     return np.frombuffer(content, np.uint8).reshape(*sizes, 1)
 
 
 def dense_to_one_hot(labels_dense: np.ndarray[Any, Any], num_classes: int) -> np.ndarray[Any, Any]:
-    """Labels as rows of zeros with a one, float64."""
+    """Labels as rows of zeros with a one, float64.
+
+    Args:
+        labels_dense: Numbers of classes.
+        num_classes: How many classes there are.
+    """
     rows: np.ndarray[Any, Any] = np.eye(num_classes)[labels_dense.ravel()]
     return rows
 
 
 def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.ndarray[Any, Any]:
-    """The labels of an open file, uint8 of [count]; one_hot: rows of zeros with a one."""
+    """The labels of a file, uint8 of [count].
+
+    Args:
+        f: The open file.
+        one_hot: Whether they are rows of zeros with a one.
+        num_classes: How long such a row is.
+    """
     labels = np.frombuffer(_content(f, _LABELS, "labels")[1], np.uint8)
     return dense_to_one_hot(labels, num_classes) if one_hot else labels
 
@@ -70,9 +100,14 @@ def extract_labels(f: Any, one_hot: bool = False, num_classes: int = 10) -> np.n
 class DataSet:
     """Images and labels, given in batches.
 
-    images: uint8 of [count, rows, columns, 1]; with `reshape` they become [count, rows * columns]. dtype: float32
-    scales them to [0, 1], uint8 leaves them. fake_data: batches are constants. seed: of the order; by default that of
-    the graph.
+    Args:
+        images: uint8 of [count, rows, columns, 1].
+        labels: [count, ...].
+        fake_data: Whether batches are constants.
+        one_hot: Whether labels of such batches are rows of ten.
+        dtype: float32 scales the images to [0, 1], uint8 leaves them.
+        reshape: Whether they become [count, rows * columns].
+        seed: Of the order; by default that of the graph.
     """
 
     def __init__(
@@ -126,7 +161,13 @@ class DataSet:
         return self._epochs
 
     def next_batch(self, batch_size: int, fake_data: bool = False, shuffle: bool = True) -> tuple[Any, Any]:
-        """The next images and labels; where an epoch ends within a batch, the next one begins in it, in a new order."""
+        """The next images and labels; where an epoch ends within a batch, the next one begins in it, in a new order.
+
+        Args:
+            batch_size: How many.
+            fake_data: Whether they are constants.
+            shuffle: Whether an epoch has an order of its own.
+        """
         if fake_data or self._fake:
             label: Any = [1] + [0] * 9 if self._one_hot else 0
             return [[1] * 784 for _ in range(batch_size)], [label for _ in range(batch_size)]
@@ -213,5 +254,9 @@ def read_data_sets(
 
 
 def load_mnist(train_dir: str = "MNIST-data") -> Datasets:
-    """The digits of a folder (tf.contrib.learn.datasets.mnist.load_mnist)."""
+    """The digits of a folder (tf.contrib.learn.datasets.mnist.load_mnist).
+
+    Args:
+        train_dir: The folder.
+    """
     return read_data_sets(train_dir)

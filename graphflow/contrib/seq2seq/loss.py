@@ -1,11 +1,10 @@
-"""The loss of sequences (tf.contrib.seq2seq)."""
+"""The loss of sequences."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
@@ -81,7 +80,3 @@ def sequence_loss(
         if sum_over_timesteps or sum_over_batch:
             return shared(by_step, [0] if sum_over_batch else [1], False)
         return by_step
-
-
-if not TYPE_CHECKING:  # Type checkers know the names that there are.
-    __getattr__ = _missing("gf.contrib.seq2seq", globals())

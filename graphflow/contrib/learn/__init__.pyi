@@ -1,0 +1,32 @@
+"""Estimators, experiments and preprocessing of before gf.estimator (tf.contrib.learn)."""
+
+from graphflow.estimator.learn.ready_made import DNNClassifier as DNNClassifier
+from graphflow.estimator.learn.ready_made import DNNLinearCombinedClassifier as DNNLinearCombinedClassifier
+from graphflow.estimator.learn.ready_made import DNNLinearCombinedRegressor as DNNLinearCombinedRegressor
+from graphflow.estimator.learn.ready_made import DNNRegressor as DNNRegressor
+from graphflow.estimator.learn.estimator import Estimator as Estimator
+from graphflow.estimator.learn.experiment import Experiment as Experiment
+from graphflow.estimator.learn.exports import ExportStrategy as ExportStrategy
+from graphflow.estimator.learn.exports import InputFnOps as InputFnOps
+from graphflow.estimator.learn.ready_made import LinearClassifier as LinearClassifier
+from graphflow.estimator.learn.ready_made import LinearRegressor as LinearRegressor
+from graphflow.estimator.learn.metric_spec import MetricSpec as MetricSpec
+from graphflow.estimator.learn.model_fn import ModeKeys as ModeKeys
+from graphflow.estimator.learn.model_fn import ModelFnOps as ModelFnOps
+from graphflow.train.hooks.basic_hooks import NanLossDuringTrainingError as NanLossDuringTrainingError
+from graphflow.estimator.learn.estimator import NotFittedError as NotFittedError
+from graphflow.estimator.learn.run_config import RunConfig as RunConfig
+from graphflow.estimator.learn.estimator import SKCompat as SKCompat
+from graphflow.estimator.learn.run_config import TaskType as TaskType
+from graphflow.estimator.learn.exports import build_parsing_serving_input_fn as build_parsing_serving_input_fn
+from . import datasets as datasets
+from . import graph_actions as graph_actions
+from graphflow.estimator.learn.arrays import infer_real_valued_columns_from_input as infer_real_valued_columns_from_input
+from graphflow.estimator.learn.arrays import infer_real_valued_columns_from_input_fn as infer_real_valued_columns_from_input_fn
+from . import learn_runner as learn_runner
+from graphflow.estimator.learn.exports import make_export_strategy as make_export_strategy
+from . import monitors as monitors
+from . import preprocessing as preprocessing
+from graphflow.estimator.learn.graph_actions import run_feeds as run_feeds
+from graphflow.estimator.learn.graph_actions import run_n as run_n
+from . import utils as utils

@@ -1,0 +1,7 @@
+"""Running tensors of a graph several times (tf.contrib.learn.graph_actions)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

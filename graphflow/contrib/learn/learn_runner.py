@@ -1,0 +1,7 @@
+"""Running an Experiment (tf.contrib.learn.learn_runner)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,7 @@
+"""What looks at training every so many steps (tf.contrib.learn.monitors)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)

@@ -1,0 +1,31 @@
+"""Encoders and decoders of sequences: attention, decoding, beam search, losses (tf.contrib.seq2seq)."""
+
+from graphflow._core.ops.nn.beam_search import gather_tree as gather_tree
+from graphflow.contrib.seq2seq.attention import AttentionMechanism as AttentionMechanism
+from graphflow.contrib.seq2seq.attention import BahdanauAttention as BahdanauAttention
+from graphflow.contrib.seq2seq.attention import LuongAttention as LuongAttention
+from graphflow.contrib.seq2seq.attention import hardmax as hardmax
+from graphflow.contrib.seq2seq.attention_wrapper import AttentionWrapper as AttentionWrapper
+from graphflow.contrib.seq2seq.attention_wrapper import AttentionWrapperState as AttentionWrapperState
+from graphflow.contrib.seq2seq.basic_decoder import BasicDecoder as BasicDecoder
+from graphflow.contrib.seq2seq.basic_decoder import BasicDecoderOutput as BasicDecoderOutput
+from graphflow.contrib.seq2seq.beam_search_decoder import BeamSearchDecoder as BeamSearchDecoder
+from graphflow.contrib.seq2seq.beam_search_decoder import FinalBeamSearchDecoderOutput as FinalBeamSearchDecoderOutput
+from graphflow.contrib.seq2seq.beam_search_step import BeamSearchDecoderOutput as BeamSearchDecoderOutput
+from graphflow.contrib.seq2seq.beam_search_step import BeamSearchDecoderState as BeamSearchDecoderState
+from graphflow.contrib.seq2seq.beams import tile_batch as tile_batch
+from graphflow.contrib.seq2seq.decoder import Decoder as Decoder
+from graphflow.contrib.seq2seq.decoder import dynamic_decode as dynamic_decode
+from graphflow.contrib.seq2seq.helpers import CustomHelper as CustomHelper
+from graphflow.contrib.seq2seq.helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
+from graphflow.contrib.seq2seq.helpers import Helper as Helper
+from graphflow.contrib.seq2seq.helpers import InferenceHelper as InferenceHelper
+from graphflow.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
+from graphflow.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
+from graphflow.contrib.seq2seq.loss import sequence_loss as sequence_loss
+from graphflow.contrib.seq2seq.monotonic import BahdanauMonotonicAttention as BahdanauMonotonicAttention
+from graphflow.contrib.seq2seq.monotonic import LuongMonotonicAttention as LuongMonotonicAttention
+from graphflow.contrib.seq2seq.monotonic import monotonic_attention as monotonic_attention
+from graphflow.contrib.seq2seq.monotonic import safe_cumprod as safe_cumprod
+from graphflow.contrib.seq2seq.scheduled_helpers import ScheduledEmbeddingTrainingHelper as ScheduledEmbeddingTrainingHelper
+from graphflow.contrib.seq2seq.scheduled_helpers import ScheduledOutputTrainingHelper as ScheduledOutputTrainingHelper

@@ -1,0 +1,1 @@
+"""The estimators of before gf.estimator: what gf.contrib.learn has of them, built on those of today."""
