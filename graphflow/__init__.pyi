@@ -40,6 +40,7 @@ from graphflow._core.ops.io.readers import TFRecordReader as TFRecordReader
 from graphflow._core.graph.elements import Tensor as Tensor
 from graphflow._core.ops.control_flow.tensor_array import TensorArray as TensorArray
 from graphflow._core.graph.shapes import TensorShape as TensorShape
+from graphflow.data.specs import TensorSpec as TensorSpec
 from graphflow._core.ops.io.readers import TextLineReader as TextLineReader
 from graphflow._core.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
@@ -321,6 +322,7 @@ from graphflow._core.ops.control_flow.printing import print_v2 as _print
 from . import protos as protos
 from graphflow.debugging.profiling import profile as profile
 from graphflow._core.ops.control_flow.checking import py_func as py_func
+from . import profiler as profiler
 from . import python_io as python_io
 from graphflow._core.ops.math.decompositions import qr as qr
 from . import random as random

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, Final
 
 TIERS: Final = ("auto", "never", "always")
@@ -70,11 +71,13 @@ class GraphOptions:
         optimizer_options: A gf.OptimizerOptions.
         enable_bfloat16_sendrecv: Accepted, and not needed.
         infer_shapes: Accepted: shapes are always inferred.
+        rewrite_options: Accepted, and not needed: what TensorFlow's rewriting of graphs does, the plan's passes do.
     """
 
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
     enable_bfloat16_sendrecv: bool = False
     infer_shapes: bool = True
+    rewrite_options: Any = field(default_factory=SimpleNamespace)
 
 
 @dataclass

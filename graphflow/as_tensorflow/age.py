@@ -92,7 +92,8 @@ class _Hint(NamedTuple):
 
 
 _TWO: Final = (
-    "it is written for Python 2: convert it with 2to3 (python -m fissix -w FILE, after pip install fissix)"
+    "it is written for Python 2: graphflow run --py2 converts it as it runs, and 2to3 for good "
+    "(python -m fissix -w FILE, after pip install fissix)"
 )
 _HINTS: Final[Sequence[_Hint]] = (
     _Hint(

@@ -17,6 +17,7 @@ from types import CodeType, ModuleType, TracebackType
 from typing import Any, Final
 
 from graphflow import as_tensorflow
+from graphflow.as_tensorflow import python2
 from graphflow.as_tensorflow.age import note_for
 from graphflow.cli.main import UsageError
 
@@ -24,6 +25,7 @@ _EPILOG: Final = """\
 examples:
   graphflow run train.py --steps 1000
   graphflow run -m package.train --steps 1000
+  graphflow run --py2 train.py
   graphflow launch --workers 2 graphflow run worker.py --task_index={task_index}
 
 `import tensorflow` gives graphflow in this process, also where TensorFlow is installed. A process that the program
@@ -36,8 +38,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Runs a Python program in which `import tensorflow` gives graphflow."
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.usage = "graphflow run [-m] PROGRAM [arguments ...]"
+    parser.usage = "graphflow run [--py2] [-m] PROGRAM [arguments ...]"
     parser.add_argument("-m", action="store_true", dest="as_module", help="PROGRAM is the name of a module")
+    parser.add_argument(
+        "--py2", action="store_true",
+        help="the program, with what lies in its folder, is written for Python 2: it is converted as it runs",
+    )  # fmt: skip
     parser.add_argument(
         "program", metavar="PROGRAM", help="a Python file, or a folder or archive with __main__.py"
     )
@@ -56,7 +62,11 @@ def run_program(arguments: argparse.Namespace) -> int:
     # What the program registers comes before.
     atexit.register(lambda: _end_by_interrupt() if interrupted else None)
     try:
-        main, code = _found_module(program) if arguments.as_module else _found_file(program)
+        main, code = (
+            _found_module(program, arguments.py2)
+            if arguments.as_module
+            else _found_file(program, arguments.py2)
+        )
         sys.modules["__main__"] = main
         exec(code, vars(main))
     except Exception as error:
@@ -88,11 +98,21 @@ def _main_module(spec: ModuleSpec | None, file: str, loader: Any, package: str |
     return main
 
 
-def _found_file(program: str) -> tuple[ModuleType, CodeType]:
+def _convert(folder: str) -> None:
+    """Has what lies in the program's folder be converted from Python 2."""
+    try:
+        python2.install(folder)
+    except ModuleNotFoundError as error:
+        raise UsageError(str(error)) from error
+
+
+def _found_file(program: str, py2: bool) -> tuple[ModuleType, CodeType]:
     """The module and the code of a file, or of the __main__.py in a folder or an archive."""
     if os.path.isdir(program) or importlib.util.spec_from_file_location("__main__", program) is None:
         place = os.path.abspath(program)
-        spec = PathFinder.find_spec("__main__", [place])
+        if py2:
+            _convert(place)
+        spec = python2.find_spec("__main__", [place]) if py2 else PathFinder.find_spec("__main__", [place])
         if spec is not None and spec.loader is not None:
             _first_folder(place)
             return _of_spec(spec, "")
@@ -100,14 +120,20 @@ def _found_file(program: str) -> tuple[ModuleType, CodeType]:
             raise UsageError(f"There is no __main__.py in the folder {program}.")
     _first_folder(os.path.dirname(os.path.realpath(program)))
     loader = SourceFileLoader("__main__", program)
+    data = loader.get_data(program)
+    if py2:
+        _convert(os.path.dirname(os.path.realpath(program)))
+        return _main_module(None, os.path.abspath(program), loader, None), python2.converted(data, program)
     # Compiled here: a loader may keep code in a folder beside it, which Python does not do for a program.
-    code = compile(loader.get_data(program), program, "exec", dont_inherit=True)
+    code = compile(data, program, "exec", dont_inherit=True)
     return _main_module(None, os.path.abspath(program), loader, None), code
 
 
-def _found_module(name: str) -> tuple[ModuleType, CodeType]:
+def _found_module(name: str, py2: bool) -> tuple[ModuleType, CodeType]:
     """The module and the code of a module by name; of a package, of its __main__."""
     _first_folder(os.getcwd())
+    if py2:
+        _convert(os.getcwd())
     try:
         spec = importlib.util.find_spec(name)
         if spec is not None and spec.submodule_search_locations is not None:

@@ -24,6 +24,7 @@ from graphflow._core.ops.math.comparison import equal, logical_and
 from graphflow.data import iterators, structure
 from graphflow.data.functions import ElementFunction
 from graphflow.data.iterators import Iterator
+from graphflow.data.options import Options
 
 _MAX_INT32 = 2**31 - 1
 AUTOTUNE = -1
@@ -483,6 +484,19 @@ class Dataset:
             raise TypeError(f"`transformation_func` must return a Dataset, got {result!r}.")
         return result
 
+    def with_options(self, options: Options) -> Dataset:
+        """The same dataset: none of the options has an effect.
+
+        Args:
+            options: A gf.data.Options.
+
+        Returns:
+            This dataset.
+        """
+        if not isinstance(options, Options):
+            raise TypeError(f"with_options takes a gf.data.Options, got {options!r}.")
+        return self
+
     # ---- batches ---------------------------------------------------------------------------------------------------
 
     def batch(self, batch_size: IntTensorLike, drop_remainder: bool = False) -> Dataset:
@@ -649,7 +663,10 @@ def _padded_shape(shape: Any, known: TensorShape) -> Tensor:
 
 def _as_known_shape(shape: Tensor) -> TensorShape:
     known = constant_value(shape)
-    return TensorShape(None if known is None else [None if n < 0 else int(n) for n in known])
+    if known is not None:
+        return TensorShape([None if n < 0 else int(n) for n in known])
+    (rank,) = shape.dims or (None,)
+    return TensorShape(None if rank is None else [None] * rank)
 
 
 def _padding(value: Any, dtype: dtypes.DType) -> Tensor:

@@ -1,10 +1,11 @@
-"""Datasets of what files hold: lines of text, records (tf.data.TextLineDataset, tf.data.TFRecordDataset)."""
+"""Datasets of what files hold: lines of text, records (tf.data.TextLineDataset, tf.data.TFRecordDataset and others)."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import convert_to_tensor
@@ -67,3 +68,48 @@ class TFRecordDataset(TextLineDataset):
         num_parallel_reads: IntTensorLike | None = None,
     ) -> None:
         super().__init__(filenames, compression_type, buffer_size)
+
+
+class FixedLengthRecordDataset(Dataset):
+    """Blocks of bytes of files, file after file (tf.data.FixedLengthRecordDataset).
+
+    Args:
+        filenames: A string or list of strings, or a tensor of them.
+        record_bytes: The bytes of a block.
+        header_bytes: The bytes at the beginning of each file that are passed over.
+        footer_bytes: Those at its end.
+        buffer_size: Accepted, and not needed.
+        compression_type: "", "ZLIB" or "GZIP".
+        num_parallel_reads: Accepted: the order is always that of the files.
+
+    Raises:
+        InvalidArgumentError: When an element is taken, if a file has a part of a block.
+    """
+
+    def __init__(
+        self,
+        filenames: Any,
+        record_bytes: IntTensorLike,
+        header_bytes: IntTensorLike | None = None,
+        footer_bytes: IntTensorLike | None = None,
+        buffer_size: IntTensorLike | None = None,
+        compression_type: TensorLike | None = None,
+        num_parallel_reads: IntTensorLike | None = None,
+    ) -> None:
+        def size(value: IntTensorLike | None, name: str) -> Tensor:
+            return convert_to_tensor(0 if value is None else value, dtype=dtypes.int64, name=name)
+
+        dataset = built(
+            ops.FIXED_LENGTH_RECORD,
+            (
+                convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
+                size(header_bytes, "header_bytes"),
+                size(record_bytes, "record_bytes"),
+                size(footer_bytes, "footer_bytes"),
+                size(buffer_size, "buffer_size"),
+                convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
+            ),
+            dtypes.string,
+            TensorShape([]),
+        )
+        super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))

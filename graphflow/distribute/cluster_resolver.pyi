@@ -8,6 +8,7 @@ from graphflow._core.cluster.resolvers.moving import Place as Place
 from graphflow._core.cluster.resolvers.simple import SimpleClusterResolver as SimpleClusterResolver
 from graphflow._core.cluster.resolvers.slurm import SlurmClusterResolver as SlurmClusterResolver
 from graphflow._core.cluster.resolvers.variables import TFConfigClusterResolver as TFConfigClusterResolver
+from graphflow._core.cluster.resolvers.tpu import TPUClusterResolver as TPUClusterResolver
 from graphflow._core.cluster.resolvers.simple import UnionClusterResolver as UnionClusterResolver
 from graphflow._core.cluster.resolvers.simple import UnionClusterResolver as _UnionClusterResolver
 from graphflow._core.cluster.resolvers.found import resolver_from_environment as resolver_from_environment

@@ -24,6 +24,7 @@ from graphflow.estimator.exporters import FinalExporter as FinalExporter
 from graphflow.train.hooks.basic_hooks import FinalOpsHook as FinalOpsHook
 from graphflow.train.hooks.basic_hooks import GlobalStepWaiterHook as GlobalStepWaiterHook
 from . import inputs as inputs
+from . import tpu as tpu
 from graphflow.estimator.exporters import LatestExporter as LatestExporter
 from graphflow.estimator.canned.linear import LinearClassifier as LinearClassifier
 from graphflow.estimator.canned.linear import LinearEstimator as LinearEstimator

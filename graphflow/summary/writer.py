@@ -17,10 +17,10 @@ from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
+from graphflow._core.resources.event_files import EventFile, as_bytes
 from graphflow._core.resources.records import read_records
 from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
-from graphflow.summary.event_file import EventFile, as_bytes
 from graphflow.summary.run_metadata import run_metadata_message
 
 if TYPE_CHECKING:

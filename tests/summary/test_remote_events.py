@@ -9,7 +9,7 @@ import fsspec
 import pytest
 
 import graphflow as gf
-from graphflow.summary import event_file
+import graphflow._core.resources.event_files as event_file
 
 FOLDER = "memory://events"
 

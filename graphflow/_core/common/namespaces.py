@@ -22,7 +22,42 @@ REPLACEMENTS: Final[Mapping[str, str]] = {
     "CrossTowerOps": "it is gf.distribute.Reducer, the argument reducer of a strategy",
     "AllReduceCrossTowerOps": "use gf.distribute.RingReducer, or PackingReducer, as a strategy's reducer",
     "ReductionToOneDeviceCrossTowerOps": "it is gf.distribute.ReductionToOneDevice, a strategy's reducer",
-    "TPUClusterResolver": "graphflow has no TPUs: gf.distribute.cluster_resolver has resolvers of other engines",
+    **dict.fromkeys(
+        (
+            "initialize_system",
+            "shutdown_system",
+            "keras_to_tpu_model",
+            "TPUDistributionStrategy",
+            "TPUStrategy",
+            "rewrite",
+            "replicate",
+            "shard",
+            "batch_parallel",
+        ),
+        "graphflow has no TPUs: TPUEstimator runs on the CPU or a GPU, as with use_tpu=False",
+    ),
+    **dict.fromkeys(
+        (
+            "LocalCLIDebugWrapperSession",
+            "LocalCLIDebugHook",
+            "TensorBoardDebugWrapperSession",
+            "DumpingDebugHook",
+        ),
+        "graphflow has no debugger of its own: ConfigProto(check_numerics=True) stops at the first NaN, and "
+        "Session.explain shows the plan",
+    ),
+    **dict.fromkeys(
+        ("load_op_library", "load_library"),
+        "graphflow cannot load TensorFlow's C++ ops: write the op in Python (docs/add-an-op.md), or gf.py_func",
+    ),
+    **dict.fromkeys(
+        ("TFLiteConverter", "TocoConverter", "toco_convert", "lite"),
+        "graphflow writes no TFLite files: graphflow export writes ONNX, gf.saved_model what TensorFlow converts",
+    ),
+    **dict.fromkeys(
+        ("create_training_graph", "create_eval_graph", "experimental_create_training_graph"),
+        "graphflow does not rewrite graphs for quantization: export the trained model, and quantize that",
+    ),
     "function": "graphflow runs graphs only: call the Python function while the graph is built",
 }
 _OPS: Final = "graphflow._core.ops"

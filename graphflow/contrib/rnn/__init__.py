@@ -13,6 +13,7 @@ from graphflow.contrib.rnn.cells import (
     OutputProjectionWrapper,
     stack_bidirectional_dynamic_rnn,
 )
+from graphflow.contrib.rnn.embedding import EmbeddingWrapper
 from graphflow.contrib.rnn.fused_cells import (
     FusedRNNCell,
     FusedRNNCellAdaptor,
@@ -31,6 +32,7 @@ __all__ = [
     "BasicLSTMCell",
     "BasicRNNCell",
     "DropoutWrapper",
+    "EmbeddingWrapper",
     "FusedRNNCell",
     "FusedRNNCellAdaptor",
     "GRUCell",

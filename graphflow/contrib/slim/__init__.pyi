@@ -12,6 +12,10 @@ from graphflow.contrib.variables import assign_from_values as assign_from_values
 from graphflow.contrib.variables import assign_from_values_fn as assign_from_values_fn
 from graphflow.train.steps import create_global_step as create_global_step
 from graphflow.layers.arg_scope import current_arg_scope as current_arg_scope
+from graphflow.contrib.slim.data import data_decoder as data_decoder
+from graphflow.contrib.slim.data import data_provider as data_provider
+from graphflow.contrib.slim.data import dataset as dataset
+from graphflow.contrib.slim.data import dataset_data_provider as dataset_data_provider
 from . import evaluation as evaluation
 from graphflow.contrib.variables import filter_variables as filter_variables
 from graphflow.train.steps import get_global_step as get_global_step
@@ -36,8 +40,11 @@ from graphflow.contrib import losses as losses
 from graphflow.contrib import metrics as metrics
 from . import model_analyzer as model_analyzer
 from graphflow.layers.model_variables import model_variable as model_variable
+from graphflow.contrib.slim.data import parallel_reader as parallel_reader
+from graphflow.contrib.slim.data import prefetch_queue as prefetch_queue
 from . import queues as queues
 from . import regularizers as regularizers
 from . import summaries as summaries
+from graphflow.contrib.slim.data import tfexample_decoder as tfexample_decoder
 from . import utils as utils
 from graphflow.layers.model_variables import variable as variable

@@ -86,8 +86,13 @@ class Optimizer:
         Raises:
             ValueError: If no variable has a gradient.
         """
-        pairs = self.compute_gradients(
-            loss, var_list, gate_gradients, aggregation_method, colocate_gradients_with_ops, grad_loss
+        pairs = self.compute_gradients(  # By name, as subclasses of programs take them.
+            loss,
+            var_list=var_list,
+            gate_gradients=gate_gradients,
+            aggregation_method=aggregation_method,
+            colocate_gradients_with_ops=colocate_gradients_with_ops,
+            grad_loss=grad_loss,
         )
         if not any(g is not None for g, _ in pairs):
             raise ValueError(

@@ -93,6 +93,26 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "work on a table that lives in the session: tests/oracle/cases/lookup.py",
     ),
     **dict.fromkeys(
+        (
+            "SummaryWriter",
+            "CreateSummaryFileWriter",
+            "FlushSummaryWriter",
+            "CloseSummaryWriter",
+            "WriteRawProtoSummary",
+            "WriteGraphSummary",
+            "ImportEvent",
+        ),
+        "work on an event file of the session: tests/contrib/test_written_summaries.py",
+    ),
+    **dict.fromkeys(
+        ("Forest", "GrowForest", "ForestProbabilities", "ForestSizes"),
+        "work on trees that live in the session: tests/contrib/test_tensor_forest.py",
+    ),
+    **dict.fromkeys(
+        ("BytesInUse", "MaxBytesInUse", "BytesLimit"),
+        "tell of the process, which is another each time: tests/contrib/test_written_summaries.py",
+    ),
+    **dict.fromkeys(
         [f"{kind}QueueV2" for kind in ("FIFO", "RandomShuffle", "PaddingFIFO", "Priority")]
         + [
             f"Queue{what}V2"

@@ -1,5 +1,8 @@
 """Datasets and iterators: elements in order, types, static shapes, errors."""
 
+import os
+import tempfile
+
 from harness import Family
 
 FAMILY = Family("data")
@@ -310,3 +313,80 @@ def names(tf, t):
     kinds = ("Const", "Equal", "Select", "LogicalAnd")
     operations = tf.get_default_graph().get_operations()
     return [x.name for x in tensors], [(o.name, o.type) for o in operations if o.type not in kinds]
+
+
+@FAMILY.case()
+def blocks_of_files(tf, t):
+    folder = tempfile.mkdtemp()
+    paths = []
+    for number in range(2):
+        paths.append(os.path.join(folder, str(number)))
+        with open(paths[-1], "wb") as file:
+            file.write(b"head" + b"".join(b"%d%02d" % (number, k) for k in range(4)) + b"end")
+    make = tf.data.FixedLengthRecordDataset
+    whole = [make(paths, 3, 4, 3), make(paths[0], 6, header_bytes=4, footer_bytes=3), make([paths[1]], 19)]
+    broken = [make(paths, 5, 4, 3), make(paths, 3), make(os.path.join(folder, "none"), 3)]
+    found = elements(tf, t, *whole)
+    for dataset in broken:
+        tensor = dataset.make_one_shot_iterator().get_next()
+        found.append(t.error(lambda tensor=tensor: t.run(tensor)))
+    return found
+
+
+@FAMILY.case()
+def windows_of_a_key(tf, t):
+    data = tf.data
+    numbers = data.Dataset.range(11)
+    by = data.experimental.group_by_window
+    captured = tf.constant(100, tf.int64)
+
+    def batch(key, window):
+        return window.map(lambda x: x + captured * key).batch(3)
+
+    return elements(
+        tf,
+        t,
+        numbers.apply(by(lambda x: x % 2, batch, window_size=3)),
+        numbers.apply(by(lambda x: x % 3, batch, window_size_func=lambda key: key + 1)),
+        data.Dataset.zip((numbers, numbers.map(lambda x: x * x))).apply(
+            by(lambda x, y: y % 2, lambda key, window: window.batch(2), 2)
+        ),
+    )
+
+
+@FAMILY.case()
+def batches_of_similar_lengths(tf, t):
+    data = tf.data
+    lists = data.Dataset.range(1, 9).map(lambda n: (tf.range(n % 5), n))
+    by = data.experimental.bucket_by_sequence_length
+
+    def length(numbers, n):
+        return tf.size(numbers)
+
+    return elements(
+        tf,
+        t,
+        lists.apply(by(length, [2, 4], [3, 2, 2])),
+        lists.apply(
+            by(
+                length,
+                [3],
+                [2, 2],
+                padded_shapes=([6], []),
+                padding_values=(tf.constant(-1, tf.int64), tf.constant(0, tf.int64)),
+            )
+        ),
+        lists.apply(by(length, [3, 6], [2, 2, 1], pad_to_bucket_boundary=True, drop_remainder=True)),
+    )
+
+
+FAMILY.errors(
+    """
+    tf.data.Dataset.range(3).apply(tf.data.experimental.group_by_window(lambda x: x, lambda k, w: w))
+    tf.data.Dataset.range(3).apply(tf.data.experimental.group_by_window(lambda x: x, lambda k, w: k, 2))
+    tf.data.Dataset.range(3).apply(tf.data.experimental.group_by_window(lambda x: [x, x], lambda k, w: w, 2))
+    tf.data.experimental.bucket_by_sequence_length(lambda x: x, [1, 2], [3])
+    tf.data.FixedLengthRecordDataset("f", 0).make_one_shot_iterator().get_next() if run(
+        tf.data.FixedLengthRecordDataset("f", 0).make_one_shot_iterator().get_next()) else 1
+    """
+)

@@ -14,7 +14,7 @@ Guard: tests/common/test_waits_and_files.py::test_files_that_nobody_can_be_writi
 EVENT_DELAY_SECONDS: Final = 1.0
 """The longest that an event stays in memory before it is written.
 
-Guard: tests/summary/test_event_file.py::test_written_within_a_second_without_a_flush
+Guard: tests/resources/test_event_files.py::test_written_within_a_second_without_a_flush
 """
 REMOTE_EVENTS_SECONDS: Final = 30.0
 """How often an event file of an object store is brought there while nobody flushes it: each time all of it is.

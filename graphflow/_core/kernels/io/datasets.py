@@ -15,7 +15,13 @@ from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets.base import DatasetBase
 from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow._core.resources.datasets.caching import CacheDataset
-from graphflow._core.resources.datasets.files import FilesDataset, TextLineDataset, TFRecordDataset
+from graphflow._core.resources.datasets.files import (
+    FilesDataset,
+    FixedLengthRecordDataset,
+    TextLineDataset,
+    TFRecordDataset,
+)
+from graphflow._core.resources.datasets.grouping import GroupByWindowDataset
 from graphflow._core.resources.datasets.iterators import IteratorResource
 from graphflow._core.resources.datasets.mapping import FilterDataset, InterleaveDataset, MapDataset
 from graphflow._core.resources.datasets.shuffling import ShuffleDataset
@@ -104,14 +110,18 @@ def _generator(node: Node, origin: Origin, *arguments: Any) -> DatasetBase:
 
 def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[..., DatasetBase]:
     def from_files(node: Node, origin: Origin, filenames: Any, compression: Any, size: Any) -> DatasetBase:
-        kind = _text(compression)
-        if kind not in ("", "GZIP", "ZLIB"):
-            raise errors.InvalidArgumentError(
-                None, None, f"compression_type must be '', 'GZIP' or 'ZLIB', got {kind!r}."
-            )
-        return make(origin, [_text(name) for name in np.ravel(filenames)], kind)
+        return make(origin, [_text(name) for name in np.ravel(filenames)], _compression(compression))
 
     return from_files
+
+
+def _compression(value: Any) -> str:
+    kind = _text(value)
+    if kind not in ("", "GZIP", "ZLIB"):
+        raise errors.InvalidArgumentError(
+            None, None, f"compression_type must be '', 'GZIP' or 'ZLIB', got {kind!r}."
+        )
+    return kind
 
 
 def _text(value: Any) -> str:
@@ -121,6 +131,28 @@ def _text(value: Any) -> str:
 
 _dataset("TextLineDataset")(_files(TextLineDataset))
 _dataset("TFRecordDataset")(_files(TFRecordDataset))
+
+
+@_dataset("FixedLengthRecordDatasetV2")
+def _fixed_length_record(
+    node: Node,
+    origin: Origin,
+    filenames: Any,
+    header: Any,
+    record: Any,
+    footer: Any,
+    size: Any,
+    compression: Any,
+) -> DatasetBase:
+    length = _positive(origin, "record_bytes", record)
+    if int(header) < 0 or int(footer) < 0:
+        raise errors.InvalidArgumentError(
+            None, None, f"header_bytes and footer_bytes must be >= 0, got {int(header)} and {int(footer)}."
+        )
+    paths = [_text(name) for name in np.ravel(filenames)]
+    return FixedLengthRecordDataset(
+        origin, paths, _compression(compression), (int(header), length, int(footer))
+    )
 
 
 # ---- of other datasets ----------------------------------------------------------------------------------------------
@@ -168,6 +200,16 @@ def _interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetB
 @_dataset("ParallelInterleaveDatasetV2")
 def _parallel_interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     return _interleave(node, origin, source, *rest[:-1])
+
+
+@_dataset("GroupByWindowDataset")
+def _group_by_window(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
+    functions, rest = [], [_fixed(c) for c in captured]
+    for name in ("key_func", "reduce_func", "window_size_func"):
+        count = len(node.attrs[f"T{name}_other_arguments"])
+        functions.append((node.attrs[name], rest[:count]))
+        rest = rest[count:]
+    return GroupByWindowDataset(origin, source, functions)
 
 
 @_dataset("BatchDatasetV2")

@@ -59,6 +59,15 @@ RANGE = _dataset("RangeDataset", "start: int64", "stop: int64", "step: int64")
 GENERATOR = _dataset("GeneratorDataset", "init_func_other_args*: any")
 TEXT_LINE = _dataset("TextLineDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
 TF_RECORD = _dataset("TFRecordDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
+FIXED_LENGTH_RECORD = _dataset(
+    "FixedLengthRecordDatasetV2",
+    "filenames: string",
+    "header_bytes: int64",
+    "record_bytes: int64",
+    "footer_bytes: int64",
+    "buffer_size: int64",
+    "compression_type: string",
+)
 ZIP = _dataset("ZipDataset", "input_datasets*: variant")
 CONCATENATE = _dataset("ConcatenateDataset", _INPUT, "another_dataset: variant")
 MAP = _dataset("MapDataset", _INPUT, _ARGUMENTS)
@@ -72,6 +81,13 @@ PARALLEL_INTERLEAVE = _dataset(
     "cycle_length: int64",
     "block_length: int64",
     "num_parallel_calls: int64",
+)
+GROUP_BY_WINDOW = _dataset(
+    "GroupByWindowDataset",
+    _INPUT,
+    "key_func_other_arguments*: any",
+    "reduce_func_other_arguments*: any",
+    "window_size_func_other_arguments*: any",
 )
 FILTER = _dataset("FilterDataset", _INPUT, _ARGUMENTS)
 BATCH = _dataset("BatchDatasetV2", _INPUT, "batch_size: int64", "drop_remainder: bool")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -64,6 +65,47 @@ class TFRecordDataset(FilesDataset):
             yield from read_records(file, path)
         except errors.DataLossError as error:
             raise self.error(error.message, errors.DataLossError) from error
+
+
+class FixedLengthRecordDataset(FilesDataset):
+    """Blocks of so many bytes, between a header and a footer of each file.
+
+    sizes: of the header, of a record and of the footer, in bytes.
+    """
+
+    def __init__(
+        self, origin: Origin, paths: Sequence[str], compression: str, sizes: tuple[int, int, int]
+    ) -> None:
+        super().__init__(origin, paths, compression)
+        self._sizes = sizes
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The records. As much is read ahead as the footer is long, which is no record."""
+        header, record, footer = self._sizes
+        if not self.compression:  # Of others the size is known at the end.
+            self._check(path, file.seek(0, os.SEEK_END) - header - footer)
+            file.seek(0)
+        file.read(header)
+        body = 0
+        ahead = file.read(footer)
+        while True:
+            ahead += file.read(record)
+            if len(ahead) - footer < record:
+                break
+            yield ahead[:record]
+            body += record
+            ahead = ahead[record:]
+        self._check(path, body + len(ahead) - footer)
+
+    def _check(self, path: str, body: int) -> None:
+        """InvalidArgumentError if so many bytes, between header and footer, are not a whole number of records."""
+        record = self._sizes[1]
+        if body < 0 or body % record:
+            raise self.error(
+                f"Excess bytes of {body % record} in body of file {path}, which should have a whole number of records "
+                f"of {record} bytes.",
+                errors.InvalidArgumentError,
+            )
 
 
 class FilesElements(Elements):

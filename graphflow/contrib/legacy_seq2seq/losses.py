@@ -1,11 +1,10 @@
-"""Sequences as lists with a tensor for each step: their losses and a decoder (tf.contrib.legacy_seq2seq)."""
+"""Sequences as lists with a tensor for each step: their losses and a decoder; public in gf.contrib.legacy_seq2seq."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import op_scope
@@ -123,7 +122,3 @@ def rnn_decoder(
             output, state = cell(given, state)
             outputs.append(output)
         return outputs, state
-
-
-if not TYPE_CHECKING:  # Type checkers know the names that there are.
-    __getattr__ = _missing("gf.contrib.legacy_seq2seq", globals())

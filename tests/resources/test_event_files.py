@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 import graphflow as gf
+import graphflow._core.resources.event_files as event_file
 from graphflow._core.resources.records import read_records
-from graphflow.summary import event_file
 
 
 def steps(folder: Path) -> list[int]:

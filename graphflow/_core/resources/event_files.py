@@ -22,11 +22,17 @@ import graphflow.protos as protos
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.file_timeouts import EVENT_DELAY_SECONDS, REMOTE_EVENTS_SECONDS
 from graphflow._core.resources.records import record
-from graphflow.errors import OpError, PermissionDeniedError, ResourceExhaustedError, UnknownError
+from graphflow.errors import (
+    FailedPreconditionError,
+    OpError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    UnknownError,
+)
 
 _SMALL: Final = 1 << 20
 """Bytes that may wait in any case, however many events they are."""
-_NAME: Final = re.compile(r"events\.out\.tfevents\.(\d+)\.")
+_NAME: Final = re.compile(r".*\.out\.tfevents\.(\d+)\.")
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _FORBIDDEN: Final = (errno.EACCES, errno.EPERM, errno.EROFS)
 
@@ -46,12 +52,14 @@ class EventFile:
 
     capacity: how many events may wait before `write` does, unless they are less than a megabyte together. delay:
     seconds that an event waits at most; never more than one. Any thread may call it. An OpError if the file cannot
-    be made; one that the thread meets is raised by every later call.
+    be made; one that the thread meets is raised by every later call. stem: what the name begins with.
     """
 
-    def __init__(self, folder: str, capacity: int, delay: float, suffix: str = "") -> None:
+    def __init__(
+        self, folder: str, capacity: int, delay: float, suffix: str = "", stem: str = "events"
+    ) -> None:
         try:
-            file = _create(folder, suffix)
+            file = _create(folder, suffix, stem)
         except OSError as error:
             raise failure(error.filename or folder, error) from error
         self.path: str = file.path
@@ -126,7 +134,7 @@ class _Remote:
         self._file.close()
 
 
-def _create(folder: str, suffix: str) -> _Local | _Remote:
+def _create(folder: str, suffix: str, stem: str) -> _Local | _Remote:
     """Makes an event file that sorts behind those that are there."""
     storage.make_folders(folder)
     # TensorBoard reads a folder in the order of names and does not go back, so the time in the name must grow even
@@ -136,7 +144,7 @@ def _create(folder: str, suffix: str) -> _Local | _Remote:
     times = [int(match[1]) for match in map(_NAME.match, there) if match]
     moment = max([int(time.time()), *(t + 1 for t in times)])
     while True:
-        path = os.path.join(folder, f"events.out.tfevents.{moment:010d}.{socket.gethostname()}{suffix}")
+        path = os.path.join(folder, f"{stem}.out.tfevents.{moment:010d}.{socket.gethostname()}{suffix}")
         try:
             return _Remote(path) if remote else _Local(path)
         except FileExistsError:
@@ -271,3 +279,45 @@ class _State:
 def as_bytes(message: Any) -> bytes:
     """A protobuf message or its bytes, as bytes."""
     return message if isinstance(message, bytes) else bytes(message.SerializeToString())
+
+
+class SummaryFile:
+    """The event file of a writer of the graph, which an operation opens. Thread-safe.
+
+    FailedPreconditionError for what is written before it is open.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._lock = threading.Lock()
+        self._file: EventFile | None = None
+
+    def open(self, folder: str, capacity: int, delay: float, suffix: str) -> None:
+        """Makes the file; nothing is done if it is there."""
+        with self._lock:
+            if self._file is None:
+                self._file = EventFile(folder, capacity, delay, suffix)
+
+    def _opened(self) -> EventFile:
+        file = self._file
+        if file is None:
+            raise FailedPreconditionError(
+                None, None,
+                f"The summary writer {self._name!r} is not open: run summary_writer_initializer_op() first.",
+            )  # fmt: skip
+        return file
+
+    def write(self, event: bytes) -> None:
+        """Adds a serialized Event."""
+        self._opened().write(event)
+
+    def flush(self) -> None:
+        """Waits until all that was added is in the file."""
+        self._opened().flush()
+
+    def close(self) -> None:
+        """Writes what is left and closes the file; what comes later needs it to be opened anew."""
+        with self._lock:
+            file, self._file = self._file, None
+        if file is not None:
+            file.close()

@@ -1,0 +1,155 @@
+"""Elements gathered by a key, or by their lengths (tf.data.experimental.group_by_window, bucket_by_sequence_length)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from graphflow._core.graph import dtypes
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.types import TensorLike
+from graphflow._core.ops.array.indexing import gather
+from graphflow._core.ops.core import constant, convert_to_tensor
+from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.math.casting import cast
+from graphflow._core.ops.math.comparison import greater_equal
+from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow.data import structure
+from graphflow.data.dataset import Dataset, built
+from graphflow.data.functions import ElementFunction
+
+Transformation = Callable[[Dataset], Dataset]
+
+
+def group_by_window(
+    key_func: Callable[..., Any],
+    reduce_func: Callable[[Tensor, Dataset], Dataset],
+    window_size: TensorLike | None = None,
+    window_size_func: Callable[[Tensor], Any] | None = None,
+) -> Transformation:
+    """Windows of elements with the same key, of each of which a function makes a dataset.
+
+    Args:
+        key_func: From an element's components to a scalar of int64.
+        reduce_func: From a key and a dataset of its elements to a dataset, such as a batch of them.
+        window_size: How many elements a window has at most.
+        window_size_func: From a key to that number; one of the two is given.
+
+    Returns:
+        What Dataset.apply takes.
+
+    Raises:
+        ValueError: If both are given or none, or a function gives no such scalar.
+        TypeError: If reduce_func gives no dataset.
+    """
+    if (window_size is None) == (window_size_func is None):
+        raise ValueError("Must pass either window_size or window_size_func.")
+
+    def size_of(key: Tensor) -> Any:
+        if window_size_func is not None:
+            return window_size_func(key)
+        assert window_size is not None
+        return convert_to_tensor(window_size, dtype=dtypes.int64)
+
+    def apply(dataset: Dataset) -> Dataset:
+        types, shapes = dataset.output_types, dataset.output_shapes
+        scalar = TensorShape([])
+
+        def as_key(*element: Any) -> Any:
+            return cast(key_func(*element), dtypes.int64)
+
+        def as_size(key: Tensor) -> Any:
+            return cast(size_of(key), dtypes.int64)
+
+        def reduce(key: Tensor, window: Tensor) -> Dataset:
+            return reduce_func(key, Dataset(window, types, shapes))
+
+        keys = ElementFunction(as_key, "group_by_window", _tuple(types), _tuple(shapes), Dataset)
+        sizes = ElementFunction(as_size, "group_by_window", dtypes.int64, scalar, Dataset)
+        reduced = ElementFunction(
+            reduce, "group_by_window", (dtypes.int64, dtypes.variant), (scalar, scalar), Dataset
+        )
+        for what, function in (("key_func", keys), ("window_size_func", sizes)):
+            if function.shapes.raw not in ((), None):
+                raise ValueError(f"`{what}` must return a single tf.int64 scalar tensor.")
+        made = reduced.dataset
+        if not isinstance(made, Dataset):
+            raise TypeError("`reduce_func` must return a `Dataset` object.")
+        functions = {"key_func": keys, "reduce_func": reduced, "window_size_func": sizes}
+        attrs = {name: one.graph_function for name, one in functions.items()}
+        types_of = {
+            f"T{name}_other_arguments": [t.dtype for t in one.captures] for name, one in functions.items()
+        }
+        inputs = (dataset._variant_tensor, *(one.captures for one in functions.values()))
+        return built(ops.GROUP_BY_WINDOW, inputs, made.output_types, made.output_shapes, **attrs, **types_of)
+
+    return apply
+
+
+def _tuple(structured: Any) -> Any:
+    """The structure as the arguments of a function: a tuple of components, or of the one that there is."""
+    return structured if type(structured) is tuple else (structured,)
+
+
+def bucket_by_sequence_length(
+    element_length_func: Callable[..., Any],
+    bucket_boundaries: Sequence[int],
+    bucket_batch_sizes: Sequence[int],
+    padded_shapes: Any = None,
+    padding_values: Any = None,
+    pad_to_bucket_boundary: bool = False,
+    no_padding: bool = False,
+    drop_remainder: bool = False,
+) -> Transformation:
+    """Batches of elements of similar lengths, padded to the longest.
+
+    Args:
+        element_length_func: From an element's components to its length, a scalar of int32.
+        bucket_boundaries: The lengths at which the next bucket begins, ascending.
+        bucket_batch_sizes: How many elements a batch of each bucket has: one number more than there are boundaries.
+        padded_shapes: To what each component is padded; by default to the longest of the batch.
+        padding_values: With what; by default zeros and empty strings.
+        pad_to_bucket_boundary: Whether unknown sizes are padded to one less than the bucket's boundary.
+        no_padding: Whether elements are batched as they are.
+        drop_remainder: Whether a last batch of fewer is left out.
+
+    Returns:
+        What Dataset.apply takes.
+
+    Raises:
+        ValueError: If there is another number of batch sizes.
+    """
+    if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+        raise ValueError("len(bucket_batch_sizes) must equal len(bucket_boundaries) + 1")
+    sizes = np.asarray(bucket_batch_sizes, np.int64)
+    limits = np.asarray(bucket_boundaries, np.int32)
+
+    def bucket_of(*element: Any) -> Tensor:
+        length = cast(element_length_func(*element), dtypes.int32)
+        return cast(reduce_sum(cast(greater_equal(length, constant(limits)), dtypes.int32)), dtypes.int64)
+
+    def size_of(bucket: Tensor) -> Tensor:
+        return gather(constant(sizes), bucket)
+
+    def batched(bucket: Tensor, window: Dataset) -> Dataset:
+        size = size_of(bucket)
+        if no_padding:
+            return window.batch(size, drop_remainder)
+        shapes = padded_shapes if padded_shapes is not None else window.output_shapes
+        if pad_to_bucket_boundary:
+            # Those beyond the last boundary have none: -1 stands for the longest of them.
+            widths = constant(np.append(limits.astype(np.int64) - 1, np.int64(-1)))
+            width = gather(widths, bucket)
+            shapes = structure.map_structure(lambda shape: _filled(shape, width), shapes)
+        return window.padded_batch(size, shapes, padding_values, drop_remainder)
+
+    return group_by_window(bucket_of, batched, window_size_func=size_of)
+
+
+def _filled(shape: Any, width: Tensor) -> Tensor:
+    """The shape with the width for sizes that are not known."""
+    sizes = [width if size is None else constant(size, dtypes.int64) for size in TensorShape(shape).as_list()]
+    return convert_to_tensor(sizes, dtype=dtypes.int64)
