@@ -407,6 +407,12 @@ from graphflow._core.ops.sparse.sparse import sparse_add as sparse_add
 from graphflow._core.ops.sparse.sparse import sparse_concat as sparse_concat
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
 from graphflow._core.ops.math.linalg import sparse_matmul as sparse_matmul
+from graphflow._core.ops.sparse.composed import sparse_to_indicator as sparse_to_indicator
+from graphflow._core.ops.sparse.composed import sparse_softmax as sparse_softmax
+from graphflow._core.ops.sparse.composed import sparse_reset_shape as sparse_reset_shape
+from graphflow._core.ops.sparse.composed import sparse_minimum as sparse_minimum
+from graphflow._core.ops.sparse.composed import sparse_merge as sparse_merge
+from graphflow._core.ops.sparse.composed import sparse_maximum as sparse_maximum
 from graphflow._core.ops.sparse.sparse import sparse_placeholder as sparse_placeholder
 from graphflow._core.ops.sparse.sparse import sparse_reduce_max as sparse_reduce_max
 from graphflow._core.ops.sparse.sparse import sparse_reduce_sum as sparse_reduce_sum

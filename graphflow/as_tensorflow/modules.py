@@ -380,6 +380,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "VariableV1": ("graphflow", "Variable"),
     "python.ops.variables.VariableV1": ("graphflow", "Variable"),
     "python.ops.variables.RefVariable": ("graphflow", "Variable"),
+    "python.ops.resource_variable_ops.ResourceVariable": ("graphflow", "Variable"),
     "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
     "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.cells", "zero_state_of"),
     "python.ops.rnn._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),

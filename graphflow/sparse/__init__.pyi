@@ -6,6 +6,12 @@ from graphflow._core.ops.sparse.sparse import sparse_concat as _concat
 from graphflow._core.ops.sparse.crossing import sparse_cross as _cross
 from graphflow._core.ops.sparse.crossing import sparse_cross_hashed as _cross_hashed
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as _fill_empty_rows
+from graphflow._core.ops.sparse.composed import sparse_maximum as _maximum
+from graphflow._core.ops.sparse.composed import sparse_merge as _merge
+from graphflow._core.ops.sparse.composed import sparse_minimum as _minimum
+from graphflow._core.ops.sparse.composed import sparse_reset_shape as _reset_shape
+from graphflow._core.ops.sparse.composed import sparse_softmax as _softmax
+from graphflow._core.ops.sparse.composed import sparse_to_indicator as _to_indicator
 from graphflow._core.ops.sparse.sparse import from_dense as from_dense
 from graphflow._core.ops.sparse.sparse import sparse_placeholder as _placeholder
 from graphflow._core.ops.sparse.sparse import sparse_reduce_max as _reduce_max
@@ -18,6 +24,12 @@ from graphflow._core.ops.sparse.sparse import sparse_tensor_dense_matmul as _spa
 from graphflow._core.ops.sparse.sparse import sparse_tensor_to_dense as _to_dense
 from graphflow._core.ops.sparse.sparse import sparse_transpose as _transpose
 
+maximum = _maximum
+merge = _merge
+minimum = _minimum
+reset_shape = _reset_shape
+softmax = _softmax
+to_indicator = _to_indicator
 add = _add
 concat = _concat
 cross = _cross

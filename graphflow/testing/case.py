@@ -51,10 +51,12 @@ class TestCase(CollectionAssertions):
     Tensors are evaluated in the session that is open: `with self.session():`.
     """
 
+    _cached_session: Session | None = None
+
     def setUp(self) -> None:
         """An empty default graph with a seed; NumPy and Python's random seeded."""
         super().setUp()
-        self._cached_session: Session | None = None
+        self._cached_session = None
         random.seed(SEED)
         np.random.seed(SEED % 2**32)
         reset_default_graph()
