@@ -348,6 +348,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.utils.data_utils": ("graphflow.keras.utils",),
     "keras.utils.generic_utils": ("graphflow.keras.utils",),
     "keras.utils.vis_utils": ("graphflow.keras.utils",),
+    "keras.utils.conv_utils": ("graphflow.keras.utils.windows",),
     "keras.optimizer_v2.optimizer_v2": ("graphflow.keras.optimizers",),
     "python": ("graphflow",),
     "core": (),
@@ -363,6 +364,12 @@ MESSAGES: Final = (
 """The folders whose modules named _pb2 are those of graphflow.protos."""
 
 NAMES: Final[Mapping[str, tuple[str, str]]] = {
+    "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),
+    "keras.backend._preprocess_padding": ("graphflow.keras.backend.convolutions", "padding_of_operations"),
+    "keras.preprocessing.sequence._remove_long_seq": (
+        "graphflow.keras.preprocessing.sequence",
+        "shorter_ones",
+    ),
     "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),
     "python.lib.io.file_io.file_exists": ("graphflow.gfile", "Exists"),
     "python.lib.io.file_io.FileIO": ("graphflow.gfile", "GFile"),

@@ -8,6 +8,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.keras.backend.convolutions import channels_behind, padding_of_operations
+from graphflow.keras.preprocessing.sequence import shorter_ones
+from graphflow.keras.utils import windows
 from graphflow.keras.utils.replicas import replicated
 
 K = gf.keras
@@ -265,3 +268,27 @@ def test_variables_of_another_graph_have_their_values() -> None:
         twice = elsewhere * 2.0
     assert K.backend.get_value(elsewhere).tolist() == [1.0, 2.0]
     assert K.backend.function([], [twice])([])[0].tolist() == [2.0, 4.0]
+
+
+def test_what_programs_take_of_keras_inside() -> None:
+    sizes = [
+        windows.conv_output_length(7, 3, padding, 2, 1) for padding in ("valid", "same", "causal", "full")
+    ]
+    assert sizes == [3, 4, 4, 5] and windows.conv_output_length(None, 3, "same", 1) is None
+    assert windows.conv_input_length(4, 3, "same", 2) == 7
+    lengths = [windows.deconv_output_length(4, 3, padding, None, 2) for padding in ("valid", "same")]
+    assert lengths == [9, 8] and windows.deconv_output_length(4, 3, "same", 1, 2) == 8
+    assert windows.normalize_tuple(2, 3, "strides") == (2, 2, 2)
+    assert (
+        windows.normalize_padding("SAME") == "same" and windows.normalize_data_format(None) == "channels_last"
+    )
+    assert [windows.convert_data_format(f"channels_{end}", 5) for end in ("last", "first")] == [
+        "NDHWC",
+        "NCDHW",
+    ]
+    sequences, labels = shorter_ones(3, [[1, 2], [1, 2, 3], []], [4, 5, 6])
+    assert sequences == [[1, 2], []] and labels == [4, 6]
+    images = np.arange(24.0).reshape(1, 2, 3, 4)
+    turned, word = channels_behind(gf.constant(images), "channels_first")
+    np.testing.assert_array_equal(K.backend.eval(turned), images.transpose(0, 2, 3, 1))
+    assert word == "NHWC" and padding_of_operations("same") == "SAME"

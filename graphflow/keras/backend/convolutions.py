@@ -16,6 +16,18 @@ def _first(data_format: str | None) -> bool:
     return (data_format or image_data_format()) == "channels_first"
 
 
+def channels_behind(x: Any, data_format: str, force_transpose: bool = False) -> tuple[Any, str]:
+    """Images with their channels in the last axis, and the word that operations have for that."""
+    return (ops.transpose(x, (0, 2, 3, 1)) if data_format == "channels_first" else x), "NHWC"
+
+
+def padding_of_operations(padding: str) -> str:
+    """The word that operations have for a padding; ValueError if it is none."""
+    if padding not in ("same", "valid"):
+        raise ValueError(f'padding is "same" or "valid", not {padding!r}.')
+    return padding.upper()
+
+
 def bias_add(x: TensorLike, bias: TensorLike, data_format: str | None = None) -> Any:
     """A bias added to each channel (tf.keras.backend.bias_add).
 

@@ -9,6 +9,7 @@ from graphflow._core.graph.types import IntsLike
 from graphflow.keras import ops
 from graphflow.keras.layers.base import ConfiguredLayer, layout_of
 from graphflow.keras.typing import Named, Shapes, Tensors
+from graphflow.keras.utils.windows import conv_output_length
 from graphflow.layers import channelwise, convolutional
 from graphflow.layers.arguments import integers, padding_of
 from graphflow.layers.input_spec import InputSpec
@@ -92,19 +93,10 @@ class _Convolution(ConfiguredLayer):
         sizes = shapes.as_shape(input_shape).as_list()
         space = sizes[2:] if first else sizes[1:-1]
         space = [
-            length_after(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
+            conv_output_length(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
             for i, n in enumerate(space)
         ]
         return shapes.TensorShape([sizes[0], *([own.filters, *space] if first else [*space, own.filters])])
-
-
-def length_after(size: int | None, window: int, padding: str, stride: int, dilation: int = 1) -> int | None:
-    """The length of an axis after a window has gone over it."""
-    if size is None:
-        return None
-    reach = (window - 1) * dilation + 1
-    left = size if padding in ("same", "causal") else size - reach + 1
-    return -(-left // stride)
 
 
 class Conv1D(convolutional.Conv1D, _Convolution):

@@ -9,8 +9,8 @@ from graphflow._core.graph.types import IntsLike
 from graphflow.keras import ops
 from graphflow.keras.backend.local import local_conv
 from graphflow.keras.layers.base import ConfiguredLayer, layout_of
-from graphflow.keras.layers.convolutional import length_after
 from graphflow.keras.typing import Named, Shapes, Tensors
+from graphflow.keras.utils.windows import conv_output_length
 from graphflow.layers.arguments import integers, padding_of
 from graphflow.layers.input_spec import InputSpec
 
@@ -74,7 +74,9 @@ class _LocallyConnected(ConfiguredLayer):
         sizes = shapes.as_shape(input_shape).as_list()
         first = own.data_format == "channels_first"
         space, depth = (sizes[2:], sizes[1]) if first else (sizes[1:-1], sizes[-1])
-        after = [length_after(n, own.kernel_size[i], "valid", own.strides[i]) for i, n in enumerate(space)]
+        after = [
+            conv_output_length(n, own.kernel_size[i], "valid", own.strides[i]) for i, n in enumerate(space)
+        ]
         return space, depth, after
 
     def build(self, input_shape: Shapes) -> None:

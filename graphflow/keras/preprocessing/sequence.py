@@ -187,3 +187,18 @@ class TimeseriesGenerator(Sequence):
             )
         windows = np.array([self.data[row - self.length : row : self.sampling_rate] for row in rows])
         return (windows[:, ::-1] if self.reverse else windows), self.targets[rows]
+
+
+def shorter_ones(maxlen: int, seq: Items[Any], label: Items[Any]) -> tuple[list[Any], list[Any]]:
+    """Sequences that are shorter than maxlen, and their labels.
+
+    Args:
+        maxlen: The length.
+        seq: Sequences.
+        label: A label for each.
+
+    Returns:
+        Two lists.
+    """
+    kept = [(x, y) for x, y in zip(seq, label, strict=False) if len(x) < maxlen]
+    return [x for x, _ in kept], [y for _, y in kept]

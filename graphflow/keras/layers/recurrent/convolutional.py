@@ -9,10 +9,10 @@ from graphflow._core.graph.types import IntsLike
 from graphflow.keras import ops
 from graphflow.keras.backend.convolutions import bias_add, conv2d
 from graphflow.keras.layers.base import layout_of
-from graphflow.keras.layers.convolutional import length_after
 from graphflow.keras.layers.recurrent.cells import LSTMCell
 from graphflow.keras.layers.recurrent.layers import LayerOfCell
 from graphflow.keras.typing import Named, Phase, Shapes, Tensors
+from graphflow.keras.utils.windows import conv_output_length
 from graphflow.layers.arguments import integers, padding_of
 
 
@@ -40,7 +40,7 @@ class ConvLSTM2DCell(LSTMCell):
         first = own.data_format == "channels_first"
         space = sizes[1:] if first else sizes[:-1]
         after = [
-            length_after(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
+            conv_output_length(n, own.kernel_size[i], own.padding, own.strides[i], own.dilation_rate[i])
             for i, n in enumerate(space)
         ]
         return [self.units, *after] if first else [*after, self.units]
