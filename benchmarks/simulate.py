@@ -35,7 +35,7 @@ LAYOUTS = {"1 ps, 1 worker": ("async", 1, 1), "1 ps, 4 workers": ("async", 1, 4)
            "2 ps, 4 workers, in rounds": ("sync", 2, 4), "allreduce of 2": ("ring", 0, 2),
            "allreduce of 4": ("ring", 0, 4)}  # fmt: skip
 LINKS = {"none": None, "1 Gbit/s": "1Gbit"}
-WINDOW, WINDOWS, TRIES = 1.5, 5, 12
+WINDOW, WINDOWS, TRIES = 1.5, 3, 3
 QUIET = 0.1
 """Cores that other programs may take while a time counts."""
 NETWORK = "10.231.7"
@@ -55,6 +55,13 @@ def simulated(model: str, layout: str, link: str | None, costs: Any) -> Any:
     )
     build = lambda *parts: MODELS[model](gf, *parts)  # noqa: E731
     return gf.distribute.simulate(build, strategy(gf, kind), cluster, batch(model), steps=60)
+
+
+def core_seconds(found: Any) -> float:
+    """Core-seconds of a step of one worker, of all tasks together."""
+    (processors,) = [u for u in found.usage if u.kind == "processors"]
+    steps = found.cluster.workers * found.simulated_seconds / found.step_seconds
+    return float(processors.share * found.cluster.cores * found.simulated_seconds / steps)
 
 
 @contextmanager
@@ -120,13 +127,14 @@ class Cluster:
             if line.strip() != "ready":
                 raise RuntimeError(f"A worker ended: {line!r}")
 
-    def step(self, seconds: float) -> float:
-        """Mean seconds of a step of a worker, over some seconds."""
+    def step(self, seconds: float) -> tuple[float, int]:
+        """Mean seconds of a step of a worker, over some seconds, and how many steps of all workers there were."""
         for process in self.workers:
             assert process.stdin is not None
             process.stdin.write(f"{seconds}\n")
             process.stdin.flush()
-        return statistics.mean(float(p.stdout.readline().split()[0]) for p in self.workers if p.stdout)
+        answers = [p.stdout.readline().split() for p in self.workers if p.stdout]
+        return statistics.mean(float(mean) for mean, _ in answers), sum(int(count) for _, count in answers)
 
     def spent(self) -> float:
         """Core-seconds of all processes so far."""
@@ -150,22 +158,21 @@ def all_spent() -> float:
     return (user + nice + system) / os.sysconf("SC_CLK_TCK")
 
 
-def measured(model: str, layout: str, namespaces: Sequence[str], keys: str) -> tuple[float, float]:
-    """Seconds of a step, the median, and the cores that other programs took meanwhile."""
+def measured(model: str, layout: str, namespaces: Sequence[str], keys: str) -> tuple[float, float, float]:
+    """Seconds and core-seconds of a step, the medians, and the cores that other programs took meanwhile."""
     cluster = Cluster(model, layout, namespaces, keys)
     try:
         cluster.ready()
         cluster.step(1.0)
-        found: list[tuple[float, float]] = []
-        while len(found) < TRIES and sum(other <= QUIET for other, _ in found) < WINDOWS:
+        found: list[tuple[float, float, float]] = []
+        while len(found) < TRIES and sum(other <= QUIET for other, _, _ in found) < WINDOWS:
             begun, spent, others = time.perf_counter(), cluster.spent(), all_spent()
-            step = cluster.step(WINDOW)
-            took = time.perf_counter() - begun
-            other = (all_spent() - others - cluster.spent() + spent) / took
-            found.append((max(0.0, other), step))
+            step, count = cluster.step(WINDOW)
+            took, spent = time.perf_counter() - begun, cluster.spent() - spent
+            found.append((max(0.0, (all_spent() - others - spent) / took), step, spent / max(1, count)))
         found.sort()
-        used = found[:WINDOWS]
-        return statistics.median(step for _, step in used), statistics.median(other for other, _ in used)
+        other, step, core_seconds = zip(*found[:WINDOWS], strict=True)
+        return statistics.median(step), statistics.median(core_seconds), statistics.median(other)
     finally:
         cluster.end()
 
@@ -187,9 +194,13 @@ def main() -> None:
         print(line, flush=True)
 
     say(f"{processor()}, {len(os.sched_getaffinity(0))} cores, which all tasks of a cluster share; medians of "
-        f"{WINDOWS} times of {WINDOW:g} s. Others' cores: what other programs took meanwhile.\n")  # fmt: skip
-    say("| model | cluster | link | measured | simulated | off | others' cores | the most used |")
-    say("|--|--|--|--:|--:|--:|--:|--|")
+        f"{WINDOWS} times of {WINDOW:g} s. Cores x time: core-seconds of all "
+        "tasks for a step of one worker, which tell more where other programs are at work. Others: cores that these "
+        "took.\n")  # fmt: skip
+    heads = "model", "cluster", "link", "step, measured", "simulated", "off"
+    heads += "cores x time, measured", "simulated", "off", "others"
+    say(f"| {' | '.join(heads)} |")
+    say(f"|{'--|' * 3}{'--:|' * 7}")
     off = []
     costs = gf.distribute.MessageCosts(**json.loads(arguments.costs))
     with tempfile.TemporaryDirectory() as folder:
@@ -200,17 +211,17 @@ def main() -> None:
                 say(f"| {model} | {layout} | {link} | needs root | | | | |")
                 continue
             found = simulated(model, layout, LINKS[link], costs)
-            step, others = float("nan"), 0.0
+            step, spent, others = float("nan"), float("nan"), 0.0
             if not arguments.only_simulate:
                 _, ps, workers = LAYOUTS[layout]
                 with nullcontext([]) if LINKS[link] is None else network(ps + workers) as names:
-                    step, others = measured(model, layout, names, keys)
+                    step, spent, others = measured(model, layout, names, keys)
+            busy = core_seconds(found)
             error = found.step_seconds / step - 1
             off.append(abs(error))
-            say(
-                f"| {model} | {layout} | {link} | {1e3 * step:.2f} ms | {1e3 * found.step_seconds:.2f} ms | "
-                f"{error:+.0%} | {others:.2f} | {found.usage[0].name}, {found.usage[0].share:.0%} |"
-            )
+            times = f"{1e3 * step:.2f} ms | {1e3 * found.step_seconds:.2f} ms | {error:+.0%}"
+            cores = f"{1e3 * spent:.2f} ms | {1e3 * busy:.2f} ms | {busy / spent - 1:+.0%}"
+            say(f"| {model} | {layout} | {link} | {times} | {cores} | {others:.2f} |")
     say(f"\n{sum(e <= 0.25 for e in off)} of {len(off)} are within 25 %.")
     if arguments.write:
         Path(arguments.write).write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """A task of a cluster that trains, and says how long its steps take: `simulate.py` starts one for each.
 
 Run as `PYTHON simulate_program.py JSON`. A ps serves. A worker trains on and on; "SECONDS" on its input is answered
-with the seconds of a step, the mean over that time, "end" ends it.
+with the seconds of a step, the mean over that time, and how many there were; "end" ends it.
 """
 
 import json
@@ -54,12 +54,12 @@ def _answer(ended: list[float]) -> None:
     for line in sys.stdin:
         if line.strip() == "end":
             os._exit(0)
-        begun, first = time.perf_counter(), len(ended)
+        first = len(ended)
         time.sleep(float(line))
         while len(ended) <= first + 1:
             time.sleep(0.01)
         times = ended[max(0, first - 1) :]
-        print((times[-1] - times[0]) / (len(times) - 1), time.perf_counter() - begun, flush=True)
+        print((times[-1] - times[0]) / (len(times) - 1), len(ended) - first, flush=True)
     os._exit(0)
 
 

@@ -140,6 +140,14 @@ def test_a_dataset_is_read_as_the_strategy_splits_it() -> None:
     assert reads.name == "IteratorGetNext" and reads.seconds > 0
 
 
+def test_a_worker_that_only_asks_for_something() -> None:
+    found = gf.distribute.simulate(
+        lambda: gf.assign_add(gf.train.get_or_create_global_step(), 1),
+        gf.distribute.ParameterServerStrategy(), gf.distribute.SimulatedCluster(ps=1, workers=2), steps=3, config=NUMPY,
+    )  # fmt: skip
+    assert found.steps_per_second > 0
+
+
 def test_too_few_steps_are_refused() -> None:
     with pytest.raises(ValueError, match="steps is 1"):
         gf.distribute.simulate(build, None, gf.distribute.SimulatedCluster(), BATCH, steps=1)

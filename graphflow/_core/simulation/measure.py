@@ -61,16 +61,15 @@ class MeasuredExecutable(Executable):
         self._noted: dict[str, list[Noted]] = {}
         stages: dict[str, list[PartStage]] = {}
         for device, found in segments(self.cut).items():
+            self._noted[device], stages[device] = [], []
             for stage in found:
                 claims = any(i.type == CLAIM for i in walk(stage.plan))
                 on_gpu = DeviceSpec.from_string(device).device_type == "GPU"
                 noted = Noted(make(one_member(stage.plan)), claims, on_gpu)
-                self._noted.setdefault(device, []).append(noted)
+                self._noted[device].append(noted)
                 receives = {edges.setdefault(key, len(edges)): name for key, name in stage.receives.items()}
                 sends = [(edges.setdefault(key, len(edges)), name, "") for key, name in stage.sends.items()]
-                stages.setdefault(device, []).append(
-                    PartStage(noted, stage.plan.feeds, stage.plan.fetches, receives, sends)
-                )
+                stages[device].append(PartStage(noted, stage.plan.feeds, stage.plan.fetches, receives, sends))
         fetches = list(zip(self.cut.fetch_devices, plan.fetches, strict=True))
         self._parts = Parts(stages, plan.feeds, fetches)
 
