@@ -19,13 +19,14 @@ from graphflow.cli.run import run_program
 
 _EPILOG: Final = """\
 examples:
-  graphflow simulate --ps 16 --workers 100 --link 10Gbit --latency 50us train.py
-  graphflow simulate --ps 2 --workers 8 --over 1,2,4,8,16 --html cluster.html train.py --job_name={job_name} \\
-      --task_index={task_index} --ps_hosts={ps_hosts} --worker_hosts={worker_hosts}
+  graphflow simulate train.py --ps 16 --workers 100 --link 10Gbit --latency 50us
+  graphflow simulate train.py --ps 2 --workers 8 --over 1,2,4,8,16 --html cluster.html -- --steps=1000 \\
+      --job_name={job_name} --task_index={task_index} --ps_hosts={ps_hosts} --worker_hosts={worker_hosts}
 
 PROGRAM runs here as worker 0 of the cluster, as `graphflow launch` starts it, until it has run its training step
 --measure times; nobody else is there. So it is measured what the parts of a step cost, and then the cluster is
-simulated. The values that the program computes are those of a worker that trains alone.
+simulated. The values that the program computes are those of a worker that trains alone. What stands behind -- is the
+program's alone; so are options that are not these.
 """
 
 
@@ -34,41 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = "Simulates the training of a program on a cluster, of which one worker runs here."
     parser.epilog = _EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.usage = "graphflow simulate [options] [-m] PROGRAM [arguments ...]"
-    parser.add_argument("--ps", type=int, metavar="N", default=1, help="tasks of the job ps (default: 1)")
-    parser.add_argument(
-        "--workers", type=int, metavar="N", default=2, help="tasks of the job worker (default: 2)"
-    )
-    parser.add_argument("--link", metavar="RATE", help="of each host, such as 10Gbit (default: no limit)")
-    parser.add_argument(
-        "--latency", metavar="TIME", default="0s", help="between hosts, such as 50us (default: 0s)"
-    )
-    parser.add_argument(
-        "--cores", type=float, metavar="N", default=1, help="processors of a host (default: 1)"
-    )
-    parser.add_argument(
-        "--hosts", type=int, metavar="N", help="hosts, to which tasks go in turn (default: one each)"
-    )
-    parser.add_argument(
-        "--threads",
-        type=int,
-        metavar="N",
-        default=1,
-        help="processors that a stage is divided among (default: 1)",
-    )
-    parser.add_argument(
-        "--speed", type=float, metavar="X", default=1.0, help="of a processor, beside one of this machine"
-    )
-    parser.add_argument(
-        "--stragglers", metavar="D", help="lognormal:SIGMA, or exponential:MEAN of what is added"
-    )
-    parser.add_argument("--steps", type=int, metavar="N", help="steps of each worker (default: 20 or fewer)")
-    parser.add_argument(
-        "--measure", type=int, metavar="N", default=30, help="runs of the step here (default: 30)"
-    )
-    parser.add_argument("--over", metavar="N,N,...", default="", help="numbers of workers to plot")
-    parser.add_argument("--trace", metavar="FILE", help="a file for chrome://tracing or Perfetto")
-    parser.add_argument("--html", metavar="FILE", help="a page with the figures and the plot")
+    parser.usage = "graphflow simulate [options] [-m] PROGRAM [options] [-- arguments ...]"
+    _add_options(parser)
     parser.add_argument("-m", action="store_true", dest="as_module", help="PROGRAM is the name of a module")
     parser.add_argument(
         "program", metavar="PROGRAM", help="a Python file, or a folder or archive with __main__.py"
@@ -77,7 +45,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.set_defaults(run=_simulate)
 
 
+def _add_options(parser: argparse.ArgumentParser) -> None:
+    """The options, which may stand before the program and behind it."""
+    parser.add_argument("--ps", type=int, metavar="N", help="tasks of the job ps (default: 1)")
+    parser.add_argument("--workers", type=int, metavar="N", help="tasks of the job worker (default: 2)")
+    parser.add_argument("--link", metavar="RATE", help="of each host, such as 10Gbit (default: no limit)")
+    parser.add_argument("--latency", metavar="TIME", help="between hosts, such as 50us (default: 0s)")
+    parser.add_argument("--cores", type=float, metavar="N", help="processors of a host (default: 1)")
+    parser.add_argument(
+        "--hosts", type=int, metavar="N", help="hosts, to which tasks go in turn (default: one each)"
+    )
+    parser.add_argument(
+        "--threads", type=int, metavar="N", help="processors that a stage is divided among (default: 1)"
+    )
+    parser.add_argument("--speed", type=float, metavar="X", help="of a processor, beside one of this machine")
+    parser.add_argument(
+        "--stragglers", metavar="D", help="lognormal:SIGMA, or exponential:MEAN of what is added"
+    )
+    parser.add_argument("--steps", type=int, metavar="N", help="steps of each worker (default: 20 or fewer)")
+    parser.add_argument("--measure", type=int, metavar="N", help="runs of the step here (default: 30)")
+    parser.add_argument("--over", metavar="N,N,...", help="numbers of workers to plot")
+    parser.add_argument("--trace", metavar="FILE", help="a file for chrome://tracing or Perfetto")
+    parser.add_argument("--html", metavar="FILE", help="a page with the figures and the plot")
+
+
+_DEFAULTS: Final = {
+    "ps": 1, "workers": 2, "latency": "0s", "cores": 1, "threads": 1, "speed": 1.0, "measure": 30, "over": "",
+}  # fmt: skip
+
+
+def _take_options(arguments: argparse.Namespace) -> None:
+    """Takes the options that stand behind the program, up to "--"; the rest is left as the program's arguments."""
+    words: list[str] = arguments.arguments
+    until = words.index("--") if "--" in words else len(words)
+    parser = argparse.ArgumentParser(prog="graphflow simulate", allow_abbrev=False, add_help=False)
+    _add_options(parser)
+    given, others = parser.parse_known_args(words[:until])
+    for name, value in vars(given).items():
+        if value is not None:
+            setattr(arguments, name, value)
+        elif getattr(arguments, name) is None:
+            setattr(arguments, name, _DEFAULTS.get(name))
+    arguments.arguments = [*others, *words[until + 1 :]]
+
+
 def _simulate(arguments: argparse.Namespace) -> int:
+    _take_options(arguments)
     try:
         cluster = SimulatedCluster(
             arguments.ps, arguments.workers, arguments.link, arguments.latency, arguments.cores, arguments.hosts,
@@ -90,11 +103,11 @@ def _simulate(arguments: argparse.Namespace) -> int:
         raise UsageError(
             "--steps and --measure must be at least 2, and --over takes numbers of workers from 1 on."
         )
-    files = [os.path.abspath(path) for path in (arguments.trace, arguments.html) if path]
-    for path in files:  # The program may change the folder.
+    # The program may change the folder.
+    trace, html = (os.path.abspath(path) if path else "" for path in (arguments.trace, arguments.html))
+    for path in filter(None, (trace, html)):
         if not os.path.isdir(os.path.dirname(path)):
             raise UsageError(f"There is no folder {os.path.dirname(path)} for {os.path.basename(path)}.")
-    trace, html = (path and os.path.abspath(path) for path in (arguments.trace, arguments.html))
     planned = _measured(arguments, cluster)
     if planned is None:
         raise UsageError(
@@ -116,10 +129,7 @@ def _measured(arguments: argparse.Namespace, cluster: SimulatedCluster) -> Any:
             if count
         }  # Nobody listens at those ports, and nobody is called there.
         addresses["worker"][0] = f"127.0.0.1:{ports.ports[0]}"
-        environment: dict[str, str] = {}
-        (role,) = [
-            r for r in roles(addresses, arguments.arguments, None, environment) if r.name == "worker 0"
-        ]
+        (role,) = [r for r in roles(addresses, arguments.arguments, None, {}) if r.name == "worker 0"]
         os.environ.update(role.environment)
         arguments.arguments = list(role.command)
         with simulated_sessions(cluster, arguments.measure) as planners:
@@ -134,17 +144,20 @@ def _measured(arguments: argparse.Namespace, cluster: SimulatedCluster) -> Any:
         return longest_step(planners)
 
 
-def _tell(found: Simulation, over: Sequence[int], trace: str | None, html: str | None) -> None:
+def _tell(found: Simulation, over: Sequence[int], trace: str, html: str) -> None:
+    """Shows the figures, and writes the files whose names are given."""
     sys.stdout.flush()
     tell(found.text())
-    points = found.over_workers(over) if over else []
+    points = found.over_workers(over)
     if points:
         tell(found.plot(points))
-    for path, text in (
-        (trace, found.chrome_trace if trace else None),
-        (html, (lambda: found.html(points)) if html else None),
-    ):
-        if path and text is not None:
-            with open(path, "w", encoding="utf-8") as file:
-                file.write(text())
-            tell(f"Written: {path}.")
+    if trace:
+        _write(trace, found.chrome_trace())
+    if html:
+        _write(html, found.html(points))
+
+
+def _write(path: str, text: str) -> None:
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(text)
+    tell(f"Written: {path}.")

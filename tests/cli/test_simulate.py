@@ -37,7 +37,7 @@ def test_a_program_is_simulated(tmp_path: Path) -> None:
     program.write_text(_PROGRAM)
     options = ["--ps", "2", "--workers", "8", "--link", "1Gbit", "--latency", "50us", "--measure", "6"]
     files = ["--over", "1,4,8", "--trace", "trace.json", "--html", "page.html"]
-    words = [*options, *files, str(program), "{job_name}", "{task_index}", "{ps_hosts}"]
+    words = [*options, str(program), *files, "--", "{job_name}", "{task_index}", "{ps_hosts}"]
     command = [sys.executable, "-m", "graphflow", "simulate", *words]
     found = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 0, found.stderr

@@ -96,7 +96,7 @@ class MessageCosts:
         wake: Seconds until a process has noticed a message from another one of its host.
         contribution: Core-seconds, at either end, of one message of an allreduce.
         network_rate: Bytes that a core brings to a network, or takes from it, in a second.
-        shared_rate: Bytes of a second that a task takes over from another one of its host.
+        shared_rate: Bytes that a task takes over from another one of its host in a second.
         reduce_rate: Bytes of gradients that are added up in a second.
     """
 
@@ -109,7 +109,7 @@ class MessageCosts:
     wake: float = 12e-6
     contribution: float = 15e-6
     network_rate: float = 2e9
-    shared_rate: float = 20e9
+    shared_rate: float = 10e9
     reduce_rate: float = 10e9
 
 

@@ -90,7 +90,7 @@ class Simulation:
         Raises:
             ValueError: One client has built the model for all workers: simulate each number of them by itself.
         """
-        if not self.replicated:
+        if workers and not self.replicated:
             raise ValueError(
                 "One client builds the model for all workers, so its graph depends on their number: call "
                 "gf.distribute.simulate for each."
