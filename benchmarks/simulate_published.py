@@ -91,7 +91,7 @@ def null_steps() -> None:
 def inception() -> None:
     row("workers", "images/s", "each", "sync, images/s", "what holds the asynchronous ones up")
     row("--:", "--:", "--:", "--:", "--")
-    for workers in (25, 50, 100, 200):
+    for workers in (25, 100, 200):
         found = []
         for synchronous in (False, True):
             cluster = gf.distribute.SimulatedCluster(
@@ -100,11 +100,15 @@ def inception() -> None:
             strategy = gf.distribute.ParameterServerStrategy(synchronous=synchronous)
             seconds = {"worker": K40_SECONDS, "ps": 0.004}
             step = trained(96, INCEPTION)
-            found.append(gf.distribute.simulate(step, strategy, cluster, seconds=seconds, steps=10))
+            found.append(gf.distribute.simulate(step, strategy, cluster, seconds=seconds, steps=6))
         images = found[0].steps_per_second * BATCH
         in_rounds = found[1].steps_per_second * BATCH * workers
         row(workers, f"{images:,.0f}", f"{images / workers:.1f}", f"{in_rounds:,.0f}", found[0].bottleneck)
     print()
+
+
+def backup_workers() -> None:
+    """Rounds of 50 workers, which up to five others stand by."""
     row("backup workers", "seconds of a round", "gained", "gained for the GPUs used", "late")
     row("--:", "--:", "--:", "--:", "--:")
     base = 0.0
@@ -114,7 +118,7 @@ def inception() -> None:
             PS_INCEPTION, 50 + backup, LINK, "30us", cores=8, stragglers=heavy_tail, costs=TENSORFLOW
         )
         seconds = {"worker": K40_SECONDS, "ps": 0.004}
-        found = gf.distribute.simulate(trained(96, INCEPTION, wrap), None, cluster, seconds=seconds, steps=40)
+        found = gf.distribute.simulate(trained(96, INCEPTION, wrap), None, cluster, seconds=seconds, steps=25)
         round_seconds = 1 / found.steps_per_second
         base = base or round_seconds
         gain = base / round_seconds
@@ -138,7 +142,7 @@ def allreduce_against_ps() -> None:
     row("GPUs", "parameters", "allreduce, of linear", "parameter servers, of linear")
     row("--:", "--:", "--:", "--:")
     for name, parameters in (("Inception V3", 24 * MB), ("VGG-16", 138 * MB)):
-        for gpus in (4, 16, 64, 128):
+        for gpus in (4, 32, 128):
             shares = []
             for strategy in (
                 gf.distribute.CollectiveAllReduceStrategy(), gf.distribute.ParameterServerStrategy(synchronous=True),
@@ -159,7 +163,7 @@ def allreduce_against_ps() -> None:
 def main() -> None:
     """Prints all tables, or those that are named."""
     begun = time.perf_counter()
-    parts = {part.__name__: part for part in (null_steps, inception, allreduce_against_ps)}
+    parts = {part.__name__: part for part in (null_steps, inception, backup_workers, allreduce_against_ps)}
     for part in [parts[name] for name in sys.argv[1:]] or parts.values():
         print(f"### {part.__name__}\n")
         part()

@@ -40,6 +40,14 @@ def test_a_job_that_comes_later_slows_those_that_are_there() -> None:
     assert ended == pytest.approx({"short": 2.0, "long": 2.5})
 
 
+def test_short_jobs_end_after_a_long_time() -> None:
+    clock, ended = Clock(), []
+    cores = Cores(clock, 1)
+    clock.at(1e6, lambda: [cores.work(1e-7 / 3, lambda: ended.append(clock.now)) for _ in range(7)])
+    _until_rest(clock)
+    assert ended == pytest.approx([1e6] * 7)
+
+
 def test_divided_work_uses_several_cores() -> None:
     clock = Clock()
     Cores(clock, 4).divided(8.0, 4, lambda: None)

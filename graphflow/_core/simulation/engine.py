@@ -6,6 +6,7 @@ moment come in the order in which they were asked for, so a simulation gives the
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -62,8 +63,8 @@ class Cores:
         self._seen = 0.0
         """When that was last reckoned."""
         self._asked = 0
-        self._due = 0
-        """The number of the event that ends the next job; events before it are void."""
+        self._due = math.inf
+        """When it is called next."""
         self.busy = 0.0
 
     def work(self, seconds: float, then: Then, *arguments: Any) -> None:
@@ -105,17 +106,22 @@ class Cores:
         self._seen = now
 
     def _plan(self) -> None:
-        self._due += 1
-        if self._jobs:
-            left = max(0.0, self._jobs[0][0] - self._served)
-            self._clock.after(left / self._rate(), self._end, self._due)
-
-    def _end(self, due: int) -> None:
-        if due != self._due:
+        """Asks to be called when the next job ends, or before: jobs that come only make those that are there later."""
+        if not self._jobs:
             return
+        due = self._clock.now + max(0.0, self._jobs[0][0] - self._served) / self._rate()
+        if due < self._due:
+            self._due = due
+            self._clock.at(due, self._look, due)
+
+    def _look(self, due: float) -> None:
+        if due != self._due:  # Another call was asked for, before this one.
+            return
+        self._due = math.inf
         self._reckon()
         found: list[tuple[float, int, Then, tuple[Any, ...]]] = []
-        while self._jobs and (not found or self._jobs[0][0] <= self._served + _NO_TIME):
+        ended = self._served + _NO_TIME + 4 * math.ulp(due)  # Less than that does not move the clock.
+        while self._jobs and self._jobs[0][0] <= ended:
             found.append(heappop(self._jobs))
         self._plan()
         for _, _, then, arguments in found:
