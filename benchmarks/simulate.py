@@ -35,7 +35,7 @@ LAYOUTS = {"1 ps, 1 worker": ("async", 1, 1), "1 ps, 4 workers": ("async", 1, 4)
            "2 ps, 4 workers, in rounds": ("sync", 2, 4), "allreduce of 2": ("ring", 0, 2),
            "allreduce of 4": ("ring", 0, 4)}  # fmt: skip
 LINKS = {"none": None, "1 Gbit/s": "1Gbit"}
-WINDOW, WINDOWS, TRIES = 1.5, 3, 3
+WINDOW, WINDOWS, TRIES = 1.5, 5, 12
 QUIET = 0.1
 """Cores that other programs may take while a time counts."""
 NETWORK = "10.231.7"
