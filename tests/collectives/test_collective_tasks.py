@@ -73,6 +73,9 @@ def test_clients_of_their_own_meet_and_get_the_same_bits(
             everything = [*sums, gf.distribute.all_gather(some, count, GROUP, 50)]
             for k, x in enumerate(fed):
                 everything.append(gf.distribute.broadcast(x, task == 1, count, GROUP, 60 + k))
+            for k, x in enumerate(fed[-2:]):
+                flat = gf.reshape(x, [-1])
+                everything.append(gf.distribute.all_to_all(flat, count, GROUP, 80 + k))
             with gf.Session(
                 tasks[task].target, config=gf.ConfigProto(tcp_only=way == "by tcp alone")
             ) as session:
@@ -89,6 +92,9 @@ def test_clients_of_their_own_meet_and_get_the_same_bits(
                 assert run[k].tobytes() == wanted.astype(np.float32).tobytes()
                 np.testing.assert_array_equal(run[len(sizes) + 1 + k], values[1][k])
             np.testing.assert_array_equal(run[len(sizes)], np.concatenate(rows))
+            for k, got in enumerate(run[-2:], start=-2):
+                parts = [np.split(value[k].ravel(), count)[task] for value in values]
+                np.testing.assert_array_equal(got, np.concatenate(parts))
 
 
 def test_one_client_reduces_over_devices_of_several_tasks(stack: ExitStack) -> None:

@@ -100,6 +100,21 @@ def test_gathered_rows_come_in_the_order_of_the_members_and_may_differ_where_the
         gf.distribute.all_gather(1.0, 2, GROUP, 3)
 
 
+@pytest.mark.parametrize("rows", [1, 20_000])
+def test_each_member_gets_its_rows_of_every_value(rows: int) -> None:
+    values = [np.random.default_rng(n).normal(size=(3 * rows, 2)).astype("f") for n in range(3)]
+    fed = [gf.placeholder(gf.float32, [None, 2]) for _ in range(3)]
+    found = on_each(fed, lambda x: gf.distribute.all_to_all(x, 3, GROUP, 1))
+    with session(3) as s:
+        for rank, got in enumerate(s.run(found, dict(zip(fed, values, strict=True)))):
+            own = slice(rank * rows, (rank + 1) * rows)
+            np.testing.assert_array_equal(got, np.concatenate([value[own] for value in values]))
+        with pytest.raises(gf.errors.InvalidArgumentError, match="must be a multiple of 3"):
+            s.run(found, dict.fromkeys(fed, np.zeros((4, 2))))
+    with pytest.raises(ValueError, match="must be a multiple of 3, got the shape"):
+        gf.distribute.all_to_all(gf.zeros([4]), 3, GROUP, 2)
+
+
 @pytest.mark.parametrize("shape", [(), (3,), (200, 101)])
 def test_a_broadcast_gives_the_value_to_all(shape: tuple[int, ...]) -> None:
     value = np.random.default_rng(0).normal(size=shape)
@@ -135,6 +150,9 @@ def test_gradients_go_through_reductions_and_gathering() -> None:
         "add": reduced("add", "id"), "mean": reduced("add", "div"), "mul": reduced("mul", "id"),
         "max": reduced("max", "id"), "min": reduced("min", "id"),
         "gather": gradient(lambda i, x, k: gf.distribute.all_gather(x, 3, GROUP, k), more),
+        "exchange": gradient(
+            lambda i, x, k: gf.transpose(gf.distribute.all_to_all(gf.transpose(x), 3, GROUP, k)), weights
+        ),
     }  # fmt: skip
     total, product, stacked = sum(weights), np.prod(values, 0), np.stack(values)
     with session(3) as s:
@@ -146,6 +164,7 @@ def test_gradients_go_through_reductions_and_gathering() -> None:
         np.testing.assert_allclose(got["max"][i], total * (values[i] == stacked.max(0)))
         np.testing.assert_allclose(got["min"][i], total * (values[i] == stacked.min(0)))
         np.testing.assert_allclose(got["gather"][i], sum(more)[2 * i : 2 * i + 2])
+        np.testing.assert_allclose(got["exchange"][i], np.stack([w[:, i] for w in weights], 1))
 
 
 def test_devices_may_come_to_their_operations_in_different_orders() -> None:

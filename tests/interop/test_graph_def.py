@@ -19,7 +19,7 @@ from graphflow.protos import graph_pb2, tensor_pb2
 
 OWN = {
     "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "CollectiveBegin",
-    "CollectiveEnd", "CollectiveGatherGrad", "ReadResourceState",
+    "CollectiveAllToAll", "CollectiveEnd", "CollectiveGatherGrad", "ReadResourceState",
     "RestoreReducedAxes", "SparseApplyAdam", "SparseApplyGradientDescent", "SparseApplyNesterovMomentum",
     "StalenessAdmit", "StalenessBegin", "StalenessDone", "SumToShape",
     "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean",

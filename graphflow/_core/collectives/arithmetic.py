@@ -35,6 +35,7 @@ from graphflow._core.collectives.group_journal import GroupJournal
 from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.progress_engine import Link, ProgressEngine
 from graphflow._core.collectives.rounds import (
+    EXCHANGE,
     GATHER,
     LARGE,
     RECEIVE,
@@ -43,7 +44,6 @@ from graphflow._core.collectives.rounds import (
     Contribution,
     Handle,
     Round,
-    share_of,
 )
 from graphflow._core.graph.shapes import Dims, compatible
 
@@ -90,6 +90,7 @@ class Call:
         self.terms = _TERMS[kind].format(merge=merge.lower(), final=final.lower())
         self.reduces = kind in ("CollectiveReduce", "CollectiveGatherGrad")
         self.gathers = kind == "CollectiveGather"
+        self.exchanges = kind == "CollectiveAllToAll"
         self.takes_rows = kind == "CollectiveGatherGrad"
         self.sends = kind == "CollectiveBcastSend"
         self.receives = kind == "CollectiveBcastRecv"
@@ -110,6 +111,7 @@ _TERMS: Final = {
     "CollectiveBcastSend": SEND,
     "CollectiveBcastRecv": RECEIVE,
     "CollectiveGather": GATHER,
+    "CollectiveAllToAll": EXCHANGE,
     "CollectiveGatherGrad": "gradient of all_gather",
 }
 
@@ -154,6 +156,12 @@ class Collectives:
             contribution = Contribution(call.terms, call.name, call.dtype, (), None)
         else:
             array = np.asarray(value)
+            if call.exchanges and (not array.ndim or len(array) % call.size):
+                raise errors.InvalidArgumentError(
+                    None, None,
+                    f"{call.name!r} ({call.terms}) gives each of {call.size} members as many rows, got a value of "
+                    f"shape {list(array.shape)}: its first axis must be a multiple of {call.size}.",
+                )  # fmt: skip
             whole = array.flatten() if array.nbytes < LARGE else self._copied(array)
             contribution = Contribution(call.terms, call.name, array.dtype, array.shape, whole)
             if extra is not None:
@@ -312,6 +320,9 @@ class _Second:
         elif call.gathers:
             flat = self._all.empty(sum(len(o.whole) for o in contributions), mine.dtype)
             np.concatenate([o.whole for o in contributions], out=flat)
+        elif call.exchanges:
+            flat = self._all.empty(len(mine.whole), mine.dtype)
+            np.concatenate([o.share(rank, call.size) for o in contributions], out=flat)
         else:
             flat = self._all.empty(len(contributions[0].whole), contributions[0].dtype)
             np.copyto(flat, contributions[0].whole)
@@ -333,9 +344,8 @@ class _Second:
     def _in_shares(self, communicator: Communicator, round_: Round, rank: int) -> Array:
         """Reduces this member's share, and gathers those of the others."""
         call, contributions = self._call, round_.contributions
-        length = len(contributions[rank].whole)
-        places = [share_of(length, r, call.size) for r in range(call.size)]
-        operands = [contributions[r].share(rank, places[rank]) for r in range(call.size)]
+        places = [contributions[rank].place(r, call.size) for r in range(call.size)]
+        operands = [contributions[r].share(rank, call.size) for r in range(call.size)]
         share = _reduce_into(contributions[rank].whole[places[rank]], operands, call)
         with self._all.condition:
             round_.reduced[rank] = None
@@ -344,7 +354,8 @@ class _Second:
                 link.reduced(self._group.key, communicator, rank, round_.key, share)
             self._all.condition.notify_all()
         in_place = contributions[rank].nbytes >= _IN_PLACE
-        result = contributions[rank].whole if in_place else self._all.empty(length, contributions[rank].dtype)
+        mine = contributions[rank]
+        result = mine.whole if in_place else self._all.empty(len(mine.whole), mine.dtype)
         if not in_place:
             np.copyto(result[places[rank]], share)
         self._wait(_reduced)

@@ -20,6 +20,7 @@ ALIGNED: Final = 64
 SEND: Final = "broadcast, sends"
 RECEIVE: Final = "broadcast, receives"
 GATHER: Final = "all_gather"
+EXCHANGE: Final = "all_to_all"
 
 
 def share_of(length: int, rank: int, size: int) -> slice:
@@ -58,9 +59,17 @@ class Contribution:
         """Whether each member needs a share of it only."""
         return self.nbytes >= LARGE and self.terms not in (SEND, GATHER)
 
-    def share(self, rank: int, place: slice) -> Any:
-        """What a rank of this task reduces of it."""
-        return self.whole[place] if self.parts is None else self.parts[rank]
+    def place(self, rank: int, size: int) -> slice:
+        """The elements that concern a rank, of so many: what it reduces, or what it is given by all_to_all."""
+        length = math.prod(self.shape)
+        if self.terms != EXCHANGE:
+            return share_of(length, rank, size)
+        rows = length // size
+        return slice(rank * rows, (rank + 1) * rows)
+
+    def share(self, rank: int, size: int) -> Any:
+        """What concerns a rank of this task."""
+        return self.whole[self.place(rank, size)] if self.parts is None else self.parts[rank]
 
     def unlike(self, other: Contribution) -> bool:
         """Whether the two cannot be in one round."""

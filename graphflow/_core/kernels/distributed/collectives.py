@@ -31,8 +31,8 @@ def _call(node: Node) -> Call:
     )  # fmt: skip
 
 
-@kernel("CollectiveReduce", "CollectiveGather", "CollectiveGatherGrad", "CollectiveBcastSend", "CollectiveBcastRecv",
-        stateful=True)  # fmt: skip
+@kernel("CollectiveReduce", "CollectiveGather", "CollectiveGatherGrad", "CollectiveAllToAll", "CollectiveBcastSend",
+        "CollectiveBcastRecv", stateful=True)  # fmt: skip
 def _whole(node: Node) -> Kernel:
     call = _call(node)
 

@@ -43,6 +43,17 @@ def _gathered(op: Operation) -> Signature:
     return [(value.dtype, _gathered_dims(shapes.as_dims(value.dims), op.attrs["group_size"]))]
 
 
+def _exchanged(op: Operation) -> Signature:
+    value, size = op.inputs[0], op.attrs["group_size"]
+    dims = shapes.as_dims(value.dims)
+    if dims is not None and (not dims or (dims[0] is not None and dims[0] % size)):
+        raise ValueError(
+            f"Each of {size} members is given as many rows, so the first axis must be a multiple of {size}, got the "
+            f"shape {shapes.text(dims)}."
+        )
+    return [(value.dtype, dims)]
+
+
 def _received(op: Operation) -> Signature:
     return [(op.attrs["T"], shapes.as_dims(op.attrs["shape"]))]
 
@@ -70,6 +81,11 @@ def _reduce_gradient(op: Operation, grad: Any) -> Any:
 def _gather_gradient(op: Operation, grad: Any) -> Any:
     attrs = _attributes(op) | {"instance_key": _gradient_key(op, 0)}
     return apply(GATHER_GRAD, [grad, op.inputs[0]], attrs, None).outputs[0]
+
+
+def _exchange_gradient(op: Operation, grad: Any) -> Any:
+    attrs = _attributes(op) | {"instance_key": _gradient_key(op, 0)}
+    return apply(EXCHANGE, [grad], attrs, None).outputs[0]
 
 
 def _for_gradient(op: Operation, grad: Any, place: int, final: str = "id") -> Tensor:
@@ -115,6 +131,10 @@ GATHER_GRAD = op_def(
     outputs=("data",), blocks=True,
 )  # fmt: skip
 """The sum over the members of the gradients of what they gathered, and of that the rows that this member brought."""
+EXCHANGE = op_def(
+    "CollectiveAllToAll", ("input: T=number|bool",), infer=_exchanged, gradient=_exchange_gradient, stateful=True,
+    outputs=("data",), blocks=True,
+)  # fmt: skip
 SEND = op_def(
     "CollectiveBcastSend", ("input: T=number|bool",), infer=same_as_input, gradient=NO_GRADIENT, stateful=True,
     outputs=("data",), blocks=True,
@@ -216,6 +236,35 @@ def all_gather(
     attrs = _group(group_size, group_key, instance_key, timeout)
     attrs["shape"] = shapes.TensorShape(_gathered_dims(shapes.as_dims(value.dims), group_size))
     return apply(GATHER, [value], attrs, name).outputs[0]
+
+
+def all_to_all(
+    tensor: TensorLike,
+    group_size: int,
+    group_key: int,
+    instance_key: int,
+    *,
+    timeout: float = COLLECTIVE_SECONDS,
+    name: str | None = None,
+) -> Tensor:
+    """Gives each member of a group its rows of every member's value (MPI_Alltoall).
+
+    The first axis is cut into as many equal parts as there are members. Each gets the parts with its own number, in the
+    order of the members' devices; so the result has the shape of the value. For the rest see all_reduce.
+
+    Args:
+        tensor: Of one dtype and one shape for all members; its first axis is a multiple of `group_size`.
+        group_size: How many take part.
+        group_key: The number of the group.
+        instance_key: The number of this exchange.
+        timeout: How many seconds the others are waited for.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
+    attrs = _group(group_size, group_key, instance_key, timeout)
+    return apply(EXCHANGE, [tensor], attrs, name).outputs[0]
 
 
 def broadcast_send(

@@ -21,6 +21,7 @@ from graphflow._core.plan.pass_context import PassContext
 
 TYPES: Final = frozenset(
     {
+        "CollectiveAllToAll",
         "CollectiveReduce",
         "CollectiveGather",
         "CollectiveGatherGrad",

@@ -27,7 +27,7 @@ from graphflow._core.collectives.group_events import (
     TellJoined,
     TellLeft,
 )
-from graphflow._core.collectives.rounds import LARGE, Communicator, Contribution, share_of
+from graphflow._core.collectives.rounds import LARGE, Communicator, Contribution
 from graphflow._core.common.timeouts import COLLECTIVE_TRIM_SECONDS, MEMBER_GOODBYE_SECONDS
 from graphflow._core.graph.devices import task_of
 from graphflow._core.transport.frames.collective_frames import Frame, What, Where
@@ -119,7 +119,7 @@ class CollectiveLink:
                 else []
             )
             beside = frame._replace(where=Where.BESIDE, payload=struct.pack(f"<{len(ranks)}H", *ranks))
-            places = [share_of(len(whole), r, len(communicator.members)) for r in ranks]
+            places = [contribution.place(r, len(communicator.members)) for r in ranks]
             self.channels.send(task, beside.encode(), [whole[place] for place in places] or [whole])
 
     def reduced(
