@@ -1,10 +1,13 @@
 """Distribution strategies: one model function on several devices or machines (gf.distribute)."""
 
 from graphflow.distribute.collective import AllReduce as AllReduce
+from graphflow.distribute.reducers.rounding import BFloat16Reducer as BFloat16Reducer
 from graphflow.distribute.collective import CollectiveAllReduceStrategy as CollectiveAllReduceStrategy
 from graphflow.distribute.values import DistributedValues as DistributedValues
 from graphflow.distribute.variables import DistributedVariable as DistributedVariable
 from graphflow.distribute.strategy import DistributionStrategy as DistributionStrategy
+from graphflow.distribute.reducers.rounding import EightBitReducer as EightBitReducer
+from graphflow.distribute.reducers.rounding import Float16Reducer as Float16Reducer
 from graphflow.distribute.reducers.halving_doubling import HalvingDoublingReducer as HalvingDoublingReducer
 from graphflow.distribute.reducers.hierarchical import HierarchicalReducer as HierarchicalReducer
 from graphflow.distribute.in_graph import InGraphStrategy as InGraphStrategy
@@ -21,11 +24,13 @@ from graphflow.distribute.reducers.ring import RingReducer as RingReducer
 from graphflow._core.simulation.machine import MessageCosts as MessageCosts
 from graphflow._core.simulation.machine import SimulatedCluster as SimulatedCluster
 from graphflow._core.simulation.report import Simulation as Simulation
+from graphflow.distribute.reducers.top_k import TopKReducer as TopKReducer
 from graphflow.distribute.context import TowerContext as TowerContext
 from graphflow.distribute.variables import TowerLocalVariable as TowerLocalVariable
 from . import cluster_resolver as cluster_resolver
 from graphflow._core.ops.distributed.collectives import all_gather as all_gather
 from graphflow._core.ops.distributed.collectives import all_reduce as all_reduce
+from graphflow._core.ops.distributed.collectives import all_to_all as all_to_all
 from graphflow._core.ops.distributed.collectives import broadcast as broadcast
 from graphflow._core.ops.distributed.collectives import broadcast_recv as broadcast_recv
 from graphflow._core.ops.distributed.collectives import broadcast_send as broadcast_send

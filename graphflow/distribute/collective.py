@@ -13,13 +13,24 @@ from weakref import WeakKeyDictionary
 from graphflow._core.cluster.resolvers.found import local_devices_from_environment, task_from_environment
 from graphflow._core.common.timeouts import COLLECTIVE_SECONDS
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.ops.array.array import identity, zeros_like
 from graphflow._core.ops.control_flow.flow_basics import group
-from graphflow._core.ops.distributed.collectives import all_gather, all_reduce, broadcast_recv, broadcast_send
+from graphflow._core.ops.distributed.collectives import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    broadcast_recv,
+    broadcast_send,
+)
 from graphflow._core.ops.state.state import assign
+from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
 from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
+from graphflow.distribute.reducers.compressing import CompressingReducer
+from graphflow.distribute.reducers.exchange import Exchange
 from graphflow.distribute.reducers.packing import PackingReducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
@@ -108,6 +119,75 @@ def _all_or_none(results: Sequence[Any], devices: Sequence[str]) -> list[Any]:
     return together
 
 
+class CollectiveExchange(Exchange):
+    """Between the towers of several programs, by collectives.
+
+    Args:
+        members: How many towers there are in all.
+        first: The number of this program's first tower among all.
+        timeout: How many seconds to wait for the others, who are named then.
+    """
+
+    def __init__(self, members: int, first: int, timeout: float = COLLECTIVE_SECONDS) -> None:
+        self._members = members
+        self._first = first
+        self._timeout = timeout
+
+    def members(self, devices: Sequence[str]) -> int:
+        """How many towers there are in all.
+
+        Args:
+            devices: The devices of this program's towers.
+        """
+        return self._members
+
+    def rank(self, place: int) -> int:
+        """The number of a tower among all.
+
+        Args:
+            place: Its number among those of this program.
+        """
+        return self._first + place
+
+    def all_to_all(self, rows: Sequence[Tensor], devices: Sequence[str]) -> list[Tensor]:
+        """Gives row i of every tower to tower i.
+
+        Args:
+            rows: Of each of this program's towers a tensor of rank 2, with a row for each tower there is.
+            devices: The devices of this program's towers.
+        """
+        return self._on_each(all_to_all, rows, devices)
+
+    def gather(
+        self, rows: Sequence[Tensor], devices: Sequence[str], destinations: Sequence[str]
+    ) -> list[Tensor]:
+        """Gives the rows of all towers to each destination.
+
+        Args:
+            rows: Of each of this program's towers a tensor of one row.
+            devices: The devices of this program's towers.
+            destinations: Where the rows are needed.
+        """
+        found = _all_or_none(self._on_each(all_gather, rows, devices), devices)
+        if list(destinations) == list(devices):
+            return found
+        copies = []
+        for device in destinations:
+            with get_default_graph().device(device):
+                copies.append(identity(found[0]))
+        return copies
+
+    def _on_each(
+        self, collective: Callable[..., Tensor], rows: Sequence[Tensor], devices: Sequence[str]
+    ) -> list[Tensor]:
+        keys = (self._members, _TOWERS, _next_key())
+        results = []
+        for own, device in zip(rows, devices, strict=True):
+            with get_default_graph().device(device):
+                results.append(collective(own, *keys, timeout=self._timeout))
+        return results
+
+
 class CollectiveAllReduceStrategy(DistributionStrategy):
     """Synchronous training by programs that each have all variables (tf.contrib.distribute's).
 
@@ -120,7 +200,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         task_type: The job of this process's task.
         task_id: Its index in the job.
         num_devices: How many CPU devices of each worker have a tower.
-        reducer: What adds the gradients of the towers up.
+        reducer: What adds the gradients of the towers up: by default an AllReduce of buckets; or one that
+            compresses, such as an EightBitReducer, between all towers of all workers.
         timeout: How many seconds a step waits for the others before DeadlineExceededError names them.
 
     Raises:
@@ -173,9 +254,12 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
             task_id: Its index.
         """
         self._task = Task(cluster_spec, task_type, task_id)
-        self.reducer: Reducer | PackingReducer = self._given_reducer or PackingReducer(
-            AllReduce(self.num_towers, self._timeout)
-        )
+        whole = PackingReducer(AllReduce(self.num_towers, self._timeout))
+        given = self._given_reducer
+        if isinstance(given, CompressingReducer):
+            first = self._task.index * self._local
+            given = given.between(CollectiveExchange(self.num_towers, first, self._timeout), whole)
+        self.reducer: Reducer = given or whole
 
     @property
     def num_towers(self) -> int:
@@ -215,6 +299,15 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         """Lets the variable begin with the first worker's value."""
         copies = self.unwrap(variable)
         first, graph = copies[0], variable.graph
+        if (
+            first.synchronization == VariableSynchronization.ON_READ
+            and first.aggregation == VariableAggregation.SUM
+        ):
+            if not self._task.is_chief:  # What all have adds up: the first worker's value is the whole of it.
+                with graph.control_dependencies(None), graph.name_scope(f"{first.op.name}/share/"):
+                    again = group(*[assign(copy, zeros_like(copy)) for copy in copies])
+                graph.add_to_collection(SHARING, again)
+            return
         keys = (self._task.count, _WORKERS, _next_key())
         with (
             graph.control_dependencies(None),

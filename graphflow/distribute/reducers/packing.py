@@ -56,7 +56,7 @@ class PackingReducer(Reducer):
         """
         pairs = list(value_destination_pairs)
         results: list[Any] = [None] * len(pairs)
-        for bucket in self._buckets(pairs):
+        for bucket in buckets(pairs, self._bytes):
             if len(bucket) == 1:
                 results[bucket[0]] = self.reduce(aggregation, *pairs[bucket[0]])
             else:
@@ -64,24 +64,6 @@ class PackingReducer(Reducer):
                 for place, result in zip(bucket, found, strict=True):
                     results[place] = result
         return results
-
-    def _buckets(self, pairs: Sequence[tuple[PerDevice, Any]]) -> list[list[int]]:
-        """The places of the values that go together."""
-        buckets: list[list[int]] = []
-        filling: dict[Any, tuple[list[int], int]] = {}
-        for place in sorted(range(len(pairs)), key=lambda p: _built(pairs[p][0])):
-            value, destinations = pairs[place]
-            first = value.values[0]
-            known = not isinstance(first, IndexedSlices) and first.shape.is_fully_defined()
-            size = first.shape.num_elements() * first.dtype.size if known else 0
-            kind = (first.dtype, tuple(value.devices), tuple(devices_from(destinations))) if known else place
-            bucket, held = filling.get(kind, ([], 0))
-            if not bucket or held + size > self._bytes:
-                bucket, held = [], 0
-                buckets.append(bucket)
-            bucket.append(place)
-            filling[kind] = bucket, held + size
-        return buckets
 
     def _together(self, aggregation: int, pairs: Sequence[tuple[PerDevice, Any]]) -> list[Any]:
         devices = pairs[0][0].devices
@@ -92,12 +74,39 @@ class PackingReducer(Reducer):
         summed = self.reduce(aggregation, PerDevice(packed, devices), pairs[0][1])
         shapes = [value.values[0].shape for value, _ in pairs]
         if not isinstance(summed, Mirrored):
-            return _unpacked(summed, shapes)
+            return unpacked(summed, shapes)
         by_device = []
         for device, copy in zip(summed.devices, summed.values, strict=True):
             with on_device(device):
-                by_device.append(_unpacked(copy, shapes))
+                by_device.append(unpacked(copy, shapes))
         return [Mirrored(list(copies), summed.devices) for copies in zip(*by_device, strict=True)]
+
+
+def buckets(pairs: Sequence[tuple[PerDevice, Any]], bytes: int) -> list[list[int]]:
+    """Which values go together, in the order in which they were built.
+
+    Args:
+        pairs: Values by device, and where each is wanted.
+        bytes: How many bytes a bucket has at most.
+
+    Returns:
+        Buckets of places in `pairs`.
+    """
+    found: list[list[int]] = []
+    filling: dict[Any, tuple[list[int], int]] = {}
+    for place in sorted(range(len(pairs)), key=lambda p: _built(pairs[p][0])):
+        value, destinations = pairs[place]
+        first = value.values[0]
+        known = not isinstance(first, IndexedSlices) and first.shape.is_fully_defined()
+        size = first.shape.num_elements() * first.dtype.size if known else 0
+        kind = (first.dtype, tuple(value.devices), tuple(devices_from(destinations))) if known else place
+        bucket, held = filling.get(kind, ([], 0))
+        if not bucket or held + size > bytes:
+            bucket, held = [], 0
+            found.append(bucket)
+        bucket.append(place)
+        filling[kind] = bucket, held + size
+    return found
 
 
 def _built(value: PerDevice) -> int:
@@ -106,7 +115,8 @@ def _built(value: PerDevice) -> int:
     return max(int(tensor.op._id) for tensor in tensors)
 
 
-def _unpacked(flat: Any, shapes: Sequence[Any]) -> list[Any]:
+def unpacked(flat: Any, shapes: Sequence[Any]) -> list[Any]:
+    """The values of these shapes that lie behind one another in a vector."""
     found, begin = [], 0
     for shape in shapes:
         end = begin + shape.num_elements()
