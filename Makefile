@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Some environments forbid bytecode. Tests start hundreds of processes, each of which would compile all of the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
+.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-links bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
 	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
 
 help:
@@ -32,6 +32,7 @@ help:
 	@echo "make faults    kill and stop the processes of clusters at every moment, and write docs/faults.md"
 	@echo "make soak      train for ten minutes while a random task is killed every ten seconds"
 	@echo "make bench-cluster  measure clusters over loopback against TensorFlow"
+	@echo "make bench-links  measure a link between two network namespaces against TensorFlow and raw TCP; needs root"
 	@echo "make bench-replicas  measure whole programs of replicas, with an empty and a warm kernel cache, against TensorFlow"
 	@echo "make bench-devices  measure a mirrored step on two CPU devices against one device"
 	@echo "make bench-collectives  measure allreduce between processes against PyTorch's gloo"
@@ -144,6 +145,9 @@ models: $(VENV)/.dev
 
 bench-cluster: $(VENV)/.dev
 	$(BIN)/python benchmarks/cluster.py $(BENCH_ARGS)
+
+bench-links: $(VENV)/.dev
+	$(BIN)/python benchmarks/links.py $(BENCH_ARGS)
 
 bench-replicas: $(VENV)/.dev
 	$(BIN)/python benchmarks/replicas.py $(BENCH_ARGS)

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,19 +70,27 @@ TENSORFLOWS = ("tf115", "tf2")
 class Worker:
     """A peer's process: a script that answers each line on its stdin with a line of JSON."""
 
-    def __init__(self, python: str, module: str, command: list[str], patience: float) -> None:
+    def __init__(
+        self,
+        python: str,
+        module: str,
+        command: list[str],
+        patience: float,
+        prefix: Iterable[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.patience = patience
         self.log = tempfile.TemporaryFile("w+")  # noqa: SIM115  (`close` closes it, with the process)
         kept = Path(sys.executable).parent.parent / "bytecode"  # as an installed package has its own
         path = {"PYTHONPATH": str(PROJECT), "PYTHONPYCACHEPREFIX": str(kept)} if module == "graphflow" else {}
         inherited = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
         self.process = subprocess.Popen(
-            [python, "-W", "ignore", *command],
+            [*prefix, python, "-W", "ignore", *command],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
-            env={**inherited, "TF_CPP_MIN_LOG_LEVEL": "3", **path},
+            env={**inherited, "TF_CPP_MIN_LOG_LEVEL": "3", **path, **(environment or {})},
         )
 
     def answer(self) -> dict[str, float | str | bool]:
