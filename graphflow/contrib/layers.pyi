@@ -40,6 +40,7 @@ from graphflow.feature_column.contrib import bucketized_column as bucketized_col
 from graphflow.feature_column.contrib import create_feature_spec_for_parsing as create_feature_spec_for_parsing
 from graphflow.feature_column.contrib import crossed_column as crossed_column
 from graphflow.feature_column.contrib import embedding_column as embedding_column
+from graphflow._core.ops.nn.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from graphflow.feature_column.contrib import infer_real_valued_columns as infer_real_valued_columns
 from graphflow.feature_column.contrib import input_from_feature_columns as input_from_feature_columns
 from graphflow.feature_column.contrib import one_hot_column as one_hot_column

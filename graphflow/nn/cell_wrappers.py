@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
+from graphflow._core.graph.types import DeviceLike, DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import constant_value, convert_to_tensor
 from graphflow._core.ops.math import math
 from graphflow._core.ops.random import random_uniform
+from graphflow._core.ops.state.scopes import device as device_scope
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.nn.cells import LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
@@ -297,3 +298,37 @@ class ResidualWrapper(_Wrapper):
         for given, made in zip(nest.flatten(inputs), nest.flatten(output), strict=True):
             convert_to_tensor(given).shape.assert_is_compatible_with(made.shape)
         return nest.map_structure(math.add, inputs, output), following
+
+
+class DeviceWrapper(_Wrapper):
+    """A cell that runs on a device (tf.nn.rnn_cell.DeviceWrapper).
+
+    Args:
+        cell: An RNNCell.
+        device: The device, as gf.device takes it.
+    """
+
+    def __init__(self, cell: RNNCell, device: DeviceLike) -> None:
+        super().__init__(cell)
+        self._device = device
+
+    def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
+        """A state of zeros of the cell inside, on the device.
+
+        Args:
+            batch_size: How many rows, an int or a scalar tensor.
+            dtype: The dtype of the zeros.
+        """
+        with device_scope(self._device):
+            return super().zero_state(batch_size, dtype)
+
+    def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
+        """One step of the cell inside, on the device.
+
+        Args:
+            inputs: A tensor, or structure of tensors, [batch, time, ...].
+            state: The state before the step, as `state_size` describes it.
+            scope: The variable scope.
+        """
+        with device_scope(self._device):
+            return self._step(inputs, state, scope)

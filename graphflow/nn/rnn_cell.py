@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWrapper
+from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 
 __all__ = [
     "BasicLSTMCell",
     "BasicRNNCell",
+    "DeviceWrapper",
     "DropoutWrapper",
     "GRUCell",
     "LSTMCell",

@@ -34,7 +34,7 @@ from tensorflow.python.platform import app, flags, gfile, tf_logging
 from tensorflow.python.saved_model import builder, tag_constants
 from tensorflow.python.training import moving_averages, optimizer
 from tensorflow.python.training.session_run_hook import SessionRunHook
-from tensorflow.python.util import compat, nest
+from tensorflow.python.util import compat, deprecation, nest, tf_contextlib, tf_decorator
 
 for ours, theirs in [
     (gf.nn.relu, tf.nn.relu), (gf.Session, tf1.Session), (gf.contrib.slim.conv2d, slim.conv2d),
@@ -59,6 +59,13 @@ assert moving_averages.assign_moving_average.__module__.startswith("graphflow.")
 assert tensor_util.constant_value(tf.constant(3)) == 3 and tensor_shape.scalar().as_list() == []
 assert device_lib.list_local_devices()[0].device_type == "CPU"
 assert tf.__version__ == tf1.__version__ == tf.VERSION == tf.version.VERSION == "1.15.5" != gf.__version__
+deprecation._PRINT_DEPRECATION_WARNINGS = False
+assert deprecation.deprecated_args(None, "use b", "a")(max) is max is deprecation.deprecated_alias("a", "b", max)
+assert deprecation.deprecated_argument_lookup("b", None, "a", 3) == 3 == deprecation.deprecated("d", "b")(3)
+made = tf_decorator.make_decorator(max, lambda *args: min(*args))
+assert tf_decorator.unwrap(made) == ([made], max) and made.__name__ == "max" and made(1, 2) == 1
+with deprecation.silence(), tf_contextlib.suppress(KeyError):
+    {}[0]
 assert tf.logging.__dict__["INFO"] == tf1.logging.INFO == tf_logging.__dict__["INFO"] == gf.logging.INFO
 tf1.disable_v2_behavior()
 assert not tf.executing_eagerly() and "reduce_mean" in dir(tf) and deep.conv2d is layers.conv2d

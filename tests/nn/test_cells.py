@@ -91,3 +91,13 @@ def test_dropout_around_a_stack_keeps_the_memory_whole() -> None:
 def test_a_probability_outside_its_range_is_an_error(keep: float) -> None:
     with gf.Graph().as_default(), pytest.raises(ValueError, match="between 0 and 1"):
         CELLS.DropoutWrapper(CELLS.GRUCell(2), input_keep_prob=keep)
+
+
+def test_a_cell_runs_on_a_device() -> None:
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
+        cell = gf.contrib.rnn.DeviceWrapper(CELLS.GRUCell(2), "/cpu:1")
+        output, _ = cell(gf.ones([1, 3]), cell.zero_state(1, gf.float32))
+        assert output.device == gf.trainable_variables()[0].device == "/device:CPU:1"
+        assert (cell.state_size, cell.output_size) == (2, 2)
+        session.run(gf.global_variables_initializer())
+        assert session.run(output).shape == (1, 2)

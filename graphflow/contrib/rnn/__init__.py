@@ -20,7 +20,7 @@ from graphflow.contrib.rnn.fused_cells import (
     LSTMBlockFusedCell,
     TimeReversedFusedRNN,
 )
-from graphflow.nn.cell_wrappers import DropoutWrapper, MultiRNNCell, ResidualWrapper
+from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn
 
@@ -31,6 +31,7 @@ __all__ = [
     "AttentionCellWrapper",
     "BasicLSTMCell",
     "BasicRNNCell",
+    "DeviceWrapper",
     "DropoutWrapper",
     "EmbeddingWrapper",
     "FusedRNNCell",
