@@ -14,7 +14,6 @@ import pytest
 from graphflow.as_tensorflow.check import read_program
 
 LIST: Final = Path(__file__).with_name("names_by_use.tsv")
-SHARE: Final = 0.97
 
 
 def uses() -> list[tuple[str, int, list[str]]]:
@@ -34,7 +33,7 @@ def test_the_names_that_most_programs_use_are_there() -> None:
     names = [name for name, _, _ in uses()]
     absent = [name for name in names if missing(name)]
     assert len(names) > 450
-    assert len(absent) <= (1 - SHARE) * len(names), absent
+    assert absent == []
 
 
 def test_all_of_their_keyword_arguments_are_there() -> None:

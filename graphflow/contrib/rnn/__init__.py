@@ -20,6 +20,7 @@ from graphflow.contrib.rnn.fused_cells import (
     LSTMBlockFusedCell,
     TimeReversedFusedRNN,
 )
+from graphflow.contrib.rnn.nas_cell import NASCell
 from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn
@@ -44,6 +45,7 @@ __all__ = [
     "LSTMStateTuple",
     "LayerNormBasicLSTMCell",
     "MultiRNNCell",
+    "NASCell",
     "OutputProjectionWrapper",
     "RNNCell",
     "ResidualWrapper",

@@ -1,0 +1,7 @@
+"""Cross entropies with their arguments the other way round (tf.contrib.nn)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
