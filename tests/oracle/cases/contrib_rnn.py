@@ -37,6 +37,7 @@ for _label, _make in {
         rnn.BasicRNNCell(5), 2, activation=tf.nn.relu
     ),
     "OutputProjectionWrapper": lambda tf, rnn: rnn.OutputProjectionWrapper(rnn.BasicLSTMCell(5), 2),
+    "DeviceWrapper": lambda tf, rnn: rnn.DeviceWrapper(rnn.BasicLSTMCell(5), "/cpu:0"),
     "AttentionCellWrapper": lambda tf, rnn: rnn.AttentionCellWrapper(rnn.BasicLSTMCell(5), 3),
     "AttentionCellWrapper of other sizes": lambda tf, rnn: rnn.AttentionCellWrapper(
         rnn.GRUCell(5), 2, attn_size=4, attn_vec_size=3, input_size=6, state_is_tuple=False
