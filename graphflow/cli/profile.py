@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program", metavar="PROGRAM", help="a Python file, or a folder or archive with __main__.py"
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, py2=False)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from graphflow._core.cluster.launch.launcher import roles
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.common.shown.terminal import tell
-from graphflow._core.simulation.client import EnoughMeasured, longest_step, simulated_sessions
+from graphflow._core.simulation.client import EnoughMeasured, simulated_sessions, trained_step
 from graphflow._core.simulation.machine import SimulatedCluster
 from graphflow._core.simulation.report import Simulation, simulated
 from graphflow.cli.main import UsageError
@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "program", metavar="PROGRAM", help="a Python file, or a folder or archive with __main__.py"
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=_simulate)
+    parser.set_defaults(run=_simulate, py2=False)
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
@@ -141,7 +141,7 @@ def _measured(arguments: argparse.Namespace, cluster: SimulatedCluster) -> Any:
                     )
             except EnoughMeasured:
                 pass
-        return longest_step(planners)
+        return trained_step(planners)
 
 
 def _tell(found: Simulation, over: Sequence[int], trace: str, html: str) -> None:

@@ -44,13 +44,15 @@ def test_a_program_is_simulated(tmp_path: Path) -> None:
     printed = found.stdout.splitlines()
     assert sum(line.startswith("loss") for line in printed) == 5, "the sixth run ends it"
     assert "2 ps, 8 workers, links of 1Gbit, latency 50 us" in printed
-    assert any(line.startswith("steps per second: ") for line in printed)
+    (rate,) = [line for line in printed if line.startswith("steps per second: ")]
+    assert float(rate.rpartition(" ")[2]) > 0
+    trace = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    assert any("update_w" in event["name"] for event in trace), "it is the training step that is simulated"
     assert [line.split()[0] for line in printed[printed.index("workers  steps/s") + 1 :][:3]] == [
         "1",
         "4",
         "8",
     ]
-    assert json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
     assert "<svg" in (tmp_path / "page.html").read_text()
 
 

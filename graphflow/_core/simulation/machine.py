@@ -95,7 +95,8 @@ class MessageCosts:
         thread_switch: Core-seconds of a stage that may wait or takes long: another thread computes it.
         wake: Seconds until a process has noticed a message from another one of its host.
         contribution: Core-seconds, at either end, of one message of an allreduce.
-        network_rate: Bytes that a core brings to a network, or takes from it, in a second.
+        network_rate: Bytes that a core brings to a network, or takes from it, in a second; with keys, which also
+            encrypts them.
         shared_rate: Bytes that a task takes over from another one of its host in a second.
         reduce_rate: Bytes of gradients that are added up in a second.
     """
@@ -108,7 +109,7 @@ class MessageCosts:
     thread_switch: float = 60e-6
     wake: float = 12e-6
     contribution: float = 15e-6
-    network_rate: float = 2e9
+    network_rate: float = 0.8e9
     shared_rate: float = 10e9
     reduce_rate: float = 10e9
 
