@@ -23,7 +23,7 @@ from cluster_workloads import _on, load, null_step, serve
 MEGABYTES = 100
 ELEMENTS = MEGABYTES * 250000
 SECONDS = 0.4  # of one measurement
-LONG = 2.0  # seconds of a step that is measured once
+LONG = 0.7  # seconds of a step that is measured once
 
 
 def _looked_at(tf, value):
