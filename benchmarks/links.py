@@ -227,7 +227,8 @@ def encrypted_tensorflow(python: str) -> str:
         "except Exception as error:\n"
         "    print('It has no ssl:', str(error).split('{')[0].strip())\n"
     )
-    return output_of(python, code).splitlines()[-1]
+    lines = output_of(python, code).splitlines()
+    return lines[-1] if lines else ""
 
 
 def load() -> str:
