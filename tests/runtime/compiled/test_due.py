@@ -51,15 +51,34 @@ def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:
             assert compiled_plans(session) == []
 
 
+def _turned(turns: int) -> Any:
+    start = gf.placeholder_with_default(turns, [])
+    return gf.while_loop(lambda i: i > 0, lambda i: i - 1, [start])
+
+
 def test_what_numpy_needs_long_for_goes_over_at_the_eighth_run() -> None:
     def product() -> Any:
         w = gf.get_variable("w", initializer=np.ones([1200, 1200], np.float32))
         return gf.reduce_sum(gf.matmul(w, w))
 
-    def loop() -> Any:
-        return gf.while_loop(lambda i: i < 3, lambda i: i + 1, [gf.constant(0)])
+    assert _due(product) == _due(partial(_turned, 20_000)) == due.FIRST_DUE_RUN
 
-    assert _due(product) == _due(loop) == due.FIRST_DUE_RUN
+
+def test_the_more_a_loop_turns_the_earlier() -> None:
+    found = [_due(partial(_turned, turns)) for turns in (3, 300, 3000)]
+    assert found[0] > found[1] > found[2] >= due.FIRST_DUE_RUN
+
+
+def test_of_branches_the_one_that_was_taken_counts() -> None:
+    def chosen(dear: bool) -> Any:
+        v = gf.get_variable("v", initializer=np.ones(300_000))
+        wanted = gf.placeholder_with_default(dear, [])
+        found = gf.cond(
+            wanted, lambda: gf.reduce_sum(gf.exp(gf.sin(v))), lambda: gf.constant(0.0, gf.float64)
+        )
+        return found + gf.exp(gf.get_variable("w", initializer=np.float64(1)))
+
+    assert _due(partial(chosen, True)) < _due(partial(chosen, False))
 
 
 def test_the_larger_the_sizes_the_earlier() -> None:
@@ -70,17 +89,27 @@ def test_the_larger_the_sizes_the_earlier() -> None:
     assert found[0] > found[1] > found[2] >= due.FIRST_DUE_RUN
 
 
+def _summed_up() -> Any:
+    """As `_line`, with a loop that turns once for each number."""
+    x = gf.placeholder(gf.float32, [None], name="x")
+    w = gf.get_variable("w", initializer=0.5)
+    end = [lambda i, s: i < gf.size(x), lambda i, s: (i + 1, s + w * x[i])]
+    _, total = gf.while_loop(*end, [gf.constant(0), gf.constant(0.0)])
+    return gf.assign_add(w, 1e-6 * total), x, w
+
+
+@pytest.mark.parametrize(("build", "runs"), [(_line, 20 * 20), (_summed_up, 20 * 50)])
 @pytest.mark.parametrize("stop", [3, 12, 17, 25])
 def test_it_goes_over_at_the_same_run_where_it_went_on_from_saved_state(
-    stop: int, monkeypatch: pytest.MonkeyPatch
+    stop: int, build: Callable[[], Any], runs: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sizes = [3, 3, 3, 3, *(3 if step % 3 else 700 for step in range(30))]
-    monkeypatch.setattr(due, "NUMPY_FIRST_SECONDS", 20 * 4.2e-6 * 20)
+    monkeypatch.setattr(due, "NUMPY_FIRST_SECONDS", runs * 4.2e-6)
     gone_over: list[list[bool]] = []
     state: Any = None
     for begin in (0, stop):
         with gf.Graph().as_default():
-            train, x, w = _line()
+            train, x, w = build()
             with gf.Session() as session:
                 session.run(gf.global_variables_initializer())
                 if begin:
@@ -91,7 +120,7 @@ def test_it_goes_over_at_the_same_run_where_it_went_on_from_saved_state(
                     if step == stop and not begin:
                         state = session.store.get_state(), w.eval(session)
                     session.run(train, {x: np.ones(size)})
-                    gone_over[-1].append("compiled for" in session.explain(train, {x: None}))
+                    gone_over[-1].append(f"compiled for ({size},)" in session.explain(train, {x: None}))
     assert gone_over[0][stop:] == gone_over[1][stop:]
     first = gone_over[0].index(True)
     assert due.FIRST_DUE_RUN < first < len(sizes)

@@ -76,8 +76,8 @@ def _on_cpu(recorded: Recorded, threads: int, empty: ResourceStore, replay: Repl
     run = RunContext(store)
     planner = Planner(ConfigProto(), [f"{_TASK}/device:CPU:0"], _TASK)
     base = NumpyExecutable(plan, store, kernels(KERNELS), ThreadPool)
-    _, known = Observer(base, plan, store, kernels(KERNELS)).run(run, recorded.feeds)
-    job = prepare_job(plan, known or recorded.known, variables.store(empty), KERNELS, planner.context())
+    _, seen = Observer(base, plan, store, kernels(KERNELS)).run(run, recorded.feeds)
+    job = prepare_job(plan, seen.known or recorded.known, variables.store(empty), KERNELS, planner.context())
     job.wait(REPLAY_COMPILE_SECONDS)
 
     def make(store: ResourceStore, kernels: KernelTable, watch: Watch | None) -> CompiledPlan:

@@ -9,11 +9,12 @@ is what is lost at most; a model whose step takes 25 milliseconds or more loses 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
 from graphflow._core.compiler.specialise import Known
-from graphflow._core.plan.ir import Instruction, Plan
+from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 
 FIRST_DUE_RUN: Final = 8
@@ -23,11 +24,22 @@ _ELEMENTS_A_SECOND: Final = 5e8
 _MULTIPLICATIONS_A_SECOND: Final = 2e10
 
 
-def due_run(plan: Plan, known: Known) -> int:
-    """The run from which on a plan is compiled code if all bits are fixed; `known`: the shapes of its values."""
-    if any(i.bodies for i in plan.instructions):
+def due_run(plan: Plan, known: Known, times: Mapping[str, int] | None) -> int:
+    """The run from which on a plan is compiled code if all bits are fixed.
+
+    Args:
+        plan: The plan.
+        known: The shapes and dtypes of its values.
+        times: How often an observed run has computed each value; None if no run was observed.
+
+    Returns:
+        The number of the run, the first that has loops or branches of which nothing is known.
+    """
+    if times is None and any(i.bodies for i in plan.instructions):
         return FIRST_DUE_RUN  # How often a loop turns is not known, and a turn is dear on NumPy.
     seconds = sum(_seconds(i, known) for i in plan.instructions)
+    inner = (i for outer in plan.instructions for body in outer.bodies for i in walk(body) if i.outputs)
+    seconds += sum(_seconds(i, known) * (times or {}).get(i.outputs[0], 0) for i in inner)
     return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(NUMPY_FIRST_SECONDS / max(seconds, 1e-9))))
 
 

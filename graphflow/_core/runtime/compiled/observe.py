@@ -1,13 +1,15 @@
-"""Runs of a plan on NumPy in which the shape and dtype of every value are noted."""
+"""Runs of a plan on NumPy in which the shape and dtype of every value are noted, and how often it was computed."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from graphflow._core.common.denormals import computing
+from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
@@ -16,6 +18,18 @@ from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
+
+
+@dataclass(frozen=True)
+class Observation:
+    """What a run has shown.
+
+    known: the shape and dtype of each value that had only one shape, None if a variable changed its shape in the run,
+    since values read from it may have either. times: how often each value was computed.
+    """
+
+    known: Known | None
+    times: Counter[str]
 
 
 class Observer:
@@ -28,11 +42,8 @@ class Observer:
         self._kernels = kernels
         self._idle: list[_Observing] = []
 
-    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[tuple[Any, ...], Known | None]:
-        """Does a run; returns the fetched values, and the shape and dtype of each value that had only one shape.
-
-        Returns no shapes at all if a variable changed its shape in the run, since values read from it may have either.
-        """
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[tuple[Any, ...], Observation]:
+        """Does a run; returns the fetched values, and what was seen."""
         before = _variables(self._plan, self._store)
         known: Known = before | {
             name: (np.shape(value), np.asarray(value).dtype.name)
@@ -42,10 +53,12 @@ class Observer:
             observing = self._idle.pop()
         except IndexError:
             observing = _Observing(self._base, self._plan, self._store, self._kernels)
-        result = observing.run(known, run, feeds)
+        times: Counter[str] = Counter()
+        result = observing.run(known, times, run, feeds)
         self._idle.append(observing)
         after = _variables(self._plan, self._store)
-        return result, known if all(after.get(name) == seen for name, seen in before.items()) else None
+        same = all(after.get(name) == seen for name, seen in before.items())
+        return result, Observation(known if same else None, times)
 
 
 class _Observing:
@@ -54,12 +67,15 @@ class _Observing:
     def __init__(self, base: NumpyExecutable, plan: Plan, store: ResourceStore, kernels: KernelTable) -> None:
         self._cells = base.cells
         self._known: Known = {}
+        self._times: Counter[str] = Counter()
         self._varying: set[str] = set()
         self._part = assemble(plan, store, kernels, observe=self._observe, borrows=base.borrows)
 
-    def run(self, known: Known, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        """Does a run, and adds what it has seen to `known`."""
-        self._known, self._varying = known, set()
+    def run(
+        self, known: Known, times: Counter[str], run: RunContext, feeds: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """Does a run, and adds what it has seen to `known` and `times`."""
+        self._known, self._times, self._varying = known, times, set()
         try:
             with computing():
                 result: tuple[Any, ...] = self._part.function(run, *feeds)
@@ -67,10 +83,11 @@ class _Observing:
             raise_explained(error, self._part, self._cells)
         for name in self._varying:
             del known[name]
-        self._known = {}
+        self._known, self._times = {}, Counter()
         return result
 
     def _observe(self, name: str, value: Any) -> None:
+        self._times[name] += 1
         dtype = getattr(value, "dtype", None)
         if value is None:
             return

@@ -24,7 +24,7 @@ from __future__ import annotations
 import ast
 import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -134,16 +134,14 @@ class TieredExecutable(Executable):
 
     def records(self) -> dict[str, TierRecord]:
         """The record of each combination of fed shapes, by the text of the shapes."""
-        records = {
-            str(shapes): TierRecord(s.runs, s.known) for shapes, s in list(self._states.items()) if s.runs
-        }
+        records = {str(k): TierRecord(s.runs, s.known) for k, s in list(self._states.items()) if s.runs}
         if self._family.first:
-            records[_FIRST + self._family.first] = TierRecord(self._family.runs, None)
+            records[_FIRST + self._family.first] = TierRecord(self._family.runs, None, self._family.due)
         return records
 
     def reasons(self) -> list[StaysOnNumpy]:
         """Why it stays on NumPy, once for each combination of fed shapes for which it does."""
-        return [state.reason for state in list(self._states.values()) if state.reason is not None]
+        return [s.reason for s in list(self._states.values()) if s.reason is not None]
 
     def compiled(self) -> list[CompiledPlan]:
         """The compiled plans, one for each combination of fed shapes that has one."""
@@ -249,6 +247,7 @@ class TieredExecutable(Executable):
         self._family.runs = sum(r.runs for text, r in restored.items() if not text.startswith(_FIRST))
         for text in [text.removeprefix(_FIRST) for text in restored if text.startswith(_FIRST)]:
             self._rely_on(text, restored.get(text))
+            self._family.due = restored[_FIRST + text].due or self._family.due
         for text, record in restored.items():
             if record.runs >= self._family.due and not text.startswith(_FIRST):
                 self._rely_on(text, record)
@@ -314,27 +313,28 @@ class TieredExecutable(Executable):
 
     def _is_due(self, state: Combination) -> bool:
         """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
-        if state.runs >= self._family.due:
-            return True
-        return self._family.runs >= self._family.due and self._family.knows(state.job)
+        due = self._family.due
+        return state.runs >= due or (self._family.runs >= due and self._family.knows(state.job))
 
     def _observe(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-        result, known = self._observer.run(run, feeds)
-        if known is None:
+        result, seen = self._observer.run(run, feeds)
+        if seen.known is None:
             if state.runs >= _LAST_OBSERVED_RUN:
                 self._give_up(state, MayReshape())
         elif self._family.first and state.runs == 1:
-            state.known = known  # Many sizes come once only: the compiled plan is made when these come again.
+            state.known = (
+                seen.known
+            )  # Many sizes come once only: a compiled plan is made when they come again.
         else:
-            self._prepare(state, known)
+            self._prepare(state, seen.known, seen.times)
         return result
 
-    def _prepare(self, state: Combination, known: Known) -> None:
+    def _prepare(self, state: Combination, known: Known, times: Mapping[str, int] | None = None) -> None:
         state.known = dict(known)
         try:
             state.job = self._filling.prepare(known, state.decisions)
             if self._family.prepared(state.job, str(state.shapes)):
-                self._family.due = due_run(self._plan, known)
+                self._family.due = due_run(self._plan, known, times)
                 tell_compiling(self._plan, state.job.missing())
         except StaysOnNumpy as reason:
             self._give_up(state, reason)

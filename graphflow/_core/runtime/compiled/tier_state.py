@@ -39,10 +39,14 @@ class TierPolicy:
 
 @dataclass(frozen=True)
 class TierRecord:
-    """One plan with one combination of fed shapes: its runs so far, and the shapes observed (None before that)."""
+    """One plan with one combination of fed shapes: its runs so far, and the shapes observed (None before that).
+
+    due: the run at which the plan goes over, in the record of the combination that has decided it; 0 elsewhere.
+    """
 
     runs: int
     known: Known | None
+    due: int = 0
 
 
 class Recorded(Protocol):
@@ -104,7 +108,7 @@ class TierState:
                 if shapes not in found or found[shapes].runs <= record.runs:
                     found[shapes] = record
         text = json.dumps(
-            {p: {s: [r.runs, r.known] for s, r in found.items()} for p, found in records.items()},
+            {p: {s: [r.runs, r.known, r.due] for s, r in found.items()} for p, found in records.items()},
             sort_keys=True,
         )
         return {"records": np.frombuffer(text.encode(), np.uint8).copy()}
@@ -126,11 +130,11 @@ class TierState:
             executable.forget()
 
 
-def _record(runs: Any, known: Any) -> TierRecord:
+def _record(runs: Any, known: Any, due: Any = 0) -> TierRecord:
     shapes = None
     if known is not None:
         shapes = {
             str(name): (tuple(int(n) for n in dims), np.dtype(dtype).name if dtype != "object" else dtype)
             for name, (dims, dtype) in known.items()
         }
-    return TierRecord(max(0, int(runs)), shapes)
+    return TierRecord(max(0, int(runs)), shapes, max(0, int(due)))

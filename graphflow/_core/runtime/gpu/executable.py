@@ -146,8 +146,8 @@ class DeviceExecutable(Executable):
                     self._lay_out(state, self._static_types(feeds), feeds, sizes)
                 if state.plan is None:
                     observer = Observer(self._base, self._plan, self._store, self._kernels)
-                    observed, known = observer.run(run, [host(f) for f in feeds])
-                    self._lay_out(state, known, feeds, sizes)
+                    observed, seen = observer.run(run, [host(f) for f in feeds])
+                    self._lay_out(state, seen.known, feeds, sizes)
                     state.given_up = state.plan is None
                     return observed
             finally:
