@@ -171,8 +171,6 @@ def test_several_resolvers_as_one() -> None:
     with pytest.raises(ValueError, match="At least one"):
         resolvers.UnionResolver()
     assert gf.contrib.cluster_resolver.UnionClusterResolver is resolvers.UnionResolver
-    with pytest.raises(AttributeError, match="no TPUs"):
-        _ = gf.contrib.cluster_resolver.TPUClusterResolver
 
 
 # ---- Slurm -----------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakSet
 
+from graphflow._core.codegen.openblas import choose_kernels
 from graphflow._core.common.denormals import computing
-from graphflow._core.common.openblas import choose_kernels
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry

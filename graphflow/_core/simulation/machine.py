@@ -15,7 +15,7 @@ from typing import Final
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.common.records import dataclass
 
-_SECONDS: Final = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
+_TIME_UNITS: Final = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}
 _PREFIXES: Final = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 _NUMBER: Final = re.compile(r"([0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?)\s*([a-zA-Z/]*)")
 _RATE: Final = re.compile(r"([kKMGT]?)(bit|B)(/s)?")
@@ -27,9 +27,11 @@ Stragglers = Callable[[Random], float]
 def seconds(value: float | str, what: str) -> float:
     """A time in seconds; ValueError if it is none, which names `what`."""
     number, unit = _parts(value, what, "a time such as '50us' or '2ms'")
-    if unit not in _SECONDS:
-        raise ValueError(f"{what} is {value!r}: its unit must be one of {', '.join(filter(None, _SECONDS))}.")
-    return number * _SECONDS[unit]
+    if unit not in _TIME_UNITS:
+        raise ValueError(
+            f"{what} is {value!r}: its unit must be one of {', '.join(filter(None, _TIME_UNITS))}."
+        )
+    return number * _TIME_UNITS[unit]
 
 
 def rate(value: float | str | None, what: str) -> float:

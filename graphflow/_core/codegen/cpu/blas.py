@@ -19,8 +19,8 @@ from dataclasses import dataclass
 from functools import cache, partial
 
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.codegen.openblas import address, core_name, numpy_libraries
 from graphflow._core.codegen.traced_sizes import called
-from graphflow._core.common.openblas import address, core_name, numpy_libraries
 
 # (prefix, suffix, bits of an integer): OpenBLAS of NumPy's wheels, OpenBLAS built with 64-bit integers, any cblas
 _NAMES = (("scipy_", "64_", 64), ("", "64_", 64), ("scipy_", "", 32), ("", "", 32))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.common import openblas
+from graphflow._core.codegen import openblas
 
 ROOT = str(Path(__file__).resolve().parents[2])
 PROGRAM = """
@@ -20,7 +20,7 @@ import sys
 import threading
 import numpy as np
 import graphflow as gf
-from graphflow._core.common.openblas import choose_kernels, core_name, numpy_libraries
+from graphflow._core.codegen.openblas import choose_kernels, core_name, numpy_libraries
 library = next((found for found in numpy_libraries() if core_name(found)), None)
 before = "" if library is None else core_name(library)
 waiting = threading.Event()
