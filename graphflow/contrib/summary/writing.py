@@ -19,11 +19,13 @@ if TYPE_CHECKING:
     from graphflow._core.session import Session
 
 
-def _step(step: Any) -> Any:
+def _step(step: TensorLike | None) -> Any:
     return train.get_or_create_global_step() if step is None else step
 
 
-def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> AbstractContextManager[None]:
+def record_summaries_every_n_global_steps(
+    n: int, global_step: TensorLike | None = None
+) -> AbstractContextManager[None]:
     """A context in which summaries are written in every n-th step.
 
     Args:
@@ -36,7 +38,7 @@ def record_summaries_every_n_global_steps(n: int, global_step: Any = None) -> Ab
     return writers.record_every(n, _step(global_step))
 
 
-def scalar(name: str, tensor: TensorLike, family: str | None = None, step: Any = None) -> Any:
+def scalar(name: str, tensor: TensorLike, family: str | None = None, step: TensorLike | None = None) -> Any:
     """Writes a number if summaries are written (tf.contrib.summary.scalar).
 
     Args:
@@ -51,7 +53,9 @@ def scalar(name: str, tensor: TensorLike, family: str | None = None, step: Any =
     return writers.scalar(name, tensor, _step(step), family)
 
 
-def histogram(name: str, tensor: TensorLike, family: str | None = None, step: Any = None) -> Any:
+def histogram(
+    name: str, tensor: TensorLike, family: str | None = None, step: TensorLike | None = None
+) -> Any:
     """Writes the distribution of a tensor's elements if summaries are written (tf.contrib.summary.histogram).
 
     Args:
@@ -72,7 +76,7 @@ def image(
     bad_color: None = None,
     max_images: int = 3,
     family: str | None = None,
-    step: Any = None,
+    step: TensorLike | None = None,
 ) -> Any:
     """Writes the first images of a batch if summaries are written (tf.contrib.summary.image).
 
@@ -103,7 +107,7 @@ def audio(
     sample_rate: TensorLike,
     max_outputs: int,
     family: str | None = None,
-    step: Any = None,
+    step: TensorLike | None = None,
 ) -> Any:
     """Writes the first sounds of a batch if summaries are written (tf.contrib.summary.audio).
 
@@ -122,7 +126,11 @@ def audio(
 
 
 def generic(
-    name: str, tensor: TensorLike, metadata: Any = None, family: str | None = None, step: Any = None
+    name: str,
+    tensor: TensorLike,
+    metadata: Any = None,
+    family: str | None = None,
+    step: TensorLike | None = None,
 ) -> Any:
     """Writes a whole tensor, for a plugin of TensorBoard, if summaries are written (tf.contrib.summary.generic).
 
@@ -139,7 +147,7 @@ def generic(
     return writers.generic(name, tensor, metadata, _step(step), family)
 
 
-def graph(param: Tensor, step: Any = None, name: str | None = None) -> Operation:
+def graph(param: Tensor, step: TensorLike | None = None, name: str | None = None) -> Operation:
     """Writes a graph (tf.contrib.summary.graph); `initialize` does so with less ado.
 
     Args:
