@@ -60,7 +60,8 @@ def _can_make_links() -> Iterator[None]:
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_nothing_is_left_of_a_link_however_the_program_ends(number: int) -> None:
     code = (
-        "import namespaces, subprocess, time\n"
+        "import namespaces, signal, subprocess, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)  # Whoever runs the tests may have it ignored.\n"
         "with namespaces.Link() as link:\n"
         "    link.limit('100mbit')\n"
         "    child = subprocess.Popen([*link.inside(1), 'sleep', '600'])\n"
@@ -78,11 +79,15 @@ def test_nothing_is_left_of_a_link_however_the_program_ends(number: int) -> None
         env={**os.environ, "PYTHONPATH": f"{folder.parent}:{folder}"},
     )
     assert process.stdout is not None
-    names = process.stdout.readline().split()
-    assert len(names) == 2 and set(names) <= set(namespaces.namespaces())
-    process.send_signal(number)
-    process.wait(60.0)
-    process.stdout.close()
+    try:
+        names = process.stdout.readline().split()
+        assert len(names) == 2 and set(names) <= set(namespaces.namespaces())
+        process.send_signal(number)
+        process.wait(60.0)
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
     if number == signal.SIGKILL:
         namespaces.remove_left_over()
     assert not set(names) & set(namespaces.namespaces())
