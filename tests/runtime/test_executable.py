@@ -19,8 +19,9 @@ from graphflow._core.runtime.gpu import (
     planning as planning,  # the kinds of GPUs, which are loaded where there is one
 )
 from graphflow._core.session import executables
+from graphflow._core.simulation import measure
 
-MODULES = (planner, remote)
+MODULES = (planner, remote, measure)
 """What is imported here has defined all kinds of executables."""
 
 
@@ -56,8 +57,8 @@ def test_every_kind_has_what_callers_ask_for_and_nobody_looks_which_it_is(kind: 
 
 def test_all_kinds_are_found() -> None:
     assert {kind.__name__ for kind in kinds()} == {
-        "ControlledExecutable", "DeviceExecutable", "InProcessExecutable", "NumpyExecutable", "RemoteExecutable",
-        "StagedExecutable", "TieredExecutable", "TracedExecutable",
+        "ControlledExecutable", "DeviceExecutable", "InProcessExecutable", "MeasuredExecutable", "NumpyExecutable",
+        "RemoteExecutable", "StagedExecutable", "TieredExecutable", "TracedExecutable",
     }  # fmt: skip
 
 
