@@ -18,14 +18,15 @@ from graphflow._core.interop.op_table import tensorflow_op, tensorflow_ops
 from graphflow.protos import graph_pb2, tensor_pb2
 
 OWN = {
-    "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "CollectiveBegin",
-    "CollectiveAllToAll", "CollectiveEnd", "CollectiveGatherGrad", "ReadResourceState",
+    "ApplyNesterovMomentum", "AssertBroadcastable", "BroadcastLike", "BroadcastStatic", "BytesInUse", "BytesLimit",
+    "CollectiveAllToAll", "CollectiveBegin", "CollectiveEnd", "CollectiveGatherGrad", "Forest", "ForestProbabilities",
+    "ForestSizes", "GatherTree", "GrowForest", "MaxBytesInUse", "ReadResourceState",
     "RestoreReducedAxes", "SparseApplyAdam", "SparseApplyGradientDescent", "SparseApplyNesterovMomentum",
     "StalenessAdmit", "StalenessBegin", "StalenessDone", "SumToShape",
     "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean",
     "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices", "WriteResourceState",
 }  # fmt: skip
-"""Op types that TensorFlow does not have."""
+"""Op types that TensorFlow does not have, or not without the libraries of contrib."""
 
 
 def node(name: str) -> Any:

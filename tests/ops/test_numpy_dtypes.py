@@ -66,7 +66,8 @@ def test_an_op_prefers_what_tensorflow_prefers(name: str) -> None:
 
 OTHERS = {
     "NoGradient", "add_check_numerics_ops", "add_to_collection", "add_to_collections", "all_variables",
-    "as_dtype", "assert_variables_initialized", "broadcast_static_shape", "colocate_with", "container",
+    "as_dtype", "assert_proper_iterable", "assert_same_float_dtype", "assert_variables_initialized",
+    "broadcast_static_shape", "colocate_with", "container",
     "control_dependencies", "create_partitioned_variables", "decode_base64", "decode_csv", "decode_raw",
     "device", "distributions.Distribution", "distributions.RegisterKL", "distributions.ReparameterizationType",
     "encode_base64", "fixed_size_partitioner", "get_collection", "get_collection_ref",
@@ -81,7 +82,8 @@ OTHERS = {
     "moving_average_variables", "no_op", "no_regularizer", "op_scope", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "placeholder", "print", "read_file",
     "regex_replace", "register_tensor_conversion_function", "report_uninitialized_variables",
-    "reset_default_graph", "set_random_seed", "sparse_placeholder", "string_join", "string_split",
+    "reset_default_graph", "set_random_seed", "sparse_maximum", "sparse_merge", "sparse_minimum",
+    "sparse_placeholder", "sparse_reset_shape", "sparse_softmax", "sparse_to_indicator", "string_join", "string_split",
     "string_strip", "substr", "tables_initializer", "trainable_variables", "variable_axis_size_partitioner",
     "variable_creator_scope", "variable_op_scope", "write_file",
 }  # fmt: skip
