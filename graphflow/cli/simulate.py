@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 from graphflow._core.cluster.launch.launcher import roles
@@ -130,9 +131,8 @@ def _measured(arguments: argparse.Namespace, cluster: SimulatedCluster) -> Any:
         }  # Nobody listens at those ports, and nobody is called there.
         addresses["worker"][0] = f"127.0.0.1:{ports.ports[0]}"
         (role,) = [r for r in roles(addresses, arguments.arguments, None, {}) if r.name == "worker 0"]
-        os.environ.update(role.environment)
         arguments.arguments = list(role.command)
-        with simulated_sessions(cluster, arguments.measure) as planners:
+        with _told(role.environment), simulated_sessions(cluster, arguments.measure) as planners:
             try:
                 status = run_program(arguments)
                 if status:
@@ -142,6 +142,18 @@ def _measured(arguments: argparse.Namespace, cluster: SimulatedCluster) -> Any:
             except EnoughMeasured:
                 pass
         return trained_step(planners)
+
+
+@contextmanager
+def _told(variables: Mapping[str, str]) -> Iterator[None]:
+    """The environment of a task, as long as it runs."""
+    before = dict(os.environ)
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 def _tell(found: Simulation, over: Sequence[int], trace: str, html: str) -> None:

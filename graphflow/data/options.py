@@ -19,11 +19,11 @@ class Options:
 
     def __init__(self) -> None:
         self.experimental_deterministic: bool | None = None
-        self.experimental_distribute = SimpleNamespace()
-        self.experimental_optimization = SimpleNamespace()
+        self.experimental_distribute: SimpleNamespace = SimpleNamespace()
+        self.experimental_optimization: SimpleNamespace = SimpleNamespace()
         self.experimental_slack: bool | None = None
-        self.experimental_stats = SimpleNamespace()
-        self.experimental_threading = SimpleNamespace()
+        self.experimental_stats: SimpleNamespace = SimpleNamespace()
+        self.experimental_threading: SimpleNamespace = SimpleNamespace()
 
     def merge(self, options: Options) -> Options:
         """These options, and those of others where these have none.

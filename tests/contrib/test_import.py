@@ -32,7 +32,7 @@ def test_the_forms_of_import() -> None:
 
 def test_what_is_not_there_is_named() -> None:
     with pytest.raises(
-        AttributeError, match=r"gf.contrib has no attribute 'lite': graphflow does not have it."
+        AttributeError, match=r"gf.contrib has no attribute 'lite': graphflow writes no TFLite files."
     ):
         _ = gf.contrib.lite
     with pytest.raises(AttributeError, match=r"gf.contrib.rnn has no attribute .*BasicLSTMCell"):

@@ -70,7 +70,7 @@ class ForestHParams:
         usual = min(max(10, math.floor(math.sqrt(self.num_features))), 1000)
         self.num_splits_to_consider = self.num_splits_to_consider or usual
         self.num_outputs = 1
-        self.num_output_columns = self.num_classes + 1
+        self.num_output_columns: int = self.num_classes + 1
         return self
 
 

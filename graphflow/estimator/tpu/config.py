@@ -141,13 +141,13 @@ class RunConfig(base.RunConfig):
         super().__init__(**kwargs)
         if master is not None and cluster is not None:
             raise ValueError("Both master and cluster are set.")
-        self.tpu_config = tpu_config or TPUConfig()
+        self.tpu_config: TPUConfig = tpu_config or TPUConfig()
         self.cluster = cluster
         if master is not None:
             self.master = master
         elif cluster is not None:
-            self.master = cluster.master()
-        self.evaluation_master = (
+            self.master: str = cluster.master()
+        self.evaluation_master: str = (
             (self.evaluation_master or self.master) if evaluation_master is None else evaluation_master
         )
 

@@ -117,7 +117,7 @@ class Sequential(Model):
             self.inputs = self.outputs = None
         elif self.inputs:
             last = self._stack[-1]
-            self.outputs = last.inbound_nodes[-1].flat_outputs
+            self.outputs: Any = last.inbound_nodes[-1].flat_outputs
             self._follow()
 
     def build(self, input_shape: Shapes = None) -> None:
@@ -151,7 +151,7 @@ class Sequential(Model):
         self._follow()
 
     def _build_for(self, inputs: Any) -> None:
-        self.built = True
+        self.built: bool = True
 
     def call(self, inputs: Tensors, training: Phase = None, mask: Tensors = None) -> Any:
         """The outputs of the last layer.

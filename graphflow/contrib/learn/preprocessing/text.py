@@ -110,7 +110,7 @@ class VocabularyProcessor:
     ) -> None:
         self.max_document_length = max_document_length
         self.min_frequency = min_frequency
-        self.vocabulary_ = vocabulary or CategoricalVocabulary()
+        self.vocabulary_: CategoricalVocabulary = vocabulary or CategoricalVocabulary()
         self._tokenizer = tokenizer_fn or tokenizer
 
     def fit(self, raw_documents: Iterable[str], unused_y: Any = None) -> VocabularyProcessor:

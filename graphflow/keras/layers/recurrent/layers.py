@@ -69,7 +69,7 @@ class RNN(ConfiguredLayer):
         self.stateful: bool = stateful
         self.unroll: bool = unroll
         self.time_major = time_major
-        self.input_spec = None
+        self.input_spec: Any = None
         self._states: Any = None
         self._constants = 0
 

@@ -159,13 +159,13 @@ class DirectoryIterator(_OfFiles):
         folder = os.fspath(directory)
         names = classes or sorted(n for n in os.listdir(folder) if os.path.isdir(os.path.join(folder, n)))
         self.num_classes: int = len(names)
-        self.class_indices = {name: number for number, name in enumerate(names)}
+        self.class_indices: dict[str, int] = {name: number for number, name in enumerate(names)}
         numbers: list[int] = []
         for name, number in self.class_indices.items():
             files = _part(_pictures_in(os.path.join(folder, name), follow_links), self.split)
             self.filenames += [os.path.join(name, file) for file in files]
             numbers += [number] * len(files)
-        self.classes = np.asarray(numbers, np.int32)
+        self.classes: Any = np.asarray(numbers, np.int32)
         print(f"Found {len(numbers)} images belonging to {self.num_classes} classes.")
         self._begin(folder, batch_size, shuffle, seed)
 
@@ -255,23 +255,23 @@ class DataFrameIterator(_OfFiles):
             table = table[[value is not None for value in own]]
             values = [value for value in own if value is not None]
             names = sorted(set(classes or (name for value in values for name in value)))
-            self.class_indices = {name: number for number, name in enumerate(names)}
+            self.class_indices: dict[str, int] = {name: number for number, name in enumerate(names)}
         start, end = self.split or (0.0, 1.0)
         rows = slice(int(start * len(table)), int(end * len(table)))
         table = table.iloc[rows]
-        self.filenames = table[x_col].tolist()
+        self.filenames: list[str] = table[x_col].tolist()
         kind = "validated" if validate_filenames else "non-validated"
         of = ""
         if class_mode in _BY_CLASS:
             numbers = [[self.class_indices[name] for name in value] for value in values[rows]]
-            self.classes = [n if isinstance(v, list | tuple) else n[0]
+            self.classes: Any = [n if isinstance(v, list | tuple) else n[0]
                             for n, v in zip(numbers, table[y_col], strict=True)]  # fmt: skip
             of = f" belonging to {len(self.class_indices)} classes"
         elif class_mode == "multi_output":
             self._targets = [np.array(table[column].tolist()) for column in y_col]
         elif class_mode == "raw":
             self._targets = table[y_col].values
-        self.sample_weight = table[weight_col].values if weight_col else None
+        self.sample_weight: Any = table[weight_col].values if weight_col else None
         print(f"Found {len(self.filenames)} {kind} image filenames{of}.")
         self._begin(folder, batch_size, shuffle, seed)
 

@@ -69,9 +69,9 @@ class ImageDataGenerator:
         self.zoom_range: list[float] = (
             [1 - zoom_range, 1 + zoom_range] if isinstance(zoom_range, int | float) else list(zoom_range)
         )
-        self.featurewise_center = featurewise_center or featurewise_std_normalization or zca_whitening
-        self.featurewise_std_normalization = featurewise_std_normalization and not zca_whitening
-        self.samplewise_center = samplewise_center or samplewise_std_normalization
+        self.featurewise_center: bool = featurewise_center or featurewise_std_normalization or zca_whitening
+        self.featurewise_std_normalization: bool = featurewise_std_normalization and not zca_whitening
+        self.samplewise_center: bool = samplewise_center or samplewise_std_normalization
         self.samplewise_std_normalization = samplewise_std_normalization
         self.zca_whitening = zca_whitening
         self.zca_epsilon = zca_epsilon
