@@ -6,8 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+import zmq
 
 import graphflow as gf
 from graphflow._core.cluster.on_ray import handout as handout_module
@@ -19,6 +21,8 @@ from graphflow._core.cluster.on_ray.task import begun_at
 from graphflow._core.cluster.resolvers.found import find_resolver
 from graphflow.cli.main import main
 from tests.common.clock import Clock
+
+_CONNECT = zmq.Socket.connect
 
 VARIABLES = {
     "GRAPHFLOW_RAY_CLUSTER": "run", "GRAPHFLOW_JOBS": "ps=1,worker=2", "GRAPHFLOW_JOB": "worker", "GRAPHFLOW_TASK": "1",
@@ -109,6 +113,20 @@ def test_the_registry_tells_what_happens_to_a_task(monkeypatch: pytest.MonkeyPat
     assert registry.host("ps-0") == "h2"
 
 
+def _connect_and_wait(socket: Any, at: str) -> None:
+    """Connects, and returns when who asks was refused."""
+    if socket.type != zmq.DEALER:  # The monitor's own.
+        _CONNECT(socket, at)
+        return
+    monitor = socket.get_monitor_socket(
+        zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+    )
+    _CONNECT(socket, at)
+    assert monitor.poll(30_000)
+    socket.disable_monitor()
+    monitor.close()
+
+
 def test_the_key_goes_to_who_has_told_its_public_key_once_and_to_nobody_else(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -123,6 +141,9 @@ def test_the_key_goes_to_who_has_told_its_public_key_once_and_to_nobody_else(
         handout.expect(other.public)
         with pytest.raises(ConnectionError, match="did not come from"):
             fetch_key(at, new_pair().public, other)  # Somebody else at that address has another key.
+        monkeypatch.setattr(zmq.Socket, "connect", _connect_and_wait)
+        with pytest.raises(ConnectionError, match="did not come from"):
+            fetch_key(at, server, own)  # It was refused before it has asked.
     finally:
         handout.close()
 

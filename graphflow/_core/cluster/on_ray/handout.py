@@ -108,11 +108,13 @@ def fetch_key(at: str, server: bytes, own: Pair) -> str:
         socket.setsockopt(zmq.IPV6, int("[" in at))
         socket.curve_serverkey = server
         socket.curve_publickey, socket.curve_secretkey = own.public, own.secret
+        socket.sndtimeo = socket.rcvtimeo = int(1000 * REGISTRY_ANSWER_SECONDS)
         socket.connect(at)
-        socket.send(b"")
-        if not socket.poll(int(1000 * REGISTRY_ANSWER_SECONDS)):
+        try:
+            socket.send(b"")  # It waits, too, if the connection was refused before it goes out.
+            return str(socket.recv().decode("ascii"))
+        except zmq.Again:
             raise ConnectionError(
                 f"The key of the cluster did not come from {at} within {REGISTRY_ANSWER_SECONDS:g} s: the nodes of Ray "
                 "have to reach the one of the launcher."
-            )
-        return str(socket.recv().decode("ascii"))
+            ) from None
