@@ -17,10 +17,10 @@ from graphflow.contrib.seq2seq.beams import tile_batch as tile_batch
 from graphflow.contrib.seq2seq.decoder import Decoder as Decoder
 from graphflow.contrib.seq2seq.decoder import dynamic_decode as dynamic_decode
 from graphflow.contrib.seq2seq.helpers import CustomHelper as CustomHelper
-from graphflow.contrib.seq2seq.helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
+from graphflow.contrib.seq2seq.embedding_helpers import GreedyEmbeddingHelper as GreedyEmbeddingHelper
 from graphflow.contrib.seq2seq.helpers import Helper as Helper
 from graphflow.contrib.seq2seq.helpers import InferenceHelper as InferenceHelper
-from graphflow.contrib.seq2seq.helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
+from graphflow.contrib.seq2seq.embedding_helpers import SampleEmbeddingHelper as SampleEmbeddingHelper
 from graphflow.contrib.seq2seq.helpers import TrainingHelper as TrainingHelper
 from graphflow.contrib.seq2seq.loss import sequence_loss as sequence_loss
 from graphflow.contrib.seq2seq.monotonic import BahdanauMonotonicAttention as BahdanauMonotonicAttention

@@ -27,7 +27,7 @@ from graphflow.contrib.seq2seq.beam_search_step import (
 )
 from graphflow.contrib.seq2seq.beams import Beams
 from graphflow.contrib.seq2seq.decoder import Decoder
-from graphflow.contrib.seq2seq.helpers import embedding_function, start_and_end
+from graphflow.contrib.seq2seq.embedding_helpers import embedding_function, start_and_end
 from graphflow.layers.base import Layer
 from graphflow.nn.cells import RNNCell
 from graphflow.nn.rnn import assert_like_rnncell

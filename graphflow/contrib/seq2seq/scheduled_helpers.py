@@ -17,7 +17,8 @@ from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.random import random_uniform
 from graphflow.contrib.seq2seq.decoder import swap_batch_and_time
-from graphflow.contrib.seq2seq.helpers import TrainingHelper, draw_ids, embedding_function, rows_by_time
+from graphflow.contrib.seq2seq.embedding_helpers import draw_ids, embedding_function
+from graphflow.contrib.seq2seq.helpers import TrainingHelper, rows_by_time
 
 
 def _probability(value: Any) -> Tensor:
