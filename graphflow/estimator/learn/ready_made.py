@@ -68,6 +68,9 @@ def _regression_head(label_dimension: int, weight_column: str | None) -> Head:
 class _Canned(Estimator):
     """What the models share: features that are one tensor have the name "", and predictions the names of before."""
 
+    _answer: str
+    """What is predicted if nothing is asked for."""
+
     def __init__(
         self,
         spec_of: Callable[..., EstimatorSpec],
@@ -98,8 +101,36 @@ class _Canned(Estimator):
         found = self.predict(x, input_fn, batch_size, [key], as_iterable)
         return (row[key] for row in found) if as_iterable else found[key]
 
+    def predict(
+        self,
+        x: Any = None,
+        input_fn: Callable[..., Any] | None = None,
+        batch_size: int | None = None,
+        outputs: Sequence[str] | None = None,
+        as_iterable: bool = True,
+        iterate_batches: bool = False,
+    ) -> Any:
+        """The classes or numbers of each row, or what is asked for.
+
+        Args:
+            x: Features as arrays.
+            input_fn: A function that gives features, in place of x.
+            batch_size: How many rows of x a step has.
+            outputs: "classes", "probabilities" and "logits" of a classifier, "scores" of others; None for the first.
+            as_iterable: Whether an iterator over the rows is returned, and not the first batch.
+            iterate_batches: Whether the iterator gives batches.
+
+        Returns:
+            Integers or floats; dictionaries if outputs is given.
+        """
+        if outputs:
+            return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
+        return self._one(self._answer, x, input_fn, batch_size, as_iterable)
+
 
 class _Classifier(_Canned):
+    _answer = _CLASSES
+
     def _named(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
         return {
             _CLASSES: squeeze(predictions["class_ids"], [1]),
@@ -147,34 +178,10 @@ class _Classifier(_Canned):
         """
         return self._one(_PROBABILITIES, x, input_fn, batch_size, as_iterable)
 
-    def predict(
-        self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
-        batch_size: int | None = None,
-        outputs: Sequence[str] | None = None,
-        as_iterable: bool = True,
-        iterate_batches: bool = False,
-    ) -> Any:
-        """The likeliest class of each row, or what is asked for.
-
-        Args:
-            x: Features as arrays.
-            input_fn: A function that gives features, in place of x.
-            batch_size: How many rows of x a step has.
-            outputs: "classes", "probabilities" and "logits"; None for the classes alone.
-            as_iterable: Whether an iterator over the rows is returned, and not the first batch.
-            iterate_batches: Whether the iterator gives batches.
-
-        Returns:
-            Classes; dictionaries if outputs is given.
-        """
-        if outputs:
-            return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
-        return self.predict_classes(x, input_fn, batch_size, as_iterable)
-
 
 class _Regressor(_Canned):
+    _answer = _SCORES
+
     def _named(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
         values = predictions["predictions"]
         return {_SCORES: squeeze(values, [1]) if values.shape.as_list()[-1] == 1 else values}
@@ -198,32 +205,6 @@ class _Regressor(_Canned):
             Floats, or arrays of them.
         """
         return self._one(_SCORES, x, input_fn, batch_size, as_iterable)
-
-    def predict(
-        self,
-        x: Any = None,
-        input_fn: Callable[..., Any] | None = None,
-        batch_size: int | None = None,
-        outputs: Sequence[str] | None = None,
-        as_iterable: bool = True,
-        iterate_batches: bool = False,
-    ) -> Any:
-        """The numbers of each row.
-
-        Args:
-            x: Features as arrays.
-            input_fn: A function that gives features, in place of x.
-            batch_size: How many rows of x a step has.
-            outputs: "scores"; None for these.
-            as_iterable: Whether an iterator over the rows is returned, and not the first batch.
-            iterate_batches: Whether the iterator gives batches.
-
-        Returns:
-            Floats, or arrays of them; dictionaries if outputs is given.
-        """
-        if outputs:
-            return super().predict(x, input_fn, batch_size, outputs, as_iterable, iterate_batches)
-        return self.predict_scores(x, input_fn, batch_size, as_iterable)
 
 
 def _network(
