@@ -10,7 +10,7 @@ PYTEST := $(BIN)/python -m pytest -q
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-links bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
-	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format clean
+	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format dist clean
 
 help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
@@ -39,6 +39,7 @@ help:
 	@echo "make bench-simulate  compare simulated clusters with real ones on this machine, and write benchmarks/simulate.md"
 	@echo "make bench-simulate-published  simulate clusters whose figures were published"
 	@echo "make models    run models drawn by chance for an hour, then look for faults that are planted into the compiler"
+	@echo "make dist      build what is published, in dist/; GRAPHFLOW_ADDRESS=https://host/owner/graphflow says where the project is"
 	@echo "make installed  build the sdist and the wheel, and install it as a user does, beside .venv"
 	@echo "make lint      lint, format check, types and layers alone"
 
@@ -163,6 +164,11 @@ bench-simulate: $(VENV)/.dev
 
 bench-simulate-published: $(VENV)/.dev
 	$(BIN)/python benchmarks/simulate_published.py
+
+# What CONTRIBUTING.md says how to publish.
+dist: $(VENV)/.dev
+	rm -rf dist
+	$(BIN)/python -m build --no-isolation --outdir dist .
 
 # What a user has: an environment with the wheel alone, built of the sdist, and what its extras bring.
 INSTALLED := $(VENV)-installed
