@@ -27,6 +27,11 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
     Args:
         main: By default the function of that name in the program's main module.
         argv: By default sys.argv; its first item is the program.
+
+    Examples:
+        >>> gf.app.run(lambda argv: len(argv), ["program", "data.txt"])
+        Traceback (most recent call last):
+        SystemExit: 2
     """
     module = sys.modules["__main__"]
     found = main or getattr(module, "main", None)

@@ -156,7 +156,20 @@ class AbortedError(OpError):
 
 
 class OutOfRangeError(OpError):
-    """An operation went past the end, as an iterator does after its last element."""
+    """An operation went past the end, as an iterator does after its last element.
+
+    Examples:
+        >>> element = gf.data.Dataset.range(2).make_one_shot_iterator().get_next()
+        >>> with gf.Session() as session:
+        ...     try:
+        ...         while True:
+        ...             print(session.run(element))
+        ...     except gf.errors.OutOfRangeError:
+        ...         print("the end")
+        0
+        1
+        the end
+    """
 
     default_code = OUT_OF_RANGE
 

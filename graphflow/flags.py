@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from functools import wraps
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from absl import flags as _absl
 
 from graphflow._core.common.namespaces import missing as _missing
+from graphflow._core.common.shown.docstrings import document
 
 # A flag belongs to the module that defines it, for the help; this module only hands it on.
 _absl.disclaim_key_flags()
@@ -21,13 +22,40 @@ _absl.disclaim_key_flags()
 _OLD_NAMES = {"flag_name": "name", "default_value": "default", "docstring": "help"}
 
 
-def _with_old_names(define: Callable[..., Any]) -> Callable[..., Any]:
-    """The function, with the argument names of TensorFlow 1's first releases accepted too."""
+def _shown(name: str, default: str | float | None, help: str | None, **args: object) -> _absl.FlagHolder:
+    """What the functions below take, for whoever asks for their signature."""
+    raise NotImplementedError
 
-    @wraps(define)
+
+def _with_old_names(kind: str, words: str, example: str) -> Callable[..., Any]:
+    """absl's function for a kind of flags, with the argument names of TensorFlow 1's first releases accepted too.
+
+    words: what its values are. example: one of them, in Python.
+    """
+    define, given = getattr(_absl, f"DEFINE_{kind}"), example.strip("'")
+
     def function(*args: Any, **kwargs: Any) -> Any:
         return define(*args, **{_OLD_NAMES.get(name, name): value for name, value in kwargs.items()})
 
+    function.__name__ = function.__qualname__ = define.__name__
+    function.__signature__ = signature(_shown)  # type: ignore[attr-defined]
+    function.__doc__ = document(
+        f"Defines a flag of the command line whose value is {words} (tf.flags.{define.__name__}).",
+        ("name", "default", "help", "**args"),
+        {
+            "name": "Its name: --name=value sets it, and FLAGS.name is its value.",
+            "default": "What it is if the command line does not say; None if it may be missing.",
+            "help": "What --help says of it.",
+            "**args": "What absl's function takes besides, such as required=True.",
+        },
+        "The flag, as absl has it; its `value` is that of the command line.",
+        (
+            f'flag = gf.flags.{define.__name__}("one_{kind}", None, "What it is for.")\n'
+            f'rest = gf.flags.FLAGS(["program", "--one_{kind}={given}"], known_only=True)\n'
+            f"gf.flags.FLAGS.one_{kind}",
+            example,
+        ),
+    )
     return function
 
 
@@ -38,6 +66,14 @@ class ProgramFlags:
 
     Args:
         values: Absl's FlagValues.
+
+    Examples:
+        >>> flag = gf.flags.DEFINE_float("step_size", 0.1, "How far a step goes.")
+        >>> gf.flags.FLAGS(["program", "--step_size=0.2", "data"], known_only=True)
+        ['program', 'data']
+        >>> gf.flags.FLAGS.step_size
+        0.2
+        >>> del gf.flags.FLAGS.step_size
 
     Raises:
         AttributeError: For a flag that is not defined, absl's errors for values that do not fit and for flags
@@ -93,8 +129,14 @@ class ProgramFlags:
 
 
 globals().update({name: getattr(_absl, name) for name in _absl.__all__})
-for _name in ("DEFINE_string", "DEFINE_boolean", "DEFINE_bool", "DEFINE_float", "DEFINE_integer"):
-    globals()[_name] = _with_old_names(getattr(_absl, _name))
+for _kind, _words, _example in (
+    ("string", "text", "'a'"),
+    ("boolean", "a truth value", "True"),
+    ("bool", "a truth value", "True"),
+    ("float", "a float", "0.5"),
+    ("integer", "an integer", "3"),
+):
+    globals()[f"DEFINE_{_kind}"] = _with_old_names(_kind, _words, _example)
 FLAGS = ProgramFlags(_absl.FLAGS)
 """The values of all flags of the program."""
 

@@ -222,6 +222,10 @@ def Exists(filename: str | bytes | PathLike[str]) -> bool:
 
     Args:
         filename: A path, or that of another file system that is installed.
+
+    Examples:
+        >>> gf.gfile.Exists("no/such/file")
+        False
     """
     path = user_path(filename)
     with _translated(path):

@@ -48,6 +48,12 @@ def set_verbosity(v: int | str) -> None:
 
     Args:
         v: gf.logging.DEBUG, INFO, WARN, ERROR or FATAL.
+
+    Examples:
+        >>> before = gf.logging.get_verbosity()
+        >>> gf.logging.set_verbosity(gf.logging.ERROR)
+        >>> gf.logging.info("This is not written.")
+        >>> gf.logging.set_verbosity(before)
     """
     _LOGGER.setLevel(v)
 

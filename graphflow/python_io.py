@@ -97,6 +97,16 @@ class TFRecordWriter:
     Args:
         path: Of the file, which is replaced.
         options: TFRecordOptions or a compression type.
+
+    Examples:
+        >>> import os, tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "data.tfrecords")
+        ...     with gf.python_io.TFRecordWriter(path) as writer:
+        ...         writer.write(b"one")
+        ...         writer.write(b"two")
+        ...     print(list(gf.python_io.tf_record_iterator(path)))
+        [b'one', b'two']
     """
 
     def __init__(self, path: str | PathLike[str], options: TFRecordOptions | None = None) -> None:

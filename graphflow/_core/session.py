@@ -474,6 +474,12 @@ class InteractiveSession(BaseSession):
         target: "" for this process, or zmq://host:port.
         graph: The graph; by default the default graph.
         config: A gf.ConfigProto.
+
+    Examples:
+        >>> session = gf.InteractiveSession()
+        >>> gf.square(3.0).eval()
+        np.float32(9.0)
+        >>> session.close()
     """
 
     def __init__(

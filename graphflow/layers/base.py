@@ -417,10 +417,13 @@ def _collect(elements: Iterable[Any], key: str) -> None:
             collection.append(element)
 
 
-def functional(layer: type[Layer], name: str, shares: bool = True) -> Callable[..., Tensor]:
+def functional(
+    layer: type[Layer], name: str, shares: bool = True, example: tuple[str, str] | None = None
+) -> Callable[..., Tensor]:
     """The function that makes a layer and calls it, with the arguments `inputs`, the layer's, and `reuse` if it shares.
 
-    The layer's class is the one place that lists and documents them; TensorFlow's functions take the same.
+    The layer's class is the one place that lists and documents them; TensorFlow's functions take the same. `example`
+    is a line of Python for the docstring, and what it prints.
     """
     of_layer = [p for p in inspect.signature(layer).parameters.values() if not p.name.startswith("_")]
     of_layer = [p for p in of_layer if p.name != "dtype" and p.kind is not p.VAR_KEYWORD]
@@ -450,5 +453,5 @@ def functional(layer: type[Layer], name: str, shares: bool = True) -> Callable[.
         "reuse": "Whether to take the variables of an earlier layer of that name.",
     }
     sentence = f"{layer.__name__} made and called on `inputs` (tf.layers.{name}): see there."
-    function.__doc__ = document(sentence, signature.parameters, said, "The outputs, a tensor.")
+    function.__doc__ = document(sentence, signature.parameters, said, "The outputs, a tensor.", example)
     return function

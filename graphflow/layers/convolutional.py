@@ -231,5 +231,9 @@ class Conv3D(_Forward):
 
 
 conv1d: Final[Callable[..., Tensor]] = functional(Conv1D, "conv1d")
-conv2d: Final[Callable[..., Tensor]] = functional(Conv2D, "conv2d")
+conv2d: Final[Callable[..., Tensor]] = functional(
+    Conv2D,
+    "conv2d",
+    example=("gf.layers.conv2d(gf.ones([1, 8, 8, 1]), 4, 3).shape", "TensorShape([1, 6, 6, 4])"),
+)
 conv3d: Final[Callable[..., Tensor]] = functional(Conv3D, "conv3d")

@@ -266,7 +266,11 @@ class Flatten(Layer):
         return shapes.TensorShape([sizes[0], None if None in sizes[1:] else numbers.prod(sizes[1:])])
 
 
-dense: Final[Callable[..., Tensor]] = functional(Dense, "dense")
+dense: Final[Callable[..., Tensor]] = functional(
+    Dense,
+    "dense",
+    example=("gf.layers.dense(gf.ones([2, 4]), 3).shape", "TensorShape([2, 3])"),
+)
 
 
 def dropout(

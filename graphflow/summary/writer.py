@@ -50,6 +50,15 @@ class FileWriter:
 
     Raises:
         ModuleNotFoundError: The tensorboard package is not installed.
+
+    Examples:
+        >>> import tempfile
+        >>> text = gf.Session().run(gf.summary.scalar("loss", 0.5))
+        >>> with tempfile.TemporaryDirectory() as folder, gf.summary.FileWriter(folder) as writer:
+        ...     writer.add_summary(text, global_step=1)
+        ...     writer.flush()
+        ...     print(len(gf.gfile.Glob(f"{folder}/events.out.tfevents.*")))
+        1
     """
 
     def __init__(

@@ -62,7 +62,14 @@ def get_default_graph() -> Graph:
 
 
 def reset_default_graph() -> None:
-    """Replaces the global default graph by an empty one; AssertionError inside a `with graph.as_default()`."""
+    """Replaces the global default graph by an empty one; AssertionError inside a `with graph.as_default()`.
+
+    Examples:
+        >>> before = gf.get_default_graph()
+        >>> gf.reset_default_graph()
+        >>> gf.get_default_graph() is before
+        False
+    """
     if _stacks.graphs:
         raise AssertionError(
             "reset_default_graph() inside `with graph.as_default():`: leave the block first."

@@ -126,6 +126,16 @@ def get_checkpoint_state(checkpoint_dir: str, latest_filename: str | None = None
     Args:
         checkpoint_dir: The folder of the checkpoints.
         latest_filename: The name of the file that lists a folder's checkpoints; by default "checkpoint".
+
+    Examples:
+        >>> import os, tempfile
+        >>> v = gf.get_variable("v", initializer=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder, gf.Session() as session:
+        ...     _ = session.run(v.initializer)
+        ...     _ = gf.train.Saver().save(session, f"{folder}/model", global_step=3)
+        ...     found = gf.train.get_checkpoint_state(folder)
+        ...     print([os.path.basename(path) for path in found.all_model_checkpoint_paths])
+        ['model-3']
     """
     checkpoint_dir = user_path(checkpoint_dir)
     path = state_path(checkpoint_dir, latest_filename)
@@ -159,6 +169,15 @@ def latest_checkpoint(checkpoint_dir: str, latest_filename: str | None = None) -
 
     Returns:
         The prefix of its files, as Saver.restore takes it; None if the folder has no such file, or no checkpoint.
+
+    Examples:
+        >>> import tempfile
+        >>> v = gf.get_variable("v", initializer=1.0)
+        >>> with tempfile.TemporaryDirectory() as folder, gf.Session() as session:
+        ...     _ = session.run(v.initializer)
+        ...     path = gf.train.Saver().save(session, f"{folder}/model", global_step=3)
+        ...     print(gf.train.latest_checkpoint(folder) == path)
+        True
     """
     checkpoint_dir = user_path(checkpoint_dir)
     if not storage.exists(state_path(checkpoint_dir, latest_filename)):

@@ -30,7 +30,13 @@ def arguments_said(documented: type | object) -> dict[str, str]:
     return said
 
 
-def document(sentence: str, arguments: Iterable[str], said: Mapping[str, str], returns: str) -> str:
+def document(
+    sentence: str,
+    arguments: Iterable[str],
+    said: Mapping[str, str],
+    returns: str,
+    example: tuple[str, str] | None = None,
+) -> str:
     """A docstring with a section for the arguments.
 
     Args:
@@ -38,9 +44,14 @@ def document(sentence: str, arguments: Iterable[str], said: Mapping[str, str], r
         arguments: The names of its arguments, in their order.
         said: What is said of each; one of which nothing is said is left out.
         returns: What it gives, one line.
+        example: Lines of Python, and what the last of them prints.
 
     Returns:
         The text of the docstring.
     """
     lines = [f"    {name}: {said[name]}" for name in arguments if name in said]
-    return "\n".join([sentence, "", "Args:", *lines, "", "Returns:", f"    {returns}", ""])
+    shown = []
+    if example is not None:
+        code, printed = example
+        shown = ["Examples:", *(f"    >>> {line}" for line in code.splitlines()), f"    {printed}", ""]
+    return "\n".join([sentence, "", "Args:", *lines, "", "Returns:", f"    {returns}", "", *shown])

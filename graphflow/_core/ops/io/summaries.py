@@ -149,6 +149,11 @@ def histogram(
 
     Returns:
         A scalar string, a serialised Summary message. InvalidArgumentError when it runs if a value is not finite.
+
+    Examples:
+        >>> text = gf.Session().run(gf.summary.histogram("weights", [1.0, 2.0, 2.5]))
+        >>> gf.Summary.FromString(text).value[0].histo.num
+        3.0
     """
     with _summary_scope(name, family, [values]) as (tag, scope):
         return _collect(apply(HISTOGRAM_SUMMARY, (tag, values), None, scope).outputs[0], collections)
@@ -176,6 +181,11 @@ def image(
 
     Returns:
         A scalar string tensor: the serialized Summary message.
+
+    Examples:
+        >>> text = gf.Session().run(gf.summary.image("digits", gf.zeros([1, 28, 28, 1])))
+        >>> gf.Summary.FromString(text).value[0].image.width
+        28
     """
     if max_outputs < 1:
         raise ValueError(f"max_outputs must be at least 1, got {max_outputs}.")
@@ -307,6 +317,12 @@ def merge_all(
 
     Returns:
         A scalar string, a serialised Summary message; None if there are no summaries.
+
+    Examples:
+        >>> one, other = gf.summary.scalar("loss", 0.5), gf.summary.scalar("rate", 0.1)
+        >>> merged = gf.summary.merge_all()
+        >>> [value.tag for value in gf.Summary.FromString(gf.Session().run(merged)).value]
+        ['loss', 'rate']
     """
     found = get_default_graph().get_collection(key, scope)
     return merge(found, name=name) if found else None
