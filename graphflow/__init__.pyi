@@ -163,7 +163,7 @@ from graphflow._core.ops.math.arithmetic import div as div
 from graphflow._core.ops.math.arithmetic import div_no_nan as div_no_nan
 from graphflow._core.ops.math.arithmetic import divide as divide
 from graphflow._core.graph.dtypes import float64 as _double
-from graphflow._core.graph import dtypes as dtypes
+from . import dtypes as dtypes
 from graphflow._core.ops.math.segments import dynamic_partition as dynamic_partition
 from graphflow._core.ops.math.segments import dynamic_stitch as dynamic_stitch
 from graphflow._core.ops.array.edit_distance import edit_distance as edit_distance
@@ -459,6 +459,7 @@ from graphflow._core.ops.math.contraction import tensordot as tensordot
 from . import test as test
 from . import testing as testing
 from graphflow._core.ops.array.layout import tile as tile
+from graphflow._core.ops.math.casting import to_bfloat16 as to_bfloat16
 from graphflow._core.ops.math.casting import to_complex128 as to_complex128
 from graphflow._core.ops.math.casting import to_complex64 as to_complex64
 from graphflow._core.ops.math.casting import to_double as to_double

@@ -10,7 +10,7 @@ from weakref import WeakSet
 import numpy as np
 
 import graphflow.nest as nest
-from graphflow._core.common.arrays import array_of
+from graphflow._core.common.arrays import array_of, is_bfloat16, kind_of
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -196,11 +196,6 @@ def _converted(tensor: Tensor, value: Any) -> Any:
             f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
             f"the feed with key {tensor!r}."
         )
-    if tensor.dtype is dtypes.bfloat16:
-        raise TypeError(
-            f"Cannot feed {_short(value)} to {tensor.name!r}: no operation computes with bfloat16 here. Make the "
-            "placeholder float32, which takes arrays of bfloat16 (of the package ml_dtypes) as they are."
-        )
     if not tensor.dtype.is_numpy_compatible:
         return np.asarray(value, dtype=object)
     if tensor.dtype is dtypes.string:
@@ -219,6 +214,8 @@ def _converted(tensor: Tensor, value: Any) -> Any:
         raise kind(
             f"Cannot feed {_short(value)} to {tensor.name!r} of dtype {tensor.dtype.name}: {error}"
         ) from None
+    if is_bfloat16(array.dtype) and tensor.dtype is not dtypes.bfloat16:
+        array = array.astype(np.float32)
     problem = _misfit(array, tensor.dtype)
     if problem:
         raise TypeError(
@@ -247,7 +244,7 @@ def _misfit(array: Any, dtype: dtypes.DType) -> str:
     Rounding to fewer binary digits is no misfit, nor is a fraction that an integer loses, as in TensorFlow; what
     TensorFlow would wrap is one.
     """
-    kind = array.dtype.kind
+    kind = kind_of(array.dtype)
     if kind in "mMV":
         return f"{array.dtype} is no number"
     if kind == "c":

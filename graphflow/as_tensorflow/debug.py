@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.arrays import kind_of
+
 
 def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
     """Whether an array of floating-point or complex numbers has one that is infinite or no number.
@@ -15,4 +17,4 @@ def has_inf_or_nan(datum: Any, tensor: Any) -> bool:
         tensor: The array.
     """
     array = np.asarray(tensor) if tensor is not None else np.zeros(0)
-    return array.dtype.kind in "fc" and not bool(np.isfinite(array).all())
+    return kind_of(array.dtype) in "fc" and not bool(np.isfinite(array).all())

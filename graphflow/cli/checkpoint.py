@@ -20,6 +20,7 @@ from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile
 from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
+from graphflow._core.common.arrays import kind_of
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.printable import printable
@@ -157,8 +158,8 @@ def _print_values(file: CheckpointFile, name: str) -> None:
                 + ", ".join(f"{_names([k])} {list(v.shape)}" for k, v in state.items())
             )
         return
-    if value.size and value.dtype.kind in "iuf":
-        wide = value.astype(np.float64) if value.dtype.kind == "f" else value
+    if value.size and kind_of(value.dtype) in "iuf":
+        wide = value.astype(np.float64) if kind_of(value.dtype) == "f" else value
         finite = wide[np.isfinite(wide)]
         if finite.size:
             tell(

@@ -223,6 +223,6 @@ def _drawn(random: Any, dtype: DType, dims: Dims, size: int) -> Any:
         return found
     if kind.kind == "c":
         return (random.standard_normal(shape) + 1j * random.standard_normal(shape)).astype(kind)
-    if kind.kind == "f":
+    if dtype.is_floating:
         return np.asarray(random.standard_normal(shape)).astype(kind)
     return np.asarray(random.integers(0, 2 if kind.kind == "b" else 4, shape)).astype(kind)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.creation import ones, ones_like
@@ -124,7 +122,7 @@ class Exponential(Gamma):
         self._parameters = parameters
 
     def _sample_n(self, n: Any, seed: int | None = None) -> Tensor:
-        tiny = np.finfo(self.dtype.as_numpy_dtype).tiny
+        tiny = self.dtype.finfo.tiny
         drawn = random_uniform(self._sample_shape(n), tiny, 1.0, dtype=self.dtype, seed=seed)
         return -log(drawn) / self._rate
 

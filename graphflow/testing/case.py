@@ -19,6 +19,7 @@ import numpy as np
 
 import graphflow.errors as errors
 import graphflow.nest as nest
+from graphflow._core.common import arrays
 from graphflow._core.graph.defaults import get_default_session, reset_default_graph
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation, Tensor
@@ -210,6 +211,7 @@ class TestCase(CollectionAssertions):
                 and "O" not in (x.dtype.kind, y.dtype.kind)
             ):
                 x, y = x.astype(np.float64), y.astype(np.float64)
+            x, y = (v.astype(np.float32) if arrays.is_bfloat16(v.dtype) else v for v in (x, y))
             self._same_shape(x, y, path, msg)
             np.testing.assert_allclose(x, y, rtol=rtol, atol=atol, err_msg=f"{path} {msg or ''}")
 
@@ -252,6 +254,8 @@ class TestCase(CollectionAssertions):
                 wide = (max(rtol, float_rtol), max(atol, float_atol))
             if "float16" in kinds:
                 wide = (max(wide[0], half_rtol), max(wide[1], half_atol))
+            if "bfloat16" in kinds:
+                wide = (max(wide[0], bfloat16_rtol), max(wide[1], bfloat16_atol))
             self.assertAllClose(x, y, *wide, msg=msg)
 
         self._each(a, b, compare)

@@ -13,7 +13,12 @@ from typing import Any, Dict, List
 import numpy as np
 from harness import Case
 
-TOLERANCES = {"float64": (1e-9, 1e-11), "float32": (2e-5, 2e-6), "float16": (4e-3, 1e-3)}
+TOLERANCES = {
+    "float64": (1e-9, 1e-11),
+    "float32": (2e-5, 2e-6),
+    "float16": (4e-3, 1e-3),
+    "bfloat16": (8e-3, 1e-3),
+}
 
 
 def _same_name(case: Case, expected: str, got: str) -> bool:

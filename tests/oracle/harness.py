@@ -316,6 +316,8 @@ def _array_record(array: Any) -> Dict[str, Any]:
     if kind == "f":
         # str gives the shortest text that reads back as the same number.
         values = [float(str(v)) for v in array.ravel()]
+    elif array.dtype.name == "bfloat16":
+        values = [float(v) for v in array.ravel()]
     elif kind == "c":
         values = [[float(v.real), float(v.imag)] for v in array.ravel()]
     else:

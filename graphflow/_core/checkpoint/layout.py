@@ -43,7 +43,7 @@ _STORED: Final[Mapping[str, tuple[str, int, tuple[int, ...]]]] = {
     "bool": ("BOOL", 1, ()), "uint8": ("U8", 1, ()), "int8": ("I8", 1, ()), "uint16": ("U16", 2, ()),
     "int16": ("I16", 2, ()), "uint32": ("U32", 4, ()), "int32": ("I32", 4, ()), "uint64": ("U64", 8, ()),
     "int64": ("I64", 8, ()), "float16": ("F16", 2, ()), "float32": ("F32", 4, ()), "float64": ("F64", 8, ()),
-    "complex64": ("F32", 4, (2,)), "complex128": ("F64", 8, (2,)),
+    "bfloat16": ("BF16", 2, ()), "complex64": ("F32", 4, (2,)), "complex128": ("F64", 8, (2,)),
 }  # fmt: skip
 """Of each dtype: safetensors' name, the bytes of one element of that, and what is added to the shape."""
 

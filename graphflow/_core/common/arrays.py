@@ -22,12 +22,31 @@ def array_of(value: Any) -> Any:
         raise TypeError(str(error)) from None
 
 
+def is_bfloat16(dtype: np.dtype[Any]) -> bool:
+    """Whether a dtype is bfloat16, which the package ml_dtypes has added to NumPy's."""
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """The kind of a dtype as NumPy says it, but "f" of bfloat16."""
+    return "f" if is_bfloat16(dtype) else dtype.kind
+
+
+def finfo(dtype: np.dtype[Any]) -> Any:
+    """What np.finfo says of a dtype of floats, bfloat16 among them: `eps`, `tiny`, `min`, `max`."""
+    if not is_bfloat16(dtype):
+        return np.finfo(dtype)
+    import ml_dtypes
+
+    return ml_dtypes.finfo(dtype)  # type: ignore[no-untyped-call]
+
+
 def widened(array: Any) -> Any:
-    """The array, with a dtype of NumPy's own if a package has added its dtype, as ml_dtypes bfloat16.
+    """The array, with a dtype of NumPy's own if a package has added its dtype, unless that is bfloat16.
 
     Those hold integers of a few bits, which become integers of eight, or numbers with fewer digits than float32.
     """
-    if array.dtype.kind != "V" or array.dtype.type is np.void:
+    if array.dtype.kind != "V" or array.dtype.type is np.void or is_bfloat16(array.dtype):
         return array
     found = [each for each in (np.int8, np.uint8) if np.can_cast(array.dtype, each)]
     return array.astype(found[0] if found else np.float32)

@@ -24,8 +24,12 @@ _VALUES: Final = {
     dtypes.int16: "int_val", dtypes.int8: "int_val", dtypes.uint16: "int_val", dtypes.int64: "int64_val",
     dtypes.bool_: "bool_val", dtypes.string: "string_val", dtypes.float16: "half_val", dtypes.uint32: "uint32_val",
     dtypes.uint64: "uint64_val", dtypes.complex64: "scomplex_val", dtypes.complex128: "dcomplex_val",
+    dtypes.bfloat16: "half_val",
 }  # fmt: skip
 """The field of TensorProto that holds the elements of each dtype."""
+
+_HALVES: Final = (dtypes.float16, dtypes.bfloat16)
+"""Types of which an element is written as a number of its 16 bits."""
 
 
 class Allowance:
@@ -108,7 +112,7 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
         value = array.reshape(-1)
         if dtype.is_complex:
             value = np.array([value[0].real, value[0].imag])
-        elif dtype is dtypes.float16:
+        elif dtype in _HALVES:
             value = value.view(np.uint16)
         getattr(proto, _VALUES[dtype]).extend(value.tolist())
 
@@ -156,8 +160,8 @@ def _elements(proto: Any, dtype: DType) -> Any:
         if dtype.is_complex:
             part = np.float32 if dtype is dtypes.complex64 else np.float64
             return np.array(found[: len(found) // 2 * 2], part).view(dtype.as_numpy_dtype)
-        if dtype is dtypes.float16:
-            return np.array(found, np.uint16).view(np.float16)
+        if dtype in _HALVES:
+            return np.array(found, np.uint16).view(dtype.as_numpy_dtype)
         values = np.array(found, np.int64 if dtype.is_integer and dtype.size < 8 else dtype.as_numpy_dtype)
         if dtype.is_integer and len(values) and (values.min() < dtype.min or values.max() > dtype.max):
             raise ValueError(f"{values.min()} to {values.max()}")

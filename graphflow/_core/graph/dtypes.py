@@ -1,6 +1,7 @@
 """Element types of tensors: TensorFlow's names and numbers, NumPy's representation.
 
-Strings are NumPy object arrays of `bytes`, as TensorFlow's Python API returns them.
+Strings are NumPy object arrays of `bytes`, as TensorFlow's Python API returns them. The dtype of bfloat16 is that of
+the package ml_dtypes, which is imported when it is first asked for.
 """
 
 from __future__ import annotations
@@ -8,6 +9,8 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+
+from graphflow._core.common.arrays import finfo, is_bfloat16
 
 
 class DType:
@@ -35,25 +38,41 @@ class DType:
         "size",
     )
 
+    _numpy: type | None
+    native: Any
+    scalar: Any
+
     def __init__(self, name: str, number: int, numpy_type: type | None) -> None:
         self.name: str = name
         self.as_datatype_enum: int = number
-        self._numpy = numpy_type
-        self.native: Any = None if numpy_type is None else np.dtype(numpy_type)
-        self.scalar: Any = numpy_type
+        late = name == "bfloat16"
+        if not late:
+            self._keep(numpy_type)
         kind = np.dtype(numpy_type).kind if numpy_type is not None else "V"
-        self.is_floating: bool = kind == "f" or name == "bfloat16"
+        self.is_floating: bool = kind == "f" or late
         self.is_complex: bool = kind == "c"
         self.is_integer: bool = kind in "iu"
         self.is_bool: bool = kind == "b"
-        self.size: int = 2 if name == "bfloat16" else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
+        self.size: int = 2 if late else np.dtype(numpy_type).itemsize if kind in "fciub" else 1
+
+    def _keep(self, numpy_type: type | None) -> None:
+        self._numpy = self.scalar = numpy_type
+        self.native = None if numpy_type is None else np.dtype(numpy_type)
+
+    def __getattr__(self, name: str) -> Any:
+        """What NumPy's type of bfloat16 says, at the first time that anything of it is asked for."""
+        if name not in ("_numpy", "native", "scalar"):
+            raise AttributeError(f"A DType has no attribute {name!r}.")
+        import ml_dtypes
+
+        self._keep(ml_dtypes.bfloat16)
+        return getattr(self, name)
 
     @property
     def as_numpy_dtype(self) -> type[Any]:
         """The NumPy scalar type; object_ for strings."""
         if self._numpy is None:
-            reason = "NumPy has none" if self.is_floating else "it is a handle, not a value"
-            raise TypeError(f"{self.name} has no NumPy type: {reason}.")
+            raise TypeError(f"{self.name} has no NumPy type: it is a handle, not a value.")
         return self._numpy
 
     @property
@@ -74,7 +93,7 @@ class DType:
     @property
     def is_numpy_compatible(self) -> bool:
         """Whether values of this type are NumPy arrays."""
-        return self._numpy is not None
+        return self.is_floating or self._numpy is not None
 
     @property
     def min(self) -> Any:
@@ -91,9 +110,14 @@ class DType:
         """(0, largest) of an integer type, (0, 1) of a floating one: the range of image values."""
         return (0, self.max) if self.is_integer else (0, 1)
 
+    @property
+    def finfo(self) -> Any:
+        """What np.finfo says of a floating type, such as `eps` and `tiny`."""
+        return finfo(np.dtype(self.as_numpy_dtype))
+
     def _limits(self) -> Any:
         if self.is_floating:
-            return np.finfo(self.as_numpy_dtype)
+            return self.finfo
         if self.is_integer:
             return np.iinfo(self.as_numpy_dtype)
         raise TypeError(f"Cannot find the range of values of {self.name}.")
@@ -156,7 +180,7 @@ ALL: Final = (
 BY_NAME: Final = {d.name: d for d in ALL} | {"half": float16, "double": float64}
 """What the package offers under these names."""
 _BY_ENUM: Final = {d.as_datatype_enum: d for d in ALL}
-_BY_NUMPY: Final = {np.dtype(d.as_numpy_dtype): d for d in ALL if d.is_numpy_compatible}
+_BY_NUMPY: Final = {d.native: d for d in ALL if d is not bfloat16 and d.is_numpy_compatible}
 _BY_PYTHON: Final = {
     float: float32,
     int: int32,
@@ -203,6 +227,8 @@ def as_dtype(type_value: DTypeLike) -> DType:
         numpy_dtype = np.dtype(given)
         if numpy_dtype.kind in "SU":
             return string
+        if is_bfloat16(numpy_dtype):
+            return bfloat16
         found = _BY_NUMPY.get(numpy_dtype.newbyteorder("="))
         if found is not None:
             return found

@@ -68,7 +68,7 @@ class GradientsIn:
         return _OP_GRADIENTS[op_type]
 
 
-FLOATS: Final = (dtypes.float16, dtypes.float32, dtypes.float64)
+FLOATS: Final = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 INTEGERS: Final = tuple(d for d in dtypes.ALL if d.is_integer)
 REALS: Final = FLOATS + INTEGERS
 COMPLEX: Final = (dtypes.complex64, dtypes.complex128)

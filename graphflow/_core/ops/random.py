@@ -29,7 +29,7 @@ from graphflow._core.ops.math.math import add, cast, exp, log, maximum, minimum,
 from graphflow._core.ops.math.reductions import reduce_all
 from graphflow._core.ops.rules import same_as_input
 
-_UNIFORM_TYPES = (dtypes.float16, dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64)
+_UNIFORM_TYPES = (*FLOATS, dtypes.int32, dtypes.int64)
 
 
 def _drawn_infer(op: Operation) -> Signature:
@@ -419,7 +419,7 @@ def random_gamma(
         beta = convert_to_tensor(1 if beta is None else beta, dtype=element_type, name="beta")
         alpha = alpha + zeros_like(beta)
         drawn = apply(RANDOM_GAMMA, (sizes, alpha), _seeds(seed)).outputs[0]
-        return maximum(np.finfo(element_type.as_numpy_dtype).tiny, drawn / beta)
+        return maximum(element_type.finfo.tiny, drawn / beta)
 
 
 def random_poisson(

@@ -15,6 +15,7 @@ from typing import Any, Final
 from weakref import WeakKeyDictionary
 
 import graphflow.errors as errors
+from graphflow._core.graph.dtypes import bfloat16
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.function import GraphFunction
 from graphflow._core.graph.keys import GraphKeys
@@ -22,6 +23,7 @@ from graphflow._core.graph.op_def import InputSpec, variable_for
 from graphflow._core.graph.random_seed import gives_the_same
 from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from graphflow._core.plan import build, kinds
+from graphflow._core.plan.bfloat16 import in_float32
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import LOCAL, Instruction, Plan
 
@@ -170,9 +172,26 @@ class _Lowering:
             if construct is not None:
                 constructs.setdefault(construct, []).append(op)
             elif op.op_def not in _RENAMES or op._context is None:
-                result.append(self._instruction(op, level))
+                result += self._instructions_of(op, level)
         result += [self._lift(construct, members, level) for construct, members in constructs.items()]
         return tuple(result)
+
+    def _instructions_of(self, op: Operation, level: Any) -> list[Instruction]:
+        instruction = self._instruction(op, level)
+        if not any(t.dtype is bfloat16 for t in op.inputs):
+            return [instruction]
+        return in_float32(
+            instruction, [(t.dtype, t.dims, self._read_behind(op, t, level)) for t in op.inputs]
+        )
+
+    def _read_behind(self, op: Operation, tensor: Tensor, level: Any) -> tuple[str, ...]:
+        """What comes before an operation, besides its control inputs, if it takes a variable: what makes the rest."""
+        if not self.resolve(tensor).op.op_def.is_variable:
+            return ()
+        others = [t.op for t in map(self.resolve, op.inputs) if not t.op.op_def.is_variable]
+        others = [other for other in others if other.control_inputs or not other.op_def.is_constant]
+        names = [self.representative(other, level) for other in others]
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     def _instruction(self, op: Operation, level: Any) -> Instruction:
         attrs = _attributes(op, op in self._local_variables)

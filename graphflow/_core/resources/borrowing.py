@@ -12,6 +12,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
+from graphflow._core.common.arrays import is_bfloat16
+
 Array = np.ndarray[Any, Any]
 
 BORROW_FROM_BYTES: Final = 32 << 10
@@ -90,7 +92,8 @@ class Borrows:
         """A read-only array on the memory of the value, which `borrowed_from` can tell from the value itself."""
         borrowed = _Borrow(value)
         self._out = (*[o for o in self._out if o() is not None], weakref.ref(borrowed))
-        return np.asarray(borrowed)
+        found = np.asarray(borrowed)
+        return found.view(value.dtype) if is_bfloat16(value.dtype) else found
 
     def any(self, value: Array, memory: Memory) -> bool:
         """Whether the value is borrowed, here or by another process."""
@@ -101,5 +104,10 @@ class Borrows:
 
 def borrowed_from(array: Array) -> Array:
     """The variable's own array, for a borrowed one; any other array itself."""
-    found: Array = getattr(array.base, "owner", array)
+    base: Any = array.base
+    if is_bfloat16(array.dtype) and isinstance(base, np.ndarray) and base.dtype.type is np.void:
+        # What `borrow` gives is a view of that, since __array_interface__ names no dtype that NumPy lacks.
+        whole = base.shape == array.shape and base.strides == array.strides
+        base = base.base if whole else None
+    found: Array = getattr(base, "owner", array)
     return found

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.arrays import kind_of
 from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
@@ -355,7 +356,7 @@ def _numerics_checker(i: Instruction, kernels: KernelTable) -> Callable[..., Non
     def check(*values: Any) -> None:
         for value in values:
             array = np.asarray(value)
-            if array.dtype.kind in "fc" and not np.isfinite(array).all():
+            if kind_of(array.dtype) in "fc" and not np.isfinite(array).all():
                 kind = "NaN" if np.isnan(array).any() else "Inf"
                 raise errors.InvalidArgumentError(
                     None, None,

@@ -8,8 +8,6 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike, TensorStructure
@@ -46,7 +44,7 @@ def safe_cumprod(x: TensorLike, *args: Any, **kwargs: Any) -> Tensor:
     """
     with op_scope(None, "SafeCumprod", [x]):
         tensor = convert_to_tensor(x, name="x")
-        tiny = np.finfo(tensor.dtype.as_numpy_dtype).tiny
+        tiny = tensor.dtype.finfo.tiny
         logarithms = math.log(clip.clip_by_value(tensor, tiny, 1))
         return math.exp(scans.cumsum(logarithms, *args, **kwargs))
 

@@ -317,7 +317,7 @@ class Optimizer:
         return group(*update_ops, name=name_scope)
 
     def _valid_dtypes(self) -> set[dtypes.DType]:
-        return {dtypes.float16, dtypes.float32, dtypes.float64}
+        return {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
 
     # ---- helpers for subclasses -----------------------------------------------------------------------------------
 

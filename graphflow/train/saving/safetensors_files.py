@@ -12,7 +12,7 @@ import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
-from graphflow._core.graph import shapes
+from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.types import SessionLike
 from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_collections import global_variables
@@ -33,7 +33,7 @@ def load_safetensors(filename: str | PathLike[str]) -> dict[str, Any]:
         filename: The file, as PyTorch's and JAX's programs write it. For graphflow's own there is `load_checkpoint`.
 
     Returns:
-        A dictionary of fresh arrays with the file's shapes and dtypes; bfloat16, which NumPy lacks, comes as float32.
+        A dictionary of fresh arrays with the file's shapes and dtypes; bfloat16 is that of the package ml_dtypes.
 
     Raises:
         NotFoundError: There is no such file.
@@ -54,7 +54,7 @@ def load_safetensors(filename: str | PathLike[str]) -> dict[str, Any]:
 
 def _array(path: str, name: str, dtype: str, shape: Sequence[int], data: bytearray) -> Any:
     if dtype == "BF16":
-        return (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32).reshape(shape)
+        return np.frombuffer(data, dtypes.bfloat16.native).reshape(shape)
     if dtype not in _DTYPES:
         raise errors.UnimplementedError(
             None,

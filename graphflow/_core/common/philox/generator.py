@@ -20,6 +20,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from graphflow._core.common.arrays import is_bfloat16
 from graphflow._core.common.philox import rejection
 from graphflow._core.common.philox.bits import (
     CHUNK_BLOCKS,
@@ -35,6 +36,12 @@ from graphflow.errors import InvalidArgumentError
 _WORD64: Final = 0xFFFFFFFFFFFFFFFF
 _COUNTER_SIZE: Final = 1 << 128
 _FLOATS: Final = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
+_ONE: Final[Mapping[str, tuple[Any, int, int]]] = {
+    "float16": (np.uint16, 0x3FF, 0x3C00),
+    "bfloat16": (np.uint16, 0x7F, 0x3F80),
+    "float32": (np.uint32, 0x7FFFFF, 0x3F800000),
+}
+"""Of a dtype of floats: the integers of its size, the bits behind the point, and the bits of 1."""
 _INTEGERS: Final = (np.dtype(np.int32), np.dtype(np.int64))
 
 Array = npt.NDArray[Any]
@@ -64,6 +71,11 @@ def _checked_dtype(dtype: npt.DTypeLike, allowed: tuple[np.dtype[Any], ...]) -> 
         expected = ", ".join(choice.name for choice in allowed)
         raise InvalidArgumentError(None, None, f"dtype must be one of {expected}, got {found.name}.")
     return found
+
+
+def _checked_float(dtype: npt.DTypeLike) -> np.dtype[Any]:
+    found = np.dtype(dtype)
+    return found if is_bfloat16(found) else _checked_dtype(found, _FLOATS)
 
 
 def _check_parameters(name: str, values: Array, largest: float) -> None:
@@ -251,17 +263,15 @@ class Philox:
     def random_uniform(
         self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32, calls: int | None = None
     ) -> Array:
-        """Returns floats uniform in [0, 1), with 10, 23 or 52 random bits (TensorFlow's RandomUniform).
+        """Returns floats uniform in [0, 1), with 7, 10, 23 or 52 random bits (TensorFlow's RandomUniform).
 
         With `calls`, what so many calls one after the other return, one below the other.
         """
         sizes, count = _checked_shape(shape)
-        kind = _checked_dtype(dtype, _FLOATS)
+        kind = _checked_float(dtype)
         if kind == np.float64:
             return self._draw(sizes, count, kind, _spread_uniform_float64, calls)
-        word, mantissa, one = (
-            (np.uint16, 0x3FF, 0x3C00) if kind == np.float16 else (np.uint32, 0x7FFFFF, 0x3F800000)
-        )
+        word, mantissa, one = _ONE[kind.name]
         bits = self._draw(sizes, count, word, _spread, calls)
         np.bitwise_and(bits, mantissa, out=bits)
         np.bitwise_or(bits, one, out=bits)
@@ -334,14 +344,18 @@ class Philox:
         With `calls`, what so many calls one after the other return, one below the other.
         """
         sizes, count = _checked_shape(shape)
-        kind = _checked_dtype(dtype, _FLOATS)
+        kind = _checked_float(dtype)
+        if is_bfloat16(kind):
+            return self.random_normal(shape, np.float32, calls).astype(kind)
         spread = _spread_normal_float64 if kind == np.float64 else _spread_normal
         return self._draw(sizes, count, kind, spread, calls)
 
     def truncated_normal(self, shape: Sequence[int], dtype: npt.DTypeLike = np.float32) -> Array:
         """Returns standard normals of magnitude under two (TensorFlow's TruncatedNormal)."""
         sizes, count = _checked_shape(shape)
-        kind = _checked_dtype(dtype, _FLOATS)
+        kind = _checked_float(dtype)
+        if is_bfloat16(kind):
+            return self.truncated_normal(shape, np.float32).astype(kind)
         stream = self._reserve_outputs(count)
         return rejection.truncated_normal(stream, count, kind).reshape(sizes)
 

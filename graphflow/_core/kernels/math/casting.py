@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.arrays import is_bfloat16
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 
@@ -14,6 +15,8 @@ def _cast(node: Node) -> Kernel:
     target = np.dtype(node.attrs["DstT"].as_numpy_dtype)
 
     def compute(x: Any) -> Any:
+        if is_bfloat16(x.dtype):
+            x = x.astype(np.float32)
         if x.dtype.kind == "c" and target.kind != "c":
             x = np.real(x)
         if x.dtype.kind == "f" and target.kind in "iu":

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.arrays import array_of, widened
+from graphflow._core.common.arrays import array_of, kind_of, widened
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dimension
@@ -128,11 +128,11 @@ _KINDS: Final = "biufc"
 
 def _wealth(dtype: Any) -> int:
     """How much a kind of number can say: a truth value, an integer, a real number, a complex one."""
-    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[np.dtype(dtype).kind]
+    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[kind_of(np.dtype(dtype))]
 
 
 def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
-    kind = array.dtype.kind
+    kind = kind_of(array.dtype)
     fits = {
         "b": dtype.is_bool or dtype.is_integer or dtype.is_floating or dtype.is_complex,
         "i": dtype.is_integer or dtype.is_floating or dtype.is_complex,
@@ -163,7 +163,7 @@ def _strings(value: Any, dtype: DType | None) -> Any:
 
 
 def _from_numpy(array: Any, dtype: DType | None) -> Any:
-    kind = array.dtype.kind
+    kind = kind_of(array.dtype)
     if kind in "SU" or (kind == "O" and not array.size):
         return _strings(array.tolist(), dtype).reshape(array.shape)
     if kind == "O":

@@ -348,7 +348,7 @@ def assert_near(
     with op_scope(name, "assert_near", [x, y]):
         x = convert_to_tensor(x, name="x")
         y = convert_to_tensor(y, name="y", dtype=x.dtype)
-        precision = 10.0 * float(np.finfo(x.dtype.as_numpy_dtype).eps)
+        precision = 10.0 * float(x.dtype.finfo.eps)
         relative = convert_to_tensor(precision if rtol is None else rtol, name="rtol", dtype=x.dtype)
         absolute = convert_to_tensor(precision if atol is None else atol, name="atol", dtype=x.dtype)
         condition = reduce_all(less_equal(abs_(subtract(x, y)), add(absolute, relative * abs_(y))))

@@ -100,7 +100,7 @@ class _Conversion(Protocol):
     def __call__(self, x: SparseTensor, name: str | None = ...) -> SparseTensor: ...
 
 
-def _converter(dtype: DType, default_name: str) -> _Conversion:
+def _converter(dtype: DType, default_name: str, example: tuple[str, str] | None = None) -> _Conversion:
     def convert(x: TensorLike | SparseTensor, name: str | None = default_name) -> Any:
         return cast(x, dtype, name)
 
@@ -112,11 +112,19 @@ def _converter(dtype: DType, default_name: str) -> _Conversion:
         ("x", "name"),
         {"x": "A tensor or SparseTensor of numbers.", "name": "A name for the operation."},
         f"A tensor, or SparseTensor, of {dtype.name}.",
+        example,
     )
     return convert
 
 
-to_float: _Conversion = _converter(dtypes.float32, "ToFloat")
+to_float: _Conversion = _converter(
+    dtypes.float32,
+    "ToFloat",
+    ("gf.Session().run(gf.to_float([1, 2]))", "array([1., 2.], dtype=float32)"),
+)
+
+
+to_bfloat16: _Conversion = _converter(dtypes.bfloat16, "ToBFloat16")
 
 
 to_double: _Conversion = _converter(dtypes.float64, "ToDouble")

@@ -11,7 +11,7 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.math import numeric, reductions
+from graphflow._core.ops.math import casting, numeric, reductions
 from graphflow._core.ops.math.broadcasting import unbroadcast
 from graphflow._core.ops.math.elementwise import binary, unary
 from graphflow._core.ops.rules import require_rank, require_rank_at_least, same_as_input
@@ -125,6 +125,8 @@ def matmul(
             b = numeric.conj(b) if transpose_b else b
             attrs = {"adj_x": bool(transpose_a or adjoint_a), "adj_y": bool(transpose_b or adjoint_b)}
             return apply(BATCH_MATMUL, (a, b), attrs, scope).outputs[0]
+        if {a.dtype, b.dtype} == {dtypes.bfloat16, dtypes.float32}:
+            a, b = casting.cast(a, dtypes.float32), casting.cast(b, dtypes.float32)
         a = numeric.conj(a) if adjoint_a else a
         b = numeric.conj(b) if adjoint_b else b
         attrs = {"transpose_a": bool(transpose_a or adjoint_a), "transpose_b": bool(transpose_b or adjoint_b)}

@@ -27,6 +27,7 @@ from graphflow._core.ops.math.arithmetic import (
 from graphflow._core.ops.math.broadcasting import unbroadcast, unbroadcast_pair
 from graphflow._core.ops.math.casting import (
     cast,
+    to_bfloat16,
     to_complex64,
     to_complex128,
     to_double,
@@ -105,6 +106,6 @@ __all__ = [
     "maximum", "minimum", "multiply", "negative", "not_equal", "polyval", "pow_", "real", "realdiv",
     "reciprocal", "rint", "round_", "rsqrt", "saturate_cast", "scalar_mul", "sigmoid", "sign", "sin", "sinh",
     "sqrt", "square", "squared_difference", "subtract", "tan", "tanh", "to_complex64", "to_complex128",
-    "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod", "unary",
+    "to_bfloat16", "to_double", "to_float", "to_int32", "to_int64", "truediv", "truncatediv", "truncatemod", "unary",
     "unbroadcast", "unbroadcast_pair", "xdivy", "xlogy",
 ]  # fmt: skip

@@ -169,7 +169,7 @@ def embedding_lookup_sparse(
         rows_of = math.cast(sp_ids.indices[:, 0], dtypes.int32)
         unique_ids, positions = sorting.unique(sp_ids.values)
         found = embedding_lookup(parts, unique_ids, partition_strategy, max_norm=max_norm)
-        if found.dtype is dtypes.float16:
+        if found.dtype in (dtypes.float16, dtypes.bfloat16):
             found = math.cast(found, dtypes.float32)
         if sp_weights is None:
             function = {

@@ -240,7 +240,7 @@ def softmax_cross_entropy_with_logits_v2(
     with op_scope(name, "softmax_cross_entropy_with_logits", (logits, labels)) as scope:
         x = convert_to_tensor(logits, name="logits")
         y = convert_to_tensor(labels, name="labels", preferred_dtype=x.dtype)
-        narrow = x.dtype is dtypes.float16
+        narrow = x.dtype if x.dtype.size == 2 else None
         x = math.cast(x, dtypes.float32) if narrow else x
         if y.dtype is not x.dtype:
             y = math.cast(y, x.dtype)
@@ -257,7 +257,7 @@ def softmax_cross_entropy_with_logits_v2(
         result = array.reshape(loss, _outer_shape(x), name="Reshape_2")
         if x.dims is not None:
             result.set_shape(x.dims[:-1])
-        return math.cast(result, dtypes.float16) if narrow else result
+        return math.cast(result, narrow) if narrow else result
 
 
 def _axis_last(x: Tensor, axis: int) -> list[int]:
@@ -352,7 +352,7 @@ def sparse_softmax_cross_entropy_with_logits(
     with op_scope(name, "SparseSoftmaxCrossEntropyWithLogits", given):
         y = convert_to_tensor(given[0])
         x = convert_to_tensor(given[1])
-        narrow = x.dtype is dtypes.float16
+        narrow = x.dtype if x.dtype.size == 2 else None
         x = math.cast(x, dtypes.float32) if narrow else x
         _check_sparse_shapes(x, y)
         if x.dims is not None and len(x.dims) == 2:
@@ -365,7 +365,7 @@ def sparse_softmax_cross_entropy_with_logits(
                 loss = apply(SPARSE_CROSS_ENTROPY, (rows, flat), name=name).outputs[0]
                 static = y.shape.is_fully_defined()
                 loss = array.reshape(loss, y.shape.as_list() if static else array.shape(y), name="Reshape_2")
-        return math.cast(loss, dtypes.float16) if narrow else loss
+        return math.cast(loss, narrow) if narrow else loss
 
 
 def _check_sparse_shapes(logits: Tensor, labels: Tensor) -> None:

@@ -291,10 +291,10 @@ def _can_run(instruction: Instruction, device: str, ctx: _Context) -> bool:
 
 
 def _is_of_numbers(instruction: Instruction) -> bool:
-    """Whether results, or elements of a list, are of dtypes that other devices than CPUs compute with."""
+    """Whether results, what is cast, or elements of a list are of dtypes that other devices than CPUs compute with."""
     if instruction.type in _LISTS:
         return instruction.attrs.get("dtype", dtypes.float32) in _NUMBERS
-    return _NUMBERS.issuperset(instruction.dtypes)
+    return _NUMBERS.issuperset(instruction.dtypes) and instruction.attrs.get("SrcT") is not dtypes.bfloat16
 
 
 @functools.lru_cache(maxsize=4096)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.arrays import kind_of
 from graphflow._core.common.denormals import kept
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import TensorShape, compatible, text
@@ -191,9 +192,10 @@ class GeneratorDataset(DatasetBase):
 def _array(value: Any, dtype: DType) -> np.ndarray[Any, Any]:
     if dtype.name != "string":
         array = np.asarray(value)
-        if array.dtype.kind not in "biufc":
+        kind = kind_of(array.dtype)
+        if kind not in "biufc":
             raise TypeError(f"{array.dtype} is no number.")
-        if array.dtype.kind in "fc" and not (dtype.is_floating or dtype.is_complex):
+        if kind in "fc" and not (dtype.is_floating or dtype.is_complex):
             raise TypeError(f"{array.dtype} is not {dtype.name}.")
         return np.array(value, dtype.as_numpy_dtype)
     array = np.array(value, object)

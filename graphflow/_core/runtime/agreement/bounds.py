@@ -13,8 +13,10 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.arrays import finfo, is_bfloat16, kind_of
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.specialise import Known
+from graphflow._core.graph.dtypes import bfloat16
 from graphflow._core.plan.ir import Plan, walk
 
 _LEAST_UNITS: Final = 16.0
@@ -72,6 +74,12 @@ def roundings(plan: Plan, known: Known) -> float:
     return _LEAST_UNITS + depth_of(plan) + 0.25 * math.sqrt(longest)
 
 
+def coarsest_unit(plan: Plan) -> float:
+    """The unit of bfloat16 if a plan has values of it, 0 if not: an error of float32 may turn the rounding of those."""
+    narrow = any(dtype is bfloat16 for i in walk(plan) for dtype in i.dtypes)
+    return float(bfloat16.finfo.eps) if narrow else 0.0
+
+
 @dataclass(frozen=True)
 class Reach:
     """How far the trials of rounding have moved each element of a value.
@@ -85,18 +93,25 @@ class Reach:
 
 
 def difference(
-    name: str, mine: Any, theirs: Any, units: float, before: Any = None, spread: Reach | None = None
+    name: str,
+    mine: Any,
+    theirs: Any,
+    units: float,
+    before: Any = None,
+    spread: Reach | None = None,
+    coarsest: float = 0.0,
 ) -> Difference | None:
     """How what compiled code gave differs from what NumPy gave; None if it agrees.
 
     units: as from roundings(). before: the value of a variable before both runs. spread: the result of the trials.
+    coarsest: as from coarsest_unit().
     """
     if mine is None or theirs is None:
         return None if mine is theirs else _unlike(name, mine, theirs)
     mine, theirs = _array(mine), _array(theirs)
     if mine.dtype != theirs.dtype or mine.shape != theirs.shape:
         return _unlike(name, mine, theirs)
-    if theirs.dtype.kind not in "fc":
+    if kind_of(theirs.dtype) not in "fc":
         apart = np.not_equal(mine, theirs)
         if spread is not None:
             apart &= spread.distance == 0
@@ -106,14 +121,18 @@ def difference(
         same = (mine == theirs) | (np.isnan(mine) & np.isnan(theirs))
         if same.all():
             return None
+        info = finfo(theirs.dtype)
+        unit = max(float(info.eps), coarsest)
+        if is_bfloat16(theirs.dtype):
+            mine, theirs = mine.astype(np.float32), theirs.astype(np.float32)
+            before = None if before is None else before.astype(np.float32)
         distance = np.where(same, 0.0, np.abs(mine - theirs))
-        info = np.finfo(theirs.dtype)
         change = theirs if before is None else theirs - before
         whole = np.abs(np.where(np.isfinite(change), change, 0))
         scale = math.sqrt(float(np.mean(np.square(whole, dtype=np.float64))))
-        allowed = units * float(info.eps) * (whole + scale) + float(info.tiny) * units
+        allowed = units * unit * (whole + scale) + float(info.tiny) * units
         if before is not None:
-            allowed = allowed + _UNITS_OF_VALUE * float(info.eps) * (np.abs(theirs) + np.abs(before))
+            allowed = allowed + _UNITS_OF_VALUE * unit * (np.abs(theirs) + np.abs(before))
         if spread is not None:
             allowed = allowed + _SPREADS * spread.distance
         apart = ~same & ~(distance <= allowed)

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.arrays import finfo, is_bfloat16, kind_of
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.table import KernelTable
@@ -157,7 +158,7 @@ class Spread:
 
 
 def _change(after: Any, before: Any) -> Any:
-    if before is None or after.dtype.kind not in "fc" or after.shape != before.shape:
+    if before is None or kind_of(after.dtype) not in "fc" or after.shape != before.shape:
         return after
     with np.errstate(all="ignore"):
         return after - before
@@ -168,11 +169,13 @@ def _wider(so_far: Reach | None, found: Any, given: Any) -> Reach | None:
     if found.shape != given.shape or found.dtype != given.dtype:
         return so_far
     with np.errstate(all="ignore"):
-        if given.dtype.kind not in "fc":
+        if kind_of(given.dtype) not in "fc":
             changed = np.not_equal(found, given)
             return Reach(changed + (0 if so_far is None else so_far.distance), np.zeros(given.shape, bool))
         same = (found == given) | (np.isnan(found) & np.isnan(given))
-        distance = np.where(same, 0, np.abs(found - given))
+        distance = np.where(same, 0, np.abs(found - given)).astype(
+            np.float64 if is_bfloat16(given.dtype) else given.dtype
+        )
     lost = ~np.isfinite(distance)
     distance = np.where(lost, 0, distance)
     if so_far is None:
@@ -202,9 +205,9 @@ class _Shake:
     def step(self, value: Any, rounded: Any) -> Any:
         """One array or number changed; `rounded`: which whole numbers are what rounding has left, and change, too."""
         dtype = getattr(value, "dtype", None)
-        if dtype is None or dtype.kind not in "fc" or not isinstance(value, np.ndarray | np.generic):
+        if dtype is None or kind_of(dtype) not in "fc" or not isinstance(value, np.ndarray | np.generic):
             return value
-        share = self._units * np.finfo(dtype).eps * self._random.uniform(-1.0, 1.0, value.shape)
+        share = self._units * float(finfo(dtype).eps) * self._random.uniform(-1.0, 1.0, value.shape)
         with np.errstate(all="ignore"):
             moved = value * (1 + share).astype(dtype)
             stays = ((value == np.rint(value)) & ~np.asarray(rounded)) | ~np.isfinite(value)
@@ -244,7 +247,7 @@ class _Shake:
 def _finite(value: Any, instead: Any) -> Any:
     """A value whose elements that are not finite are replaced by those of another, if these are finite."""
     dtype = getattr(value, "dtype", None)
-    if instead is None or dtype is None or dtype.kind not in "fc":
+    if instead is None or dtype is None or kind_of(dtype) not in "fc":
         return value
     if dtype != instead.dtype or value.shape != instead.shape:
         return value

@@ -24,7 +24,13 @@ from graphflow._core.compiler.specialise import Known
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.runtime.agreement.bounds import Difference, difference, made_of_floats, roundings
+from graphflow._core.runtime.agreement.bounds import (
+    Difference,
+    coarsest_unit,
+    difference,
+    made_of_floats,
+    roundings,
+)
 from graphflow._core.runtime.agreement.rounding import Replay, Replayed, Spread
 from graphflow._core.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
 from graphflow._core.runtime.agreement.tape import Tape
@@ -138,6 +144,11 @@ class Subject:
         return roundings(self.plan, self.known)
 
     @cached_property
+    def coarsest(self) -> float:
+        """The least unit of rounding that any of its results has."""
+        return coarsest_unit(self.plan)
+
+    @cached_property
     def texts(self) -> frozenset[str]:
         """What is fetched and may be a text in which floats are written."""
         return made_of_floats(self.plan) & frozenset(self.plan.fetches)
@@ -216,7 +227,12 @@ def differences(
         None
         if name in subject.texts and _is_text(given)
         else difference(
-            name, host(own), host(given), subject.units, spread=None if spread is None else spread.results[k]
+            name,
+            host(own),
+            host(given),
+            subject.units,
+            spread=None if spread is None else spread.results[k],
+            coarsest=subject.coarsest,
         )
         for k, (name, own, given) in enumerate(
             zip(subject.plan.fetches, mine.results, theirs.results, strict=True)
@@ -230,6 +246,7 @@ def differences(
             subject.units,
             replay.variables.before[name],
             None if spread is None else spread.writes.get(name),
+            subject.coarsest,
         )
         for name, given in theirs.writes.items()
     ]
@@ -287,7 +304,7 @@ def _beginning(subject: Subject, replay: Replay, reference: Replayed, spread: Sp
         mine = sight.read(name)
         if np.shape(mine) != np.shape(theirs):
             return None  # The compiled plan goes another way there, as with rows that repeat on a GPU.
-        return difference(name, mine, theirs, subject.units, before, spread_of)
+        return difference(name, mine, theirs, subject.units, before, spread_of, subject.coarsest)
 
     def watch(sight: Sight) -> None:
         for name in sight.names:

@@ -1,0 +1,7 @@
+"""Types of elements, as tf.dtypes; each is defined in the module of its subject."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
