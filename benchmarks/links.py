@@ -267,8 +267,8 @@ def report(options: argparse.Namespace, machines: Machines, versions: str) -> tu
                   *trainings(machines)]  # fmt: skip
     title = (
         f"{processor()}, {os.cpu_count()} cores, {before} when it began and {load()} when it ended; {versions}; "
-        f"medians of {options.rounds} rounds. Between two network namespaces; ratios of pull, push and fetch are of "
-        "throughput, those of null_step of time."
+        f"medians of {options.rounds} rounds. Between two network namespaces, TCP with {machines.link.congestion}; "
+        "ratios of pull, push and fetch are of throughput, those of null_step of time."
     )
     python = machines.python[TENSORFLOW]
     if python:
@@ -285,6 +285,9 @@ def main() -> int:
         "workloads", nargs="*", metavar="WORKLOAD", help=f"of {', '.join(WORKLOADS)}; default: all"
     )
     parser.add_argument("--links", nargs="+", choices=RATES, default=list(RATES), help="default: all")
+    parser.add_argument(
+        "--congestion", default="", help="TCP's congestion control, such as cubic; default: this machine's"
+    )
     parser.add_argument(
         "--venv-dir",
         type=Path,
@@ -303,7 +306,7 @@ def main() -> int:
     if unknown:
         parser.error(f"no such workload: {', '.join(sorted(unknown))}")
     try:
-        with Link() as link, tempfile.TemporaryDirectory() as folder:
+        with Link(options.congestion) as link, tempfile.TemporaryDirectory() as folder:
             wanted = ["graphflow"] if options.no_tensorflow else ["graphflow", "tf115"]
             pythons = {name: python for name in wanted if (python := prepare(name, options.venv_dir))}
             versions = ", ".join(f"{name} {version(name, python)}" for name, python in pythons.items())

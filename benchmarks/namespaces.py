@@ -23,6 +23,7 @@ NAME = "gf-links"
 NETWORK = "127.77.0"
 LOCAL = token.path().parent / "doors"
 """Where processes of one machine find each other's local channels."""
+CONGESTION = "net.ipv4.tcp_congestion_control"
 BURST = "128kb"
 """A bucket of this size lets the kernel's large packets through in one piece."""
 RATES = {"quiet": "", "1 Gbit/s": "1gbit", "100 Mbit/s": "100mbit"}
@@ -42,9 +43,13 @@ def run(*command: str) -> str:
 
 
 class Link:
-    """A link between two namespaces; a context, at the end of which nothing is left of them."""
+    """A link between two namespaces; a context, at the end of which nothing is left of them.
 
-    def __init__(self) -> None:
+    congestion: TCP's congestion control on it, such as cubic; "" for what this machine uses.
+    """
+
+    def __init__(self, congestion: str = "") -> None:
+        self._congestion = congestion
         self.names = tuple(f"{NAME}-{os.getpid()}-{end}" for end in "ab")
         self.addresses = tuple(f"{NETWORK}.{number}" for number in (1, 2))
         self._stack = contextlib.ExitStack()
@@ -58,8 +63,8 @@ class Link:
             if shutil.which(tool) is None:
                 raise NoLink(f"there is no `{tool}`: install iproute2 and util-linux")
         with contextlib.ExitStack() as stack:
-            stack.enter_context(_ending_in_order())
-            remove_left_over()
+            stack.enter_context(ending_in_order())
+            remove_left_over(NAME)
             stack.callback(self._remove)
             self._make()
             self._stack = stack.pop_all()
@@ -79,6 +84,13 @@ class Link:
             run("ip", "netns", "exec", name, "sysctl", "-qw", "net.ipv4.conf.all.route_localnet=1")
             run("ip", "-n", name, "address", "add", f"{address}/24", "dev", "wire")
             run("ip", "-n", name, "link", "set", "dev", "wire", "up")
+            if self._congestion:
+                run("ip", "netns", "exec", name, "sysctl", "-qw", f"{CONGESTION}={self._congestion}")
+
+    @property
+    def congestion(self) -> str:
+        """TCP's congestion control on it."""
+        return run("ip", "netns", "exec", self.names[0], "sysctl", "-n", CONGESTION).strip()
 
     def limit(self, rate: str) -> None:
         """Limits both directions to a rate as tc takes it, such as 1gbit; "" takes the limit away."""
@@ -107,7 +119,7 @@ class Link:
 
 
 @contextlib.contextmanager
-def _ending_in_order() -> Iterator[None]:
+def ending_in_order() -> Iterator[None]:
     """SIGTERM and SIGHUP end the program as an exception does, so that it cleans up."""
 
     def end(number: int, frame: object) -> None:
@@ -122,16 +134,15 @@ def _ending_in_order() -> Iterator[None]:
 
 
 def namespaces() -> list[str]:
-    """The names of this program's namespaces, whoever has made them."""
-    lines = run("ip", "netns", "list").splitlines()
-    return [line.split()[0] for line in lines if line.startswith(f"{NAME}-")]
+    """The names of all network namespaces."""
+    return [line.split()[0] for line in run("ip", "netns", "list").splitlines()]
 
 
-def remove_left_over() -> None:
-    """Removes the namespaces of programs that were killed."""
+def remove_left_over(beginning: str) -> None:
+    """Removes the namespaces of programs that were killed: of the names with this beginning, and the owner's number."""
     for name in namespaces():
-        owner = name.removeprefix(f"{NAME}-").partition("-")[0]
-        if not os.path.exists(f"/proc/{owner}"):
+        owner = name.removeprefix(f"{beginning}-").partition("-")[0]
+        if name.startswith(f"{beginning}-") and not os.path.exists(f"/proc/{owner}"):
             remove(name)
 
 

@@ -27,6 +27,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from compare import processor  # noqa: E402
+from namespaces import ending_in_order, remove, remove_left_over, run  # noqa: E402
 from simulate_models import MODELS, batch, strategy  # noqa: E402
 
 import graphflow as gf  # noqa: E402
@@ -39,6 +40,8 @@ WINDOW, WINDOWS, TRIES = 1.5, 5, 12
 QUIET = 0.1
 """Cores that other programs may take while a time counts."""
 NETWORK = "10.231.7"
+NAME = "gfsim"
+"""What the names of the namespaces begin with; the number of the process follows."""
 
 
 def simulated(model: str, layout: str, link: str | None, costs: Any) -> Any:
@@ -66,29 +69,43 @@ def core_seconds(found: Any) -> float:
 
 @contextmanager
 def network(count: int) -> Iterator[list[str]]:
-    """Names of network namespaces, each with an address and a cable of 1 Gbit/s; they go at the end."""
-    bridge, names = "gfsim0", [f"gfsim{n}" for n in range(count)]
+    """Names of network namespaces, each with an address and a cable of 1 Gbit/s.
 
-    def do(*words: str) -> None:
-        subprocess.run(words, check=True, capture_output=True, text=True)
-
+    The bridge between them has a namespace of its own. All go at the end, or, if the program was killed, when the next
+    one begins.
+    """
+    switch, *names = (f"{NAME}-{os.getpid()}-{n}" for n in ("switch", *range(count)))
+    limit = ("root", "tbf", "rate", "1gbit", "burst", "128kb", "latency", "100ms")
     with ExitStack() as stack:
-        do("ip", "link", "add", bridge, "type", "bridge")
-        stack.callback(do, "ip", "link", "del", bridge)
-        do("ip", "link", "set", bridge, "up")
+        remove_left_over(NAME)
+        stack.callback(remove, switch)
+        run("ip", "netns", "add", switch)
+        run("ip", "-n", switch, "link", "add", "bridge", "type", "bridge")
+        run("ip", "-n", switch, "link", "set", "bridge", "up")
         for n, name in enumerate(names):
-            do("ip", "netns", "add", name)
-            stack.callback(do, "ip", "netns", "del", name)
-            here, there = f"gfs{n}h", f"gfs{n}t"
-            do("ip", "link", "add", here, "type", "veth", "peer", "name", there, "netns", name)
-            do("ip", "link", "set", here, "master", bridge, "up")
-            inside = ("ip", "netns", "exec", name)
-            do(*inside, "ip", "link", "set", "lo", "up")
-            do(*inside, "ip", "addr", "add", f"{NETWORK}.{n + 1}/24", "dev", there)
-            do(*inside, "ip", "link", "set", there, "up")
-            limit = ("root", "tbf", "rate", "1gbit", "burst", "128kb", "latency", "100ms")
-            do("tc", "qdisc", "add", "dev", here, *limit)
-            do(*inside, "tc", "qdisc", "add", "dev", there, *limit)
+            stack.callback(remove, name)
+            run("ip", "netns", "add", name)
+            run(
+                "ip",
+                "link",
+                "add",
+                f"port{n}",
+                "netns",
+                switch,
+                "type",
+                "veth",
+                "peer",
+                "name",
+                "wire",
+                "netns",
+                name,
+            )
+            run("ip", "-n", switch, "link", "set", f"port{n}", "master", "bridge", "up")
+            run("ip", "-n", name, "link", "set", "lo", "up")
+            run("ip", "-n", name, "addr", "add", f"{NETWORK}.{n + 1}/24", "dev", "wire")
+            run("ip", "-n", name, "link", "set", "wire", "up")
+            run("tc", "-n", switch, "qdisc", "add", "dev", f"port{n}", *limit)
+            run("tc", "-n", name, "qdisc", "add", "dev", "wire", *limit)
         yield names
 
 
@@ -203,7 +220,7 @@ def main() -> None:
     say(f"|{'--|' * 3}{'--:|' * 7}")
     off = []
     costs = gf.distribute.MessageCosts(**json.loads(arguments.costs))
-    with tempfile.TemporaryDirectory() as folder:
+    with ending_in_order(), tempfile.TemporaryDirectory() as folder:
         keys = str(Path(folder) / "keys")
         subprocess.run([sys.executable, "-m", "graphflow", "keygen", keys], check=True, capture_output=True)
         for link, model, layout in itertools.product(arguments.links, arguments.models, arguments.layouts):
