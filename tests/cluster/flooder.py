@@ -54,7 +54,7 @@ def ready(identity: bytes = b"") -> bytes:
 def hello(size: int) -> bytes:
     """A hello with a wrong token, of so many bytes."""
     details = json.dumps({"token": "0" * 64, "session": "s", "x": "x" * (size - 200)}).encode()
-    return struct.pack("<2sBBIQQQQ", b"GF", 2, 1, 0, len(details), 1, 0, 0) + details
+    return struct.pack("<2sBBIQQQQ", b"GF", 3, 1, 0, len(details), 1, 0, 0) + details
 
 
 def plain(password: bytes, user: bytes = b"graphflow") -> bytes:
@@ -218,7 +218,7 @@ class Flooder:
 
     def identity(self) -> None:
         """Calls itself by the name of another client, and says that it goes: before, during and after the proof."""
-        goodbye = frame(struct.pack("<2sBBIQQQQ", b"GF", 2, 18, 0, 0, 0, 0, 0))
+        goodbye = frame(struct.pack("<2sBBIQQQQ", b"GF", 3, 18, 0, 0, 0, 0, 0))
         metadata = ready(self.data)
         name = metadata[metadata.index(b"READY") + 5 :]
         firsts = (

@@ -25,11 +25,11 @@ NUMBERS: Final = {
     "DONE": 9, "TENSOR": 10, "ABORT": 11, "FAILED": 12, "STATUS": 13, "STATUS_IS": 14, "RESET": 15, "STOP": 16,
     "OUTPUT": 17, "BYE": 18, "LOCAL_CHANNEL": 19, "TRACE": 20, "COLLECTIVE": 21, "TOOK": 22,
 }  # fmt: skip
-"""The kinds of version 2 of the protocol. Within a version a kind may be added here, and none may change."""
+"""The kinds of version 3 of the protocol. Within a version a kind may be added here, and none may change."""
 
 
 def test_no_kind_changes_its_number_within_a_version() -> None:
-    assert VERSION == 2 and {kind.name: kind.value for kind in Kind} == NUMBERS
+    assert VERSION == 3 and {kind.name: kind.value for kind in Kind} == NUMBERS
 
 
 def test_requests_and_questions_are_those_that_are_declared_so() -> None:

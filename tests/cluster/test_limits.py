@@ -132,7 +132,7 @@ def test_another_version_is_told(client: Any) -> None:
     client.send(bytes(frame))
     assert client.poll(60_000)
     answer = Message.of(client.recv_multipart())
-    assert answer.kind is Kind.FAILED and "version 2 of the protocol, not 9" in answer.details["message"]
+    assert answer.kind is Kind.FAILED and "version 3 of the protocol, not 9" in answer.details["message"]
 
 
 # ---- too much -------------------------------------------------------------------------------------------------------

@@ -37,7 +37,7 @@ from graphflow._core.common.timeouts import (
 from graphflow._core.transport import token
 from graphflow._core.transport.frames.tensors import MOST_TENSORS, BadMessage, Buffer
 
-MOST_FRAME_BYTES: Final = 1 << 34
+MOST_FRAME_BYTES: Final = 1 << 40
 """Bytes of the largest frame that is taken; the connection that brings a larger one is closed."""
 MOST_FRAMES: Final = 1 + MOST_TENSORS
 SECRET_BYTES: Final = 32

@@ -242,9 +242,7 @@ class Sockets:
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
-                    self._router_used = _readable(self._router)
-                    if self._router_used:
-                        self._drain_router()
+                    self._router_used = _readable(self._router) and self._drain_router()
                 if self._gate_used:
                     self._look_at_gate()
                 if self.channels.due:
@@ -325,6 +323,8 @@ class Sockets:
                 self.dropped.add("It is larger than a hello.")
                 continue
             self._take(sender, frames)
+            if not _readable(self._router):  # What was sent meanwhile may have taken the signal, too.
+                return False
         return True
 
     def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:

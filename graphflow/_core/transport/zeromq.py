@@ -49,8 +49,10 @@ def _send(socket: zmq.Socket[bytes], parts: Sequence[Any]) -> None:
 def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
     """One message, or a piece, without waiting; zmq.Again if there is none. Large frames are not copied."""
     parts: list[Buffer] = [socket.recv(zmq.NOBLOCK)]
-    while socket.getsockopt(zmq.RCVMORE):
+    more = bool(socket.getsockopt(zmq.RCVMORE))
+    while more:
         frame = socket.recv(copy=False)
+        more = frame.more
         parts.append(frame.bytes if len(frame) < _COPY_BELOW else frame.buffer)
     return parts
 
@@ -58,8 +60,10 @@ def receive(socket: zmq.Socket[bytes]) -> list[Buffer]:
 def receive_rest(socket: zmq.Socket[bytes], most_frames: int, most_bytes: int) -> list[Buffer] | None:
     """The frames of a message behind the first; None, and nothing kept, if there are more or larger ones."""
     parts: list[Buffer] | None = []
-    while socket.getsockopt(zmq.RCVMORE):
+    more = bool(socket.getsockopt(zmq.RCVMORE))
+    while more:
         frame = socket.recv(copy=False)
+        more = frame.more
         length = len(frame)
         if parts is None or length > most_bytes or len(parts) == most_frames:
             parts = None

@@ -32,12 +32,12 @@ def _tell(strangers: Strangers, event: Event) -> list[Instruction]:
 
 def test_a_stranger_is_told_what_is_wrong(strangers: Strangers) -> None:
     (asked,) = _tell(strangers, StrangerAsked(0.0, b"1", 7))
-    (version,) = _tell(strangers, VersionDiffers(0.0, b"2", 3, 9, 2))
+    (version,) = _tell(strangers, VersionDiffers(0.0, b"2", 3, 9, 3))
     (refused,) = _tell(strangers, HelloRefused(0.0, b"3", errors.UNAUTHENTICATED, "No."))
     assert isinstance(asked, AnswerStranger) and isinstance(version, AnswerStranger)
     assert (asked.socket, asked.request, asked.code) == (b"1", 7, errors.ABORTED)
     assert "does not know this client" in asked.message
-    assert version.message == f"{TASK} speaks version 2 of the protocol, not 9."
+    assert version.message == f"{TASK} speaks version 3 of the protocol, not 9."
     assert refused == AnswerStranger(b"3", 0, errors.UNAUTHENTICATED, "No.")
 
 

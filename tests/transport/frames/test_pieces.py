@@ -9,12 +9,13 @@ import resource
 import subprocess
 import sys
 from contextlib import ExitStack
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.transport import zeromq
 from graphflow._core.transport.frames import pieces
 from graphflow._core.transport.frames.pieces import Pieces, Pool, cut, is_cut
 from graphflow._core.transport.frames.tensors import BadMessage
@@ -43,6 +44,17 @@ def test_messages_come_whole() -> None:
         *before, found = [taking.take(list(parts)) for parts in _sent(frames)]
         assert found is not None and [bytes(f) for f in found] == frames
         assert not any(before)
+
+
+def test_promise_36_a_long_frame_goes_in_short_messages_between_which_heartbeats_pass() -> None:
+    class Socket:
+        lengths: ClassVar[list[int]] = []
+
+        def send(self, part: Any, flags: int, copy: bool) -> None:
+            self.lengths.append(len(part))
+
+    zeromq.send(Socket(), [b"x" * 50, memoryview(bytearray(50_000_000)), b"y" * 5000], [b"a sender"])  # type: ignore[arg-type]
+    assert max(Socket.lengths) <= zeromq.MOST_WHOLE and sum(Socket.lengths) > 50_005_050
 
 
 @pytest.mark.usefixtures("small")

@@ -23,7 +23,7 @@ from graphflow._core.transport.frames import tensors
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer, Share
 from graphflow._core.transport.shared import PartnerMemory
 
-VERSION: Final = 2
+VERSION: Final = 3
 HEADER: Final = struct.Struct("<2sBBIQQQQ")
 MAGIC: Final = b"GF"
 MOST_DETAILS: Final = 256 << 20

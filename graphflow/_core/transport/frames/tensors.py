@@ -1,8 +1,8 @@
 """Tensors as a table of descriptors and a raw buffer each, without a copy if the array is contiguous.
 
 A descriptor is dtype (TensorFlow's number), rank, sizes, and the length of its buffer. A small buffer follows it at
-once, since a frame of its own would cost more than copying it; a large one is a frame, or several. The buffer holds the
-elements in row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes.
+once, since a frame of its own would cost more than copying it; a large one is a frame. The buffer holds the elements in
+row-major order, little-endian; for strings the ends of all elements as 64-bit integers, then their bytes.
 In place of a buffer there may be a handle of shared memory (transport/shared.py). A value that was not computed, since
 its branch was not taken, has a type of its own: the gradient of the branch may be on another task, which awaits it.
 Nothing that comes in is trusted: every size is checked against the length of the bytes that are there.
@@ -15,7 +15,7 @@ import struct
 import sys
 from collections.abc import Callable, Sequence
 from functools import cache
-from itertools import islice, pairwise
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -27,8 +27,6 @@ MOST_TENSORS: Final = 65_535
 MOST_AXES: Final = 64
 SMALL: Final = 4096
 """Bytes of a buffer up to which it is part of the table."""
-LARGEST_PIECE: Final = 32 << 20
-"""Bytes of a buffer that are one frame: heartbeats pass between frames, and a connection is given up without them."""
 HEAD: Final = struct.Struct("<BBHIQ")
 """dtype, rank, where, 0, length of the buffer; the sizes, 8 bytes each, and the buffer or handle follow."""
 _HERE: Final = 0
@@ -102,10 +100,8 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
             table.append(handle)
         elif len(buffer) <= SMALL:
             table.append(bytes(buffer))
-        elif len(buffer) <= LARGEST_PIECE:
-            buffers.append(buffer)
         else:
-            buffers += [buffer[i : i + LARGEST_PIECE] for i in range(0, len(buffer), LARGEST_PIECE)]
+            buffers.append(buffer)
     return b"".join(table), buffers
 
 
@@ -173,28 +169,14 @@ def decode(
             ):
                 values.append(np.ndarray(shape, dtype, buffer))
                 continue
-        elif length <= LARGEST_PIECE:
-            buffer = next(large, b"")
         else:
-            buffer = _joined(list(islice(large, -(-length // LARGEST_PIECE))), length)
+            buffer = next(large, b"")
         if length != len(buffer):
             raise BadMessage(f"A tensor of {length} bytes came with {len(buffer)}.")
         values.append(_decode_one(number, shape, buffer))
     if position != len(table) or next(large, None) is not None:
         raise BadMessage("There is more than the tensors take.")
     return values
-
-
-def _joined(pieces: Sequence[Buffer], length: int) -> Buffer:
-    """The buffer of so many bytes that these frames make; an empty one if they do not."""
-    if sum(map(len, pieces)) != length:
-        return b""
-    whole = np.empty(length, np.uint8)
-    position = 0
-    for piece in pieces:
-        whole[position : position + len(piece)] = np.frombuffer(piece, np.uint8)
-        position += len(piece)
-    return whole.data
 
 
 def _decode_one(number: int, shape: tuple[int, ...], buffer: Buffer) -> np.ndarray[Any, Any]:
