@@ -47,6 +47,7 @@ from graphflow.nn.normalization import moments as moments
 from graphflow.nn.sampling import nce_loss as nce_loss
 from graphflow.nn.normalization import normalize_moments as normalize_moments
 from graphflow.nn.convolutions import pool as pool
+from graphflow.nn.rnn_loop import raw_rnn as raw_rnn
 from graphflow._core.ops.nn.nn import relu as relu
 from graphflow._core.ops.nn.nn import relu6 as relu6
 from graphflow.nn.layers import relu_layer as relu_layer

@@ -13,6 +13,7 @@ from graphflow.contrib.rnn.cells import (
     OutputProjectionWrapper,
     stack_bidirectional_dynamic_rnn,
 )
+from graphflow.contrib.rnn.conv_cells import Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell
 from graphflow.contrib.rnn.embedding import EmbeddingWrapper
 from graphflow.contrib.rnn.fused_cells import (
     FusedRNNCell,
@@ -20,6 +21,18 @@ from graphflow.contrib.rnn.fused_cells import (
     LSTMBlockFusedCell,
     TimeReversedFusedRNN,
 )
+from graphflow.contrib.rnn.gated_cells import (
+    GRUBlockCell,
+    GRUBlockCellV2,
+    HighwayWrapper,
+    IndRNNCell,
+    IndyGRUCell,
+    IndyLSTMCell,
+    IntersectionRNNCell,
+    SRUCell,
+    UGRNNCell,
+)
+from graphflow.contrib.rnn.lstm_cells import CoupledInputForgetGateLSTMCell, PhasedLSTMCell
 from graphflow.contrib.rnn.nas_cell import NASCell
 from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
@@ -32,13 +45,25 @@ __all__ = [
     "AttentionCellWrapper",
     "BasicLSTMCell",
     "BasicRNNCell",
+    "Conv1DLSTMCell",
+    "Conv2DLSTMCell",
+    "Conv3DLSTMCell",
+    "ConvLSTMCell",
+    "CoupledInputForgetGateLSTMCell",
     "DeviceWrapper",
     "DropoutWrapper",
     "EmbeddingWrapper",
     "FusedRNNCell",
     "FusedRNNCellAdaptor",
+    "GRUBlockCell",
+    "GRUBlockCellV2",
     "GRUCell",
+    "HighwayWrapper",
+    "IndRNNCell",
+    "IndyGRUCell",
+    "IndyLSTMCell",
     "InputProjectionWrapper",
+    "IntersectionRNNCell",
     "LSTMBlockCell",
     "LSTMBlockFusedCell",
     "LSTMCell",
@@ -47,9 +72,12 @@ __all__ = [
     "MultiRNNCell",
     "NASCell",
     "OutputProjectionWrapper",
+    "PhasedLSTMCell",
     "RNNCell",
     "ResidualWrapper",
+    "SRUCell",
     "TimeReversedFusedRNN",
+    "UGRNNCell",
     "stack_bidirectional_dynamic_rnn",
     "static_bidirectional_rnn",
     "static_rnn",

@@ -15,9 +15,9 @@ from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math import linalg, math, reductions
 from graphflow._core.ops.math.contraction import tensordot
 from graphflow._core.ops.nn.softmax import softmax
-from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow.contrib.rnn.scoped import ScopedCell, last_size
 from graphflow.layers.contrib import layer_norm
 from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
@@ -159,14 +159,6 @@ class LayerNormBasicLSTMCell(RNNCell):
         return output, LSTMStateTuple(memory, output)
 
 
-def last_size(shape: TensorShape) -> int:
-    """The size of the last axis; ValueError if it is not known."""
-    size: int | None = None if shape.ndims is None else shape.as_list()[-1]
-    if size is None:
-        raise ValueError(f"The size of the inputs' last axis must be known, but their shape is {shape}.")
-    return size
-
-
 class _Projection(RNNCell):
     """The common parts of the two wrappers: a cell, and a linear layer before or behind it."""
 
@@ -265,7 +257,7 @@ class OutputProjectionWrapper(_Projection):
         return self._projected(output), following
 
 
-class AttentionCellWrapper(RNNCell):
+class AttentionCellWrapper(ScopedCell):
     """A cell that looks back at its last outputs (tf.contrib.rnn.AttentionCellWrapper).
 
     Cheng et al., "Long short-term memory-networks for machine reading", 2016. The state is (the cell's, what was seen
@@ -334,11 +326,11 @@ class AttentionCellWrapper(RNNCell):
             parts = array.split(state, sizes, axis=1)
         cell_state, seen, before = parts
         outputs = array.reshape(before, [-1, self._length, self._size])
-        projected = self._linear([given, seen], self._input_size or last_size(given.shape))
+        projected = self.linear([given, seen], self._input_size or last_size(given.shape))
         output, cell_state = self._cell(projected, cell_state)
         seen = self._look(array.concat(nest.flatten(cell_state), 1), outputs)
         with variable_scope("attn_output_projection"):
-            result = self._linear([output, seen], self._size)
+            result = self.linear([output, seen], self._size)
         kept = array.concat([outputs[:, 1:], array.expand_dims(result, 1)], 1)
         following = (cell_state, seen, array.reshape(kept, [-1, self._length * self._size]))
         return result, following if self._state_is_tuple else array.concat(list(following), 1)
@@ -346,25 +338,13 @@ class AttentionCellWrapper(RNNCell):
     def _look(self, query: Tensor, outputs: Tensor) -> Tensor:
         """What is seen of the last outputs, [batch, length, size]: [batch, size]."""
         with variable_scope("attention"):
-            weights = self._get("attn_w", [1, 1, self._size, self._vector_size])
-            factors = self._get("attn_v", [self._vector_size])
-            wanted = array.expand_dims(self._linear([query], self._vector_size), 1)
+            weights = self.get("attn_w", [1, 1, self._size, self._vector_size])
+            factors = self.get("attn_v", [self._vector_size])
+            wanted = array.expand_dims(self.linear([query], self._vector_size), 1)
             # A convolution by one is a product; the variable has its shape, so that checkpoints fit.
             keys = tensordot(outputs, weights[0, 0], [[2], [0]])
             score = reductions.reduce_sum(factors * math.tanh(keys + wanted), [2])
             return reductions.reduce_sum(array.expand_dims(softmax(score), 2) * outputs, [1])
-
-    def _linear(self, parts: list[Tensor], size: int) -> Tensor:
-        rows = sum(last_size(part.shape) for part in parts)
-        kernel = self._get("kernel", [rows, size])
-        bias = self._get("bias", [size], Zeros(dtype=self._dtype))
-        return nn.bias_add(linalg.matmul(array.concat(parts, 1), kernel), bias)
-
-    def _get(self, name: str, shape: list[int], initializer: Any = None) -> Any:
-        found = get_variable(name, shape, dtype=self._dtype, initializer=initializer)
-        if not self.built:
-            self._variables.append(found)
-        return found
 
 
 def stack_bidirectional_dynamic_rnn(

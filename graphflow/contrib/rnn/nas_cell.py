@@ -10,7 +10,7 @@ from graphflow._core.ops.math.linalg import matmul
 from graphflow._core.ops.math.transcendental import sigmoid, tanh
 from graphflow._core.ops.nn.nn import bias_add, relu
 from graphflow._core.ops.state.initializers import Zeros
-from graphflow.contrib.rnn.cells import last_size
+from graphflow.contrib.rnn.scoped import last_size
 from graphflow.nn.cells import LSTMStateTuple, RNNCell
 
 _PARTS = 8
