@@ -10,6 +10,10 @@ from graphflow.contrib.variables import assign_from_checkpoint as assign_from_ch
 from graphflow.contrib.variables import assign_from_checkpoint_fn as assign_from_checkpoint_fn
 from graphflow.contrib.variables import assign_from_values as assign_from_values
 from graphflow.contrib.variables import assign_from_values_fn as assign_from_values_fn
+from graphflow._core.ops.state.orthogonal import ConvolutionDeltaOrthogonal as _convolutional_delta_orthogonal
+from graphflow._core.ops.state.orthogonal import ConvolutionOrthogonal1D as _convolutional_orthogonal_1d
+from graphflow._core.ops.state.orthogonal import ConvolutionOrthogonal2D as _convolutional_orthogonal_2d
+from graphflow._core.ops.state.orthogonal import ConvolutionOrthogonal3D as _convolutional_orthogonal_3d
 from graphflow.train.steps import create_global_step as create_global_step
 from graphflow.layers.arg_scope import current_arg_scope as current_arg_scope
 from graphflow.contrib.variables import filter_variables as filter_variables
@@ -39,3 +43,8 @@ from graphflow._core.ops.control_flow.smart_cond import smart_cond as smart_cond
 from graphflow._core.ops.control_flow.smart_cond import smart_constant_value as smart_constant_value
 from graphflow._core.ops.math.sorting import sort as sort
 from graphflow.layers.model_variables import variable as variable
+
+convolutional_delta_orthogonal = _convolutional_delta_orthogonal
+convolutional_orthogonal_1d = _convolutional_orthogonal_1d
+convolutional_orthogonal_2d = _convolutional_orthogonal_2d
+convolutional_orthogonal_3d = _convolutional_orthogonal_3d

@@ -20,6 +20,7 @@ from graphflow._core.ops.control_flow.assertions import assert_rank as assert_ra
 from graphflow._core.ops.control_flow.assertions import assert_rank_at_least as assert_rank_at_least
 from graphflow._core.ops.control_flow.assertions import assert_rank_in as assert_rank_in
 from graphflow._core.ops.control_flow.assertions import assert_scalar as assert_scalar
+from graphflow._core.ops.control_flow.shape_assertions import assert_shapes as assert_shapes
 from graphflow._core.ops.control_flow.assertions import assert_type as assert_type
 from graphflow._core.ops.control_flow.checking import check_numerics as check_numerics
 from graphflow._core.ops.math.comparison import is_finite as is_finite

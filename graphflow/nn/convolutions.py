@@ -14,7 +14,7 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
-from graphflow._core.ops.nn import convolution, pooling
+from graphflow._core.ops.nn import convolution, pooling, volumes
 from graphflow._core.ops.rules import deprecated
 
 _SEQUENCES = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
@@ -276,7 +276,7 @@ def convolution_nd(
     filters: TensorLike | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The convolution over one or two axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
+    """The convolution over one to three axes, by the filter's rank, with strides or dilation (tf.nn.convolution).
 
     Args:
         input: Images, [batch, rows, columns, channels] or as `data_format` says.
@@ -301,9 +301,9 @@ def convolution_nd(
         images = convert_to_tensor(input, name="input")
         kernel = convert_to_tensor(filter, name="filter")
         rank = next((len(t.dims) - 2 for t in (kernel, images) if t.dims is not None), None)
-        if rank not in (1, 2):
+        if rank not in (1, 2, 3):
             raise ValueError(
-                f"convolution takes an input and a filter of rank 3 or 4, got {images!r} and {kernel!r}."
+                f"convolution takes an input and a filter of rank 3 to 5, got {images!r} and {kernel!r}."
             )
         _filter_channels(images, kernel, data_format or "NHWC")
         _check_dilation(strides, rate)
@@ -311,9 +311,8 @@ def convolution_nd(
             return conv1d(
                 images, kernel, strides, padding, data_format=data_format, name=scope, dilations=rate
             )
-        return convolution.conv2d(
-            images, kernel, strides, padding, data_format=data_format, dilations=rate, name=scope
-        )
+        function = convolution.conv2d if rank == 2 else volumes.conv3d
+        return function(images, kernel, strides, padding, data_format=data_format, dilations=rate, name=scope)
 
 
 def pool(
@@ -327,7 +326,7 @@ def pool(
     data_format: str | None = None,
     dilations: IntsLike | None = None,
 ) -> Tensor:
-    """The largest ("MAX") or mean ("AVG") element of windows over one or two axes (tf.nn.pool).
+    """The largest ("MAX") or mean ("AVG") element of windows over one to three axes (tf.nn.pool).
 
     Args:
         input: Images, [batch, rows, columns, channels] or as `data_format` says.
@@ -357,10 +356,15 @@ def pool(
     with op_scope(name, f"{pooling_type.lower()}_pool", (input,)) as scope:
         images = convert_to_tensor(input, name="input")
         window, steps = list(window_shape), list(strides or [1] * len(window_shape))
+        if len(window) == len(steps) == 3:
+            of_volumes = volumes.max_pool3d if pooling_type == "MAX" else volumes.avg_pool3d
+            return of_volumes(images, window, steps, padding, data_format, scope)
         sequence = len(window) == 1
         layout = _SEQUENCES.get(data_format) if sequence else convolution.check_layout(data_format)
         if layout is None or len(window) not in (1, 2) or len(steps) != len(window):
-            raise ValueError(f"pool takes windows and strides of one or two axes, got {window} and {steps}.")
+            raise ValueError(
+                f"pool takes windows and strides of one to three axes, got {window} and {steps}."
+            )
         spatial = 2 if layout == "NCHW" else 1
         if sequence:
             images = array.expand_dims(images, spatial)

@@ -79,7 +79,7 @@ OTHERS = {
     "losses.get_losses", "make_ndarray", "make_tensor_proto", "profile",
     "losses.get_regularization_loss", "losses.get_regularization_losses", "losses.get_total_loss",
     "make_template", "matching_files", "min_max_variable_partitioner", "model_variables",
-    "moving_average_variables", "no_op", "no_regularizer", "op_scope", "parse_example",
+    "moving_average_variables", "nn.raw_rnn", "no_op", "no_regularizer", "op_scope", "parse_example",
     "parse_single_example", "parse_single_sequence_example", "placeholder", "print", "read_file",
     "regex_replace", "register_tensor_conversion_function", "report_uninitialized_variables",
     "reset_default_graph", "set_random_seed", "sparse_maximum", "sparse_merge", "sparse_minimum",

@@ -94,3 +94,82 @@ FAMILY.errors(
     tf.nn.avg_pool(ph(i(1, 4, 4, 1)), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
     """
 )
+
+# Volumes; TensorFlow computes those with the channels in front on GPUs alone, so they are compared transposed.
+FAMILY.differentiable(
+    """
+    tf.nn.pool(ph(f(1, 3, 4, 4, 2)), [2, 2, 2], "MAX", "VALID")
+    tf.nn.pool(ph(f(1, 3, 4, 4, 2)), [2, 2, 3], "AVG", "SAME", strides=[1, 2, 2], name="p")
+    tf.nn.convolution(ph(f(1, 3, 4, 4, 2)), ph(f(2, 2, 2, 2, 1)), "VALID")
+    tf.nn.convolution(ph(f(1, 3, 4, 4, 1)), ph(f(2, 2, 2, 1, 2)), "SAME", strides=[1, 2, 2])
+    """,
+    refined=True,
+)
+
+
+def _in_front(tf, x):
+    """Volumes with the channels in front, and back, where they are computed so."""
+    return tf.transpose(x, [0, 4, 1, 2, 3])
+
+
+def _volumes(use):
+    def build(tf, t):
+        x, kernel = t.ph(t.f(1, 3, 4, 5, 2)), t.ph(t.f(2, 2, 2, 2, 3))
+        if tf.__name__ == "tensorflow":
+            y = use(tf, x, kernel, "NDHWC", lambda five: five)
+            return y, tf.gradients(y * y, [x, kernel])
+        y = tf.transpose(
+            use(tf, _in_front(tf, x), kernel, "NCDHW", lambda five: [five[0], five[4], *five[1:4]]),
+            [0, 2, 3, 4, 1],
+        )
+        return y, tf.gradients(y * y, [x, kernel])
+
+    return build
+
+
+for _label, _use in {
+    "conv3d": lambda tf, x, k, layout, order: tf.nn.conv3d(x, k, order([1, 1, 2, 1, 1]), "SAME", layout),
+    "convolution": lambda tf, x, k, layout, order: tf.nn.convolution(
+        x, k, "VALID", [1, 2, 1], data_format=layout
+    ),
+    "conv3d_transpose": lambda tf, x, k, layout, order: tf.nn.conv3d_transpose(
+        x, tf.transpose(k, [0, 1, 2, 4, 3]), order([1, 6, 4, 5, 3]), order([1, 2, 1, 1, 1]), "SAME", layout
+    ),
+    "max_pool3d": lambda tf, x, k, layout, order: (
+        tf.nn.max_pool3d(x, order([1, 2, 2, 1, 1]), order([1, 1, 2, 1, 1]), "VALID", layout)
+        * tf.reduce_sum(k)
+    ),
+    "pool": lambda tf, x, k, layout, order: (
+        tf.nn.pool(x, [2, 1, 2], "AVG", "SAME", data_format=layout) * tf.reduce_sum(k)
+    ),
+    "layers.conv3d": lambda tf, x, k, layout, order: (
+        tf.layers.conv3d(
+            x,
+            2,
+            2,
+            data_format="channels_last" if layout == "NDHWC" else "channels_first",
+            kernel_initializer=tf.constant_initializer(0.5),
+        )
+        * tf.reduce_sum(k)
+    ),
+    "layers.max_pooling3d": lambda tf, x, k, layout, order: (
+        tf.layers.max_pooling3d(
+            x, 2, 1, data_format="channels_last" if layout == "NDHWC" else "channels_first"
+        )
+        * tf.reduce_sum(k)
+    ),
+    "layers.conv3d_transpose": lambda tf, x, k, layout, order: (
+        tf.layers.conv3d_transpose(
+            x,
+            1,
+            2,
+            (2, 1, 1),
+            data_format="channels_last" if layout == "NDHWC" else "channels_first",
+            kernel_initializer=tf.constant_initializer(0.5),
+        )
+        * tf.reduce_sum(k)
+    ),
+}.items():
+    FAMILY.generated(
+        "channels in front, %s" % _label, _volumes(_use), _label, names="none", tolerance=(1e-4, 1e-5)
+    )

@@ -1,5 +1,6 @@
 """Initial values: every initializer, with and without seeds, and the values that TensorFlow's generator gives."""
 
+import numpy as np
 from harness import Family
 
 FAMILY = Family("initializers")
@@ -134,3 +135,57 @@ def running_the_initializer_again_draws_again(tf, t):
 def scope_initializer_with_graph_seed(tf, t):
     with tf.variable_scope("s", initializer=tf.random_uniform_initializer(-0.1, 0.1)):
         return tf.get_variable("a", [3]), tf.get_variable("b", [2, 2])
+
+
+def _windows_that_keep_norms(name, axes):
+    """How well a kernel keeps the norm of what is padded around, for windows of one to three, and its sums."""
+
+    def build(tf, t):
+        make = getattr(tf.contrib.framework, name)
+        found = []
+        for size in (1, 2, 3):
+            kernel = t.run(make(gain=1.5, seed=4)([size] * axes + [2, 3]))
+            inputs = np.random.RandomState(1).randn(*([4] * axes + [2]))
+            padded, outputs = inputs, 0.0
+            for place in np.ndindex(*[size] * axes):
+                moved = np.roll(padded, [-p for p in place], axis=tuple(range(axes)))
+                outputs = outputs + moved @ kernel[place].astype(np.float64)
+            norms = [float(np.sqrt(np.sum(np.square(x)))) for x in (inputs, outputs)]
+            found.append((kernel, abs(norms[1] / norms[0] - 1.5) < 1e-5))
+        return found
+
+    return build
+
+
+for _name, _axes in (
+    ("convolutional_orthogonal_1d", 1),
+    ("convolutional_orthogonal_2d", 2),
+    ("convolutional_orthogonal_3d", 3),
+    ("convolutional_delta_orthogonal", 1),
+    ("convolutional_delta_orthogonal", 2),
+    ("convolutional_delta_orthogonal", 3),
+):
+    FAMILY.generated(
+        "%s of %d axes" % (_name, _axes),
+        _windows_that_keep_norms(_name, _axes),
+        _name,
+        tolerance=(1e-4, 1e-5),
+    )
+
+FAMILY.errors(
+    """
+    tf.contrib.framework.convolutional_orthogonal_1d()([2, 3])
+    tf.contrib.framework.convolutional_orthogonal_2d()([3, 2, 2, 2])
+    tf.contrib.framework.convolutional_orthogonal_2d()([3, 3, 4, 2])
+    tf.contrib.framework.convolutional_orthogonal_3d()([3, 3, 2, 2, 2])
+    tf.contrib.framework.convolutional_delta_orthogonal()([2, 2])
+    tf.contrib.framework.convolutional_delta_orthogonal()([3, 3, 2])
+    tf.contrib.framework.convolutional_orthogonal_1d(dtype=tf.int32)
+    """
+)
+FAMILY.expressions(
+    """
+    tf.get_variable("w", [3, 3, 2, 4], initializer=tf.contrib.framework.convolutional_orthogonal_2d(seed=1)).shape
+    tf.contrib.framework.convolutional_delta_orthogonal(2.0, 7, tf.float64).get_config()
+    """
+)

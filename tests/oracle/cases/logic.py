@@ -1,5 +1,6 @@
 """Comparisons, logical functions, selection, and the assertions built on them."""
 
+import numpy as np
 from harness import Family
 
 FAMILY = Family("logic")
@@ -138,3 +139,53 @@ def assertion_guards_what_depends_on_it(tf, t):
     with tf.control_dependencies([tf.assert_positive(x)]):
         y = tf.identity(x) * 2.0
     return t.run(y, {x: [1.0, 2.0]}), t.error(lambda: t.run(y, {x: [1.0, -2.0]})), t.run(y, {x: [3.0]})
+
+
+FAMILY.expressions(
+    """
+    tf.debugging.assert_shapes({ph(f(2, 3)): ("N", 3), ph(f(2, 4)): ("N", "D")}).type
+    tf.debugging.assert_shapes([(ph(f(2, 3)), (None, ".")), (ph(f(2)), ["*", 2]), (tf.constant(1.0), ())]).type
+    tf.debugging.assert_shapes([(ph(f(2, 3, 4)), (..., "Q")), (ph(f(4)), ("Q",)), (f(3), None)]).type
+    """,
+    names="none",
+)
+FAMILY.errors(
+    """
+    tf.debugging.assert_shapes([(ph(f(2, 3)), ("N", 4))])
+    tf.debugging.assert_shapes([(ph(f(2, 3)), ("N", "N"))])
+    tf.debugging.assert_shapes([(ph(f(2, 3)), ("N",))])
+    tf.debugging.assert_shapes([(ph(f(2, 3)), ("N", "*"))])
+    tf.debugging.assert_shapes([(ph(f(2, 3)), 3)])
+    tf.debugging.assert_shapes([(tf.constant(1.0), (2,))])
+    tf.debugging.assert_shapes([(ph(f(2)), ("*", "A", "B", "C"))])
+    """
+)
+
+
+@FAMILY.case(names="none")
+def shapes_that_the_run_knows(tf, t):
+    x, y, z = (
+        tf.placeholder(tf.float32, [None, 3]),
+        tf.placeholder(tf.float32, [None]),
+        tf.placeholder(tf.float32),
+    )
+
+    def run(check, *values):
+        return t.error(lambda: t.run(check, dict(zip((x, y, z), values))) is None)
+
+    check = tf.debugging.assert_shapes([(x, ("N", "D")), (y, ("N",)), (z, (..., "D"))])
+    square = tf.debugging.assert_shapes([(z, ("A", "A"))], message="no square")
+    vector = tf.debugging.assert_shapes([(z, (1,))])
+    a, b = np.zeros([2, 3], "f"), np.zeros([2], "f")
+    return (
+        run(check, a, b, np.zeros([5, 3], "f")),
+        run(check, a, b, np.zeros([3], "f")),
+        run(check, a, b[:1], np.zeros([3], "f")),
+        run(check, a, b, np.zeros([3, 4], "f")),
+        run(square, a, b, np.zeros([2, 2], "f")),
+        run(square, a, b, np.zeros([2, 3], "f")),
+        run(square, a, b, np.zeros([2], "f")),
+        run(vector, a, b, np.float32(1)),
+        run(vector, a, b, np.zeros([1], "f")),
+        run(vector, a, b, np.zeros([2], "f")),
+    )

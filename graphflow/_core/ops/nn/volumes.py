@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Final
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge
 from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
-from graphflow._core.ops.core import apply, op_scope, partial_shape
+from graphflow._core.ops.array.indexing import gather
+from graphflow._core.ops.array.transposing import transpose
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.nn.convolution import (
     check_padding,
     convolution_family,
@@ -20,9 +23,11 @@ from graphflow._core.ops.nn.convolution import (
 )
 from graphflow._core.ops.rules import deprecated, require_rank
 
+_LAYOUTS: Final = ("NDHWC", "NCDHW")
 
-def _five(value: Any, what: str) -> list[int]:
-    """One number for each of five axes, from one, three or five."""
+
+def _five(value: Any, what: str, data_format: str | None = "NDHWC") -> list[int]:
+    """One number for each axis of NDHWC, from one, three, or five in the order of the format."""
     values = [1] if value is None else [value] if not hasattr(value, "__len__") else list(value)
     if len(values) == 1:
         values = values * 3
@@ -30,13 +35,34 @@ def _five(value: Any, what: str) -> list[int]:
         values = [1, *values, 1]
     if len(values) != 5:
         raise ValueError(f"{what} should be of length 1, 3 or 5 but was {len(values)}")
+    if data_format == "NCDHW" and hasattr(value, "__len__") and len(value) == 5:
+        values = [values[axis] for axis in _LAST]
     return [int(v) for v in values]
 
 
-def _check_layout(data_format: str | None) -> str:
-    if data_format not in (None, "NDHWC"):
-        raise ValueError(f"Volumes must be in the format NDHWC, got {data_format!r}. Transpose them.")
-    return "NDHWC"
+_LAST: Final = (0, 2, 3, 4, 1)
+"""The order of the axes that makes NDHWC of NCDHW."""
+_FIRST: Final = (0, 4, 1, 2, 3)
+"""And back."""
+
+
+def channels_last(
+    data_format: str | None,
+    volumes: Any,
+    name: str | None,
+    default: str,
+    compute: Callable[[Any, str | None], Tensor],
+) -> Tensor:
+    """compute(volumes, name), for volumes in the format NCDHW with the channels brought to the end and back.
+
+    ValueError for another format.
+    """
+    if data_format in (None, "NDHWC"):
+        return compute(volumes, name)
+    if data_format not in _LAYOUTS:
+        raise ValueError(f"data_format must be 'NDHWC' or 'NCDHW', got {data_format!r}.")
+    with op_scope(name, default, [volumes]) as scope:
+        return transpose(compute(transpose(volumes, _LAST), None), _FIRST, name=scope)
 
 
 def _windows(op: Operation, dims: tuple[int | None, ...], window: Any) -> list[int | None]:
@@ -128,10 +154,10 @@ AVG_POOL_GRAD: OpDef = op_def(
 
 def _attrs(strides: Any, padding: Any, data_format: str | None, dilations: Any) -> dict[str, Any]:
     return {
-        "strides": _five(strides, "strides"),
+        "strides": _five(strides, "strides", data_format),
         "padding": check_padding(padding),
-        "data_format": _check_layout(data_format),
-        "dilations": _five(dilations, "dilations"),
+        "data_format": "NDHWC",
+        "dilations": _five(dilations, "dilations", data_format),
     }
 
 
@@ -152,7 +178,7 @@ def conv3d(
         filter: The filter, whose shape is given above.
         strides: How far the window moves along each axis of the input.
         padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
-        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        data_format: The order of the axes, "NDHWC" or "NCDHW".
         dilations: How far apart the window's elements are along each axis.
         name: A name for the operation.
         filters: The filter, whose shape is given above.
@@ -161,7 +187,10 @@ def conv3d(
         A tensor of the same dtype and layout.
     """
     filter = deprecated(filters, filter, "filters", "filter")
-    return apply(CONV, (input, filter), _attrs(strides, padding, data_format, dilations), name).outputs[0]
+    attrs = _attrs(strides, padding, data_format, dilations)
+    return channels_last(
+        data_format, input, name, "Conv3D", lambda x, name: apply(CONV, (x, filter), attrs, name).outputs[0]
+    )
 
 
 def conv3d_transpose(
@@ -184,7 +213,7 @@ def conv3d_transpose(
         output_shape: The shape of the result, a vector of int32.
         strides: How far the window moves along each axis of the input.
         padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
-        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        data_format: The order of the axes, "NDHWC" or "NCDHW".
         name: A name for the operation.
         input: Volumes, [batch, planes, rows, columns, channels] or as `data_format` says.
         filters: The filter, whose shape is given above.
@@ -197,19 +226,39 @@ def conv3d_transpose(
     filter = deprecated(filters, filter, "filters", "filter")
     with op_scope(name, "conv3d_transpose", (value, filter, output_shape)) as scope:
         attrs = _attrs(strides, padding, data_format, dilations)
-        return apply(CONV_INPUT, (output_shape, filter, value), attrs, scope).outputs[0]
+        sizes: Any = output_shape
+        wanted: Dims = None
+        if data_format == "NCDHW":
+            given = convert_to_tensor(sizes, name="output_shape")
+            sizes, wanted = gather(given, _LAST), partial_shape(given)
+        result = channels_last(
+            data_format,
+            value,
+            scope,
+            "",
+            lambda x, name: apply(CONV_INPUT, (sizes, filter, x), attrs, name).outputs[0],
+        )
+        if wanted is not None:
+            result.set_shape(wanted)
+        return result
 
 
 def _pool(
     definition: Any, input: Any, ksize: Any, strides: Any, padding: Any, data_format: Any, name: Any
 ) -> Tensor:
     attrs = {
-        "ksize": _five(ksize, "ksize"),
-        "strides": _five(strides, "strides"),
+        "ksize": _five(ksize, "ksize", data_format),
+        "strides": _five(strides, "strides", data_format),
         "padding": check_padding(padding),
-        "data_format": _check_layout(data_format),
+        "data_format": "NDHWC",
     }
-    return apply(definition, (input,), attrs, name).outputs[0]
+    return channels_last(
+        data_format,
+        input,
+        name,
+        definition.name,
+        lambda x, name: apply(definition, (x,), attrs, name).outputs[0],
+    )
 
 
 def max_pool3d(
@@ -227,7 +276,7 @@ def max_pool3d(
         ksize: The window's size along each axis of the input.
         strides: How far the window moves along each axis of the input.
         padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
-        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        data_format: The order of the axes, "NDHWC" or "NCDHW".
         name: A name for the operation.
 
     Returns:
@@ -251,7 +300,7 @@ def avg_pool3d(
         ksize: The window's size along each axis of the input.
         strides: How far the window moves along each axis of the input.
         padding: "SAME", "VALID", or for convolutions of images pairs (before, after) for each axis.
-        data_format: The order of the axes, such as "NHWC" or "NCHW".
+        data_format: The order of the axes, "NDHWC" or "NCDHW".
         name: A name for the operation.
 
     Returns:

@@ -88,14 +88,15 @@ class Initializer:
         return cls(**config)
 
 
-def _float_type(dtype: Any) -> DType:
+def float_type(dtype: Any) -> DType:
+    """A dtype; ValueError if it is none of floats."""
     found = as_dtype(dtype)
     if not found.is_floating:
         raise ValueError(f"Expected floating point type, got {found.name}.")
     return found
 
 
-def _extents(shape: Any) -> list[int]:
+def extents_of(shape: Any) -> list[int]:
     """A shape that has to be known, as ints."""
     dims = shapes.as_dims(shape)
     if dims is None or None in dims:
@@ -104,7 +105,7 @@ def _extents(shape: Any) -> list[int]:
 
 
 def _whole(shape: Any, partition_info: Any) -> list[int]:
-    return _extents(shape if partition_info is None else partition_info.full_shape)
+    return extents_of(shape if partition_info is None else partition_info.full_shape)
 
 
 class _Typed(Initializer):
@@ -288,7 +289,7 @@ class RandomNormal(Initializer):
         self.mean = mean
         self.stddev = stddev
         self.seed = seed
-        self.dtype: DType = _float_type(dtype)
+        self.dtype: DType = float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape.
@@ -350,7 +351,7 @@ class UniformUnitScaling(Initializer):
     ) -> None:
         self.factor = factor
         self.seed = seed
-        self.dtype: DType = _float_type(dtype)
+        self.dtype: DType = float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape.
@@ -413,7 +414,7 @@ class VarianceScaling(Initializer):
         self.mode = mode
         self.distribution: str = distribution.lower()
         self.seed = seed
-        self.dtype: DType = _float_type(dtype)
+        self.dtype: DType = float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """Draws of the shape.
@@ -460,7 +461,7 @@ class GlorotUniform(VarianceScaling):
     """
 
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
-        _float_type(dtype)
+        float_type(dtype)
         super().__init__(1.0, "fan_avg", "uniform", seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -479,7 +480,7 @@ class GlorotNormal(VarianceScaling):
     """
 
     def __init__(self, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
-        _float_type(dtype)
+        float_type(dtype)
         super().__init__(1.0, "fan_avg", "truncated_normal", seed)
 
     def get_config(self) -> dict[str, Any]:
@@ -504,7 +505,7 @@ class Orthogonal(Initializer):
     def __init__(self, gain: float = 1.0, seed: int | None = None, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
         self.seed = seed
-        self.dtype: DType = _float_type(dtype)
+        self.dtype: DType = float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """A matrix of the shape.
@@ -517,7 +518,7 @@ class Orthogonal(Initializer):
         Returns:
             The initial value, a tensor.
         """
-        extents = _extents(shape)
+        extents = extents_of(shape)
         if len(extents) < 2:
             raise ValueError(
                 f"The tensor to initialize must be at least two-dimensional, got shape {extents}."
@@ -548,7 +549,7 @@ class Identity(Initializer):
 
     def __init__(self, gain: float = 1.0, dtype: DTypeLike = dtypes.float32) -> None:
         self.gain = gain
-        self.dtype: DType = _float_type(dtype)
+        self.dtype: DType = float_type(dtype)
 
     def make(self, shape: IntTensorLike, dtype: DType, partition_info: Any) -> Tensor:
         """The matrix of the shape.
@@ -568,7 +569,7 @@ class Identity(Initializer):
             )
         matrix = array.eye(extents[0], extents[1], dtype=dtype)
         if partition_info is not None:
-            matrix = array.slice_(matrix, partition_info.var_offset, _extents(shape))
+            matrix = array.slice_(matrix, partition_info.var_offset, extents_of(shape))
         return self.gain * matrix
 
     def get_config(self) -> dict[str, Any]:
@@ -656,7 +657,7 @@ class ContribVarianceScaling(Initializer):
         Returns:
             The initial value, a tensor.
         """
-        fan_in, fan_out = _fans(_extents(shape))
+        fan_in, fan_out = _fans(extents_of(shape))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode.lower()]
         if self.uniform:
             limit = math.sqrt(3.0 * self.factor / count)
