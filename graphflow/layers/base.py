@@ -33,6 +33,7 @@ from graphflow._core.ops.core import convert_to_tensor, graph_of
 from graphflow._core.ops.math import math
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.partitioning import PartitionedVariable
+from graphflow._core.ops.state.parts import attribute_parts
 from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow._core.ops.state.variable_store import first_use
@@ -152,6 +153,14 @@ class Layer:
     def losses(self) -> list[Tensor]:
         """Its regularisation losses, of its variables and of its outputs."""
         return list(self._losses)
+
+    _unsaved: tuple[str, ...] = ()
+    """Attributes that lead to nothing that a checkpoint holds."""
+
+    def checkpoint_parts(self) -> Iterable[tuple[str, Any]]:
+        """What a gf.train.Checkpoint holds of it: variables, and what has some, by the attributes that they are."""
+        weights = (*self._trainable_weights, *self._non_trainable_weights)
+        return attribute_parts(self, weights, self._unsaved)
 
     def count_params(self) -> int:
         """The number of elements of its variables; ValueError before they are there."""

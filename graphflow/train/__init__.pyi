@@ -37,6 +37,8 @@ from graphflow.train.queue_runner import QueueRunner as QueueRunner
 from graphflow.train.optimizers.standard import RMSPropOptimizer as RMSPropOptimizer
 from graphflow._core.cluster.client.device_setter import RandomStrategy as RandomStrategy
 from graphflow.train.saving.saveables import SaveSpec as SaveSpec
+from graphflow.train.saving.checkpoint import Checkpoint as Checkpoint
+from graphflow.train.saving.checkpoint import CheckpointManager as CheckpointManager
 from graphflow.train.saving.saveables import SaveableObject as SaveableObject
 from graphflow.train.saving.saver import Saver as Saver
 from graphflow.train.saving.saver import SaverDef as SaverDef

@@ -16,6 +16,7 @@ from graphflow._core.session import BaseSession, Session
 from graphflow.keras import ops
 from graphflow.keras.typing import Phase, Tensors
 from graphflow.layers.tracked import track, tracked
+from graphflow.train.saving.checkpoint import use_session_of
 
 
 class GraphState:
@@ -183,6 +184,9 @@ def get_session(op_input_list: Tensors = ()) -> BaseSession:
         with session.graph.as_default():
             _initialize(session)
     return session  # type: ignore[no-any-return]
+
+
+use_session_of(get_session)
 
 
 def _initialize(session: Any) -> None:

@@ -100,6 +100,7 @@ class Layer(LayerCalls, PlainLayer):
             self._batch_input_shape = tuple(shapes.as_shape(shape).as_list())
 
     _zero_based = True
+    _unsaved: tuple[str, ...] = ("inbound_nodes", "outbound_nodes")
 
     # ---- what it is -----------------------------------------------------------------------------------------------
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import graphflow.nest as nest
@@ -315,6 +315,16 @@ class Network(Layer):
     def to_json(self, **kwargs: Any) -> str:
         """Its layers as JSON, of which model_from_json makes another (tf.keras.Model.to_json)."""
         return json.dumps(self._config_of_model(), default=network_config.plain, **kwargs)
+
+    _unsaved = ("inbound_nodes", "outbound_nodes", "_compiled", "_topology", "_stack", "history")
+
+    def checkpoint_parts(self) -> Iterable[tuple[str, Any]]:
+        """What a gf.train.Checkpoint holds of it: its layers by their order, then what its attributes are."""
+        if self._is_graph_network or hasattr(self, "_stack"):
+            layers = self.layers
+            yield from ((f"layer_with_weights-{n}", x) for n, x in enumerate(x for x in layers if x.weights))
+            yield from ((f"layer-{n}", layer) for n, layer in enumerate(layers))
+        yield from super().checkpoint_parts()
 
     def save_weights(self, filepath: str, overwrite: bool = True, save_format: str | None = None) -> None:
         """Writes its weights: HDF5 if the file ends in .h5, .hdf5 or .keras, else a checkpoint of TensorFlow's.

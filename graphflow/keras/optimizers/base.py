@@ -205,6 +205,11 @@ class Optimizer:
         """Its variables: the number of steps, then the slots."""
         return self._weights
 
+    def checkpoint_parts(self) -> list[tuple[str, Any]]:
+        """What a gf.train.Checkpoint holds of it besides slots: the steps and the hyperparameters, by name."""
+        found = [("iter", self._iterations), *sorted(self._hyper.items(), key=lambda named: named[0])]
+        return [(name, value) for name, value in found if isinstance(value, Variable)]
+
     def get_weights(self) -> list[Any]:
         """The values of its variables."""
         return batch_get_value(self.weights)

@@ -15,7 +15,6 @@ from graphflow._core.checkpoint.reader import CheckpointData
 from graphflow._core.checkpoint.writer import Entry, pack
 from graphflow._core.ops.state.variable import Variable
 from graphflow.keras.backend.values import batch_set_value
-from graphflow.layers.base import Layer as PlainLayer
 from graphflow.train.saving.checkpoint_management import update_checkpoint_state
 from graphflow.train.saving.checkpoint_utils import CheckpointReader
 
@@ -41,38 +40,11 @@ def _walk(owner: Any, prefix: str, seen: set[int]) -> Iterator[tuple[str, Any]]:
     if id(owner) in seen:
         return
     seen.add(id(owner))
-    if getattr(owner, "_topology", None) is not None or hasattr(owner, "_stack"):
-        with_weights = [layer for layer in owner.layers if layer.weights]
-        for number, layer in enumerate(with_weights):
-            yield from _walk(layer, f"{prefix}layer_with_weights-{number}/", seen)
-    known: set[int] = set()
-    for name, value in vars(owner).items():
-        if name in ("inbound_nodes", "outbound_nodes", "_compiled", "_topology", "_stack", "history"):
-            continue
-        for path, leaf in _leaves(value, name):
-            if isinstance(leaf, Variable) and not path.startswith("_"):
-                known.add(id(leaf))
-                yield prefix + path, leaf
-            elif isinstance(leaf, PlainLayer) and not getattr(leaf, "_is_metric", False):
-                yield from _walk(leaf, f"{prefix}{path}/", seen)
-    # Weights that no attribute holds have the names that add_weight was given.
-    for variable in (
-        *getattr(owner, "_trainable_weights", ()),
-        *getattr(owner, "_non_trainable_weights", ()),
-    ):
-        if id(variable) not in known:
-            yield prefix + variable.op.name.rpartition("/")[2], variable
-
-
-def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            yield from _leaves(item, f"{name}/{number}")
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _leaves(item, f"{name}/{key}")
-    elif isinstance(value, Variable | PlainLayer):
-        yield name, value
+    for name, part in owner.checkpoint_parts():
+        if isinstance(part, Variable):
+            yield prefix + name, part
+        else:
+            yield from _walk(part, f"{prefix}{name}/", seen)
 
 
 def key_of(path: str) -> str:

@@ -270,6 +270,13 @@ class Optimizer:
         found += [v for slots in self._slots.values() for v in slots.values() if v.graph is graph]
         return sorted(found, key=lambda v: str(v.name))
 
+    def checkpoint_parts(self) -> list[tuple[str, Any]]:
+        """What a gf.train.Checkpoint holds of it besides slots: its other variables of the default graph, by name."""
+        graph = get_default_graph()
+        return sorted(
+            ((name, v) for (name, g), v in self._non_slots.items() if g is graph), key=lambda named: named[0]
+        )
+
     def in_rounds(self, replicas: int) -> Any:
         """The optimizer that applies the mean of the gradients of so many programs: a SyncReplicasOptimizer.
 

@@ -6,6 +6,8 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import CheckpointFile
 from graphflow._core.common.files import storage
@@ -70,8 +72,8 @@ class CheckpointReader:
             DataLossError: If it is damaged.
         """
         (value,) = self._file.read([(tensor_str, None)])
-        if value.ndim == 0:
-            return value[()]
+        if np.ndim(value) == 0:
+            return value if isinstance(value, bytes) else value[()]
         return value if value.flags.owndata else value.copy()
 
     def debug_string(self) -> bytes:
