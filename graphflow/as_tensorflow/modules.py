@@ -245,6 +245,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.ctc_ops": ("graphflow.nn",),
     "python.ops.weights_broadcast_ops": ("graphflow.losses",),
     "python.ops.bitwise_ops": ("graphflow.bitwise",),
+    "python.ops.gen_audio_ops": ("graphflow.audio",),
+    "contrib.framework.python.ops.audio_ops": ("graphflow.audio",),
     "python.ops.stateless_random_ops": ("graphflow.random",),
     "python.ops.resources": ("graphflow.as_tensorflow.resources",),
     "python.ops.losses.losses": ("graphflow.losses",),

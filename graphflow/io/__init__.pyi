@@ -25,6 +25,7 @@ from . import gfile as gfile
 from graphflow.image.files import is_jpeg as is_jpeg
 from graphflow._core.ops.io.files import matching_files as matching_files
 from graphflow._core.ops.io.parsing import parse_example as parse_example
+from graphflow._core.ops.io.sequence_parsing import parse_sequence_example as parse_sequence_example
 from graphflow._core.ops.io.parsing import parse_single_example as parse_single_example
 from graphflow._core.ops.io.sequence_parsing import parse_single_sequence_example as parse_single_sequence_example
 from graphflow._core.ops.io.files import read_file as read_file

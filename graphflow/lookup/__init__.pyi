@@ -5,3 +5,4 @@ from graphflow._core.ops.io.lookup import StaticHashTable as StaticHashTable
 from graphflow._core.ops.io.lookup import StaticVocabularyTable as StaticVocabularyTable
 from graphflow._core.ops.io.lookup import TextFileIndex as TextFileIndex
 from graphflow._core.ops.io.lookup import TextFileInitializer as TextFileInitializer
+from . import experimental as experimental

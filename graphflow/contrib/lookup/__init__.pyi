@@ -15,5 +15,8 @@ from graphflow._core.ops.io.vocabularies import index_table_from_file as index_t
 from graphflow._core.ops.io.vocabularies import index_table_from_tensor as index_table_from_tensor
 from graphflow._core.ops.io.vocabularies import index_to_string_table_from_file as index_to_string_table_from_file
 from graphflow._core.ops.io.vocabularies import index_to_string_table_from_tensor as index_to_string_table_from_tensor
+from graphflow.lookup.mutable_tables import DenseHashTable as _MutableDenseHashTable
+from graphflow.lookup.mutable_tables import MutableHashTable as MutableHashTable
 
 HashTable = _HashTable
+MutableDenseHashTable = _MutableDenseHashTable

@@ -89,9 +89,38 @@ def _sequence(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, attrs, lambda *_, expected=expected: expected, constants=(1, 2, 3, 4, 5, 6, 7))
 
 
+def _sequences(random: Random) -> Iterable[Sample]:
+    for lengths in ((2, 0, 1), (0,), ()):
+        rows = [random.integers(0, 9, (n, 2)) for n in lengths]
+        messages = []
+        for steps in rows:
+            listed = [gf.train.Feature(int64_list=gf.train.Int64List(value=row)) for row in steps]
+            lists = gf.train.FeatureLists(feature_list={"tokens": gf.train.FeatureList(feature=listed)})
+            messages.append(gf.train.SequenceExample(feature_lists=lists).SerializeToString())
+        attrs = {
+            "Ncontext_sparse": 0, "Ncontext_dense": 0, "Nfeature_list_sparse": 0, "Nfeature_list_dense": 1,
+            "context_sparse_types": [], "Tcontext_dense": [], "context_dense_shapes": [],
+            "feature_list_sparse_types": [], "feature_list_dense_types": [gf.int64],
+            "feature_list_dense_shapes": [(2,)], "context_sparse_keys": [], "context_dense_keys": [],
+            "feature_list_sparse_keys": [], "feature_list_dense_keys": ["tokens"],
+            "feature_list_dense_missing_assumed_empty": [],
+        }  # fmt: skip
+        padded = np.zeros((len(rows), max(lengths, default=0), 2), np.int64)
+        for target, steps in zip(padded, rows, strict=True):
+            target[: len(steps)] = steps
+        expected = padded, np.array(lengths, np.int64)
+        yield Sample(
+            (strings(messages), strings([]), []),
+            attrs,
+            lambda *_, expected=expected: expected,
+            constants=(1, 2),
+        )
+
+
 TABLE: dict[str, Draw] = {
     "DecodeCSV": _csv,
     "ParseSingleExample": _single,
     "ParseExample": _several,
     "ParseSingleSequenceExample": _sequence,
+    "ParseSequenceExample": _sequences,
 }

@@ -3,6 +3,7 @@
 import os
 import tempfile
 
+import numpy as np
 from harness import Family
 
 FAMILY = Family("lookup")
@@ -117,3 +118,120 @@ def ids_of_three_axes(tf, t):
     ids = tf.SparseTensor([[0, 0, 0], [0, 1, 1], [1, 1, 0]], tf.constant([1, 0, 3], tf.int64), [2, 3, 2])
     found = tf.nn.safe_embedding_lookup_sparse([table, table], ids, partition_strategy="mod")
     return found.shape.as_list(), t.run(found)
+
+
+def _sorted(t, table, *unused):
+    """What a table holds, by the keys.
+
+    A dense table of TensorFlow's gives its buckets, [buckets, 1] of scalars, also those that are free.
+    """
+    keys, values = (part.reshape(len(part), -1).tolist() for part in t.run(table.export()))
+    return sorted([key, value] for key, value in zip(keys, values) if key not in [list(u) for u in unused])
+
+
+@FAMILY.case()
+def mutable_table(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+    found = table.lookup(tf.constant([["b", "x"], ["a", "b"]]))
+    t.run(table.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)))
+    first = t.run([found, table.size()])
+    t.run(table.insert(["b", "c", "c"], [20, 3, 4]))
+    t.run(table.remove(tf.constant(["a", "nowhere"])))
+    return first, t.run([found, table.size()]), _sorted(t, table), found, table.size(), table.name
+
+
+@FAMILY.case()
+def mutable_table_of_vectors(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.float32, [-1.0, -2.0], name="rows")
+    found = table.lookup(t.ph(np.int64([[3], [5]]), [None, 1]))
+    t.run(table.insert(tf.constant([[5, 6]], tf.int64), tf.constant([[[1.0, 2.0], [3.0, 4.0]]])))
+    return found, t.run(table.size()), _sorted(t, table), table.name
+
+
+@FAMILY.case()
+def words_of_a_mutable_table(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.int64, tf.string, "?")
+    t.run(table.insert([5, 6], ["five", "six"]))
+    return t.run(table.lookup([6, 7])), _sorted(t, table)
+
+
+@FAMILY.case()
+def mutable_table_that_is_wrong(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1)
+    return (
+        t.error(lambda: t.run(table.insert(["a", "b"], [1]))),
+        t.error(lambda: table.insert(tf.constant([1]), [1])),
+        t.error(lambda: table.insert(["a"], ["b"])),
+        t.error(lambda: table.lookup(tf.constant([1]))),
+        t.error(lambda: table.remove(tf.constant([1]))),
+    )
+
+
+@FAMILY.case()
+def dense_table(tf, t):
+    table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, empty_key=0, deleted_key=-9)
+    t.run(table.insert(tf.constant([11, 12, 13], tf.int64), tf.constant([0, 1, 2], tf.int64)))
+    t.run(table.remove(tf.constant([12, 15], tf.int64)))
+    found = table.lookup(tf.constant([11, 12, 15], tf.int64))
+    return found, t.run(table.size()), _sorted(t, table, [0], [-9]), table.name
+
+
+@FAMILY.case()
+def dense_table_of_vectors(tf, t):
+    table = tf.lookup.experimental.DenseHashTable(
+        tf.int64,
+        tf.float32,
+        [0.5, 0.5],
+        empty_key=[0, 0],
+        deleted_key=[-1, -1],
+        initial_num_buckets=8,
+        name="pairs",
+    )
+    keys = tf.constant([[1, 2], [3, 4], [0, 1]], tf.int64)
+    t.run(table.insert_or_assign(keys, tf.reshape(tf.range(6.0), [3, 2])))
+    t.run(table.erase(tf.constant([[3, 4]], tf.int64)))
+    found = table.lookup(tf.constant([[0, 1], [3, 4], [9, 9]], tf.int64))
+    return t.run(found), t.run(table.size()), _sorted(t, table, [0, 0], [-1, -1]), table.name
+
+
+@FAMILY.case()
+def dense_table_that_is_wrong(tf, t):
+    def table(empty=0, deleted=-1, **more):
+        return tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, empty, deleted, **more)
+
+    good = table()
+    return (
+        t.error(lambda: t.run(good.insert([0], [1]))),
+        t.error(lambda: t.run(good.lookup([-1]))),
+        t.error(lambda: t.run(good.remove(tf.constant([0], tf.int64)))),
+        t.error(lambda: t.run(good.insert([1, 2], [1]))),
+        t.error(lambda: t.run(table(3, 3).size())),
+        t.error(lambda: t.run(table(initial_num_buckets=12).size())),
+        t.error(lambda: t.run(table([1, 2], [3]).size())),
+    )
+
+
+@FAMILY.case()
+def tables_in_a_checkpoint(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="words")
+    pairs = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.float32, [0.0], empty_key=0, deleted_key=-1, initial_num_buckets=8, name="pairs"
+    )
+    tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="not_kept", checkpoint=False)
+    t.run([table.insert(["a", "b"], [1, 2]), pairs.insert([5, 6], [[0.5], [0.25]])])
+    saver = tf.train.Saver()
+    path = saver.save(t.session(), os.path.join(tempfile.mkdtemp(), "model"), write_meta_graph=False)
+    t.run([table.insert(["c"], [3]), pairs.insert([7], [[1.0]])])
+    t.run(table.remove(tf.constant(["a"])))
+    saver.restore(t.session(), path)
+    kept = sorted(
+        name for name, _ in tf.train.list_variables(path) if name.partition("-")[0] in ("words", "pairs")
+    )
+    return _sorted(t, table), _sorted(t, pairs, [0], [-1]), kept
+
+
+@FAMILY.case()
+def keys_of_a_table_that_is_filled_once(tf, t):
+    table = tf.contrib.lookup.index_table_from_tensor(["emerson", "lake"])
+    t.run(tf.tables_initializer())
+    return _sorted(t, table)

@@ -99,6 +99,12 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "sound",
+        "one thread; NumPy's Fourier transforms",
+        ("AudioSpectrogram", "DecodeWav", "EncodeWav", "Mfcc"),
+        (),
+    ),
+    (
         "strings, numbers in texts, examples, tables of words",
         "Python's objects: 0.1 to 1 us an element",
         (
@@ -111,6 +117,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "HashTable*",
             "InitializeTable*",
             "LookupTable*",
+            "Mutable*HashTable*",
             "Parse*",
             "ReduceJoin",
             "StaticRegex*",

@@ -33,6 +33,11 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
         ),
     ),
     (
+        "sound, which is prepared on the host",
+        ("AudioSpectrogram", "EncodeWav", "Mfcc"),
+        (),
+    ),
+    (
         "strings, numbers in texts, examples, tables of words",
         (
             "AsString",
@@ -42,6 +47,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "HashTable*",
             "InitializeTable*",
             "LookupTable*",
+            "Mutable*HashTable*",
             "Parse*",
             "ReduceJoin",
             "StaticRegex*",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -69,31 +70,52 @@ def _value(field: bytes, dtype: DType, number: int, record: int) -> Any:
     )
 
 
+def record_reader(
+    attrs: Mapping[str, Any], types: Sequence[DType]
+) -> Callable[[bytes, int, Sequence[Any]], list[Any]]:
+    """A function (record, its number, arrays with a stand-in or none for each column) that gives a record's values.
+
+    attrs: those of DecodeCSV.
+    """
+    delimiter, missing = (
+        v if isinstance(v, bytes) else str(v).encode() for v in (attrs["field_delim"], attrs["na_value"])
+    )
+    quotes, wanted = attrs["use_quote_delim"], list(attrs["select_cols"])
+    columns = wanted or range(len(types))
+
+    def read(record: bytes, number: int, stand_ins: Sequence[Any]) -> list[Any]:
+        fields = _fields(record, delimiter, quotes)
+        if len(fields) <= columns[-1] if wanted else len(fields) != len(types):
+            raise invalid(f"Expect {columns[-1] + 1} fields but have {len(fields)} in record {number}")
+        found = []
+        for position, column in enumerate(columns):
+            field = fields[column]
+            if field and field != missing:
+                found.append(_value(field, types[position], column, number))
+            elif len(stand_ins[position]):
+                found.append(stand_ins[position][0])
+            else:
+                raise invalid(f"Field {column} is required but missing in record {number}!")
+        return found
+
+    return read
+
+
+def stand_ins_of(defaults: Sequence[Any]) -> list[Any]:
+    """For each column an array with the value of an empty field, or none if there must be one."""
+    return [np.asarray(d).reshape(-1)[:1] for d in defaults]
+
+
 @kernel("DecodeCSV")
 def _decode(node: Node) -> Kernel:
-    attrs = node.attrs
-    delimiter, missing = (
-        v if isinstance(v, bytes) else v.encode() for v in (attrs["field_delim"], attrs["na_value"])
-    )
-    quotes, wanted, types = attrs["use_quote_delim"], list(attrs["select_cols"]), node.dtypes
+    types, read = node.dtypes, record_reader(node.attrs, node.dtypes)
 
     def decode(records: Any, *defaults: Any) -> Any:
-        array = np.asarray(records, object)
-        stand_ins = [np.asarray(d).reshape(-1)[:1] for d in defaults]
-        columns = wanted or range(len(types))
+        array, stand_ins = np.asarray(records, object), stand_ins_of(defaults)
         results = [np.empty(array.size, dtype.native) for dtype in types]
         for number, record in enumerate(array.reshape(-1)):
-            fields = _fields(record, delimiter, quotes)
-            if len(fields) <= columns[-1] if wanted else len(fields) != len(types):
-                raise invalid(f"Expect {columns[-1] + 1} fields but have {len(fields)} in record {number}")
-            for position, column in enumerate(columns):
-                field = fields[column]
-                if field and field != missing:
-                    results[position][number] = _value(field, types[position], column, number)
-                elif len(stand_ins[position]):
-                    results[position][number] = stand_ins[position][0]
-                else:
-                    raise invalid(f"Field {column} is required but missing in record {number}!")
+            for result, value in zip(results, read(record, number, stand_ins), strict=True):
+                result[number] = value
         shaped = [r.reshape(array.shape) for r in results]
         shaped = [r if r.ndim or r.dtype == object else r[()] for r in shaped]
         return tuple(shaped) if len(shaped) > 1 else shaped[0]

@@ -10,12 +10,14 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.scopes import resource_name
+from graphflow._core.kernels.io.csv import record_reader, stand_ins_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets.base import DatasetBase
 from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
 from graphflow._core.resources.datasets.caching import CacheDataset
 from graphflow._core.resources.datasets.files import (
+    CsvDataset,
     FilesDataset,
     FixedLengthRecordDataset,
     TextLineDataset,
@@ -113,6 +115,26 @@ def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[.
         return make(origin, [_text(name) for name in np.ravel(filenames)], _compression(compression))
 
     return from_files
+
+
+@_dataset("CSVDataset")
+def _csv(
+    node: Node, origin: Origin, filenames: Any, compression: Any, size: Any, header: Any, delimiter: Any,
+    quotes: Any, missing: Any, columns: Any, *defaults: Any,
+) -> DatasetBase:  # fmt: skip
+    types, stand_ins = node.attrs["output_types"], stand_ins_of(defaults)
+    attrs = {
+        "field_delim": _text(delimiter), "use_quote_delim": bool(quotes), "na_value": _text(missing),
+        "select_cols": np.ravel(columns).tolist(),
+    }  # fmt: skip
+    read = record_reader(attrs, types)
+
+    def parse(record: bytes) -> Any:
+        values = zip(read(record, 0, stand_ins), types, strict=True)
+        return tuple(np.array(value, dtype.native) for value, dtype in values)
+
+    paths = [_text(name) for name in np.ravel(filenames)]
+    return CsvDataset(origin, paths, _compression(compression), bool(header), attrs["use_quote_delim"], parse)
 
 
 def _compression(value: Any) -> str:

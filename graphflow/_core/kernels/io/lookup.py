@@ -105,3 +105,8 @@ def _find(node: Node) -> Kernel:
 @kernel("LookupTableSizeV2", stateful=True)
 def _size(node: Node) -> Kernel:
     return lambda run, table: np.int64(table.size())
+
+
+@kernel("LookupTableExportV2", stateful=True)
+def _export(node: Node) -> Kernel:
+    return lambda run, table: table.export()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
@@ -307,15 +307,7 @@ def _parse_sequence(node: Node) -> Kernel:
             for f in steps
         ]
         allowed = {_text(k) for k in np.asarray(optional, object).reshape(-1)}
-        columns = []
-        for f in rows_of:
-            if f.key not in lists and f.key not in allowed:
-                raise _wrong(
-                    name,
-                    f"Feature list '{f.key}' is required but could not be found. Use allow_missing=True if it may be "
-                    "missing.",
-                )
-            columns.append(_column(f, lists[f.key].feature if f.key in lists else [], name))
+        columns = [_column(f, _listed(lists, f, allowed, name), name) for f in rows_of]
         return _outputs(
             [
                 *(indices[:, 1:] for indices, _, _ in found),
@@ -328,6 +320,19 @@ def _parse_sequence(node: Node) -> Kernel:
         )
 
     return parse
+
+
+def _listed(lists: Any, feature: _Feature, optional: Collection[str], name: str) -> Any:
+    """The messages of a feature list; InvalidArgumentError if it is missing and may not be."""
+    if feature.key in lists:
+        return lists[feature.key].feature
+    if feature.key not in optional:
+        raise _wrong(
+            name,
+            f"Feature list '{feature.key}' is required but could not be found. Use allow_missing=True if it may be "
+            "missing.",
+        )
+    return []
 
 
 def _column(feature: _Feature, messages: Any, name: str) -> Any:
@@ -347,3 +352,88 @@ def _outputs(values: list[Any]) -> Any:
     """The outputs as a kernel returns them: single numbers are NumPy scalars."""
     plain = [v[()] if v.ndim == 0 and v.dtype != object else v for v in values]
     return tuple(plain) if len(plain) > 1 else plain[0]
+
+
+@kernel("ParseSequenceExample")
+def _parse_sequences(node: Node) -> Kernel:
+    attrs = node.attrs
+
+    def asked(what: str, types: str, dense: bool) -> list[_Feature]:
+        keys = attrs[f"{what}_keys"]
+        forms = [shapes.as_dims(s) for s in attrs[f"{what}_shapes"]] if dense else [None] * len(keys)
+        return [_Feature(_text(k), t, d) for k, t, d in zip(keys, attrs[types], forms, strict=True)]
+
+    sparse, dense = (
+        asked("context_sparse", "context_sparse_types", False),
+        asked("context_dense", "Tcontext_dense", True),
+    )
+    steps, rows_of = (
+        asked("feature_list_sparse", "feature_list_sparse_types", False),
+        asked("feature_list_dense", "feature_list_dense_types", True),
+    )
+    optional = {_text(key) for key in attrs["feature_list_dense_missing_assumed_empty"]}
+
+    def parse(serialized: Any, debug_name: Any, *defaults: Any) -> Any:
+        data = np.asarray(serialized, object)
+        names = [_text(n) for n in np.asarray(debug_name, object).reshape(-1)] or [""] * data.size
+        if data.ndim != 1 or len(names) != len(data):
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Expected a vector of examples and as many names, got shapes {list(data.shape)} and "
+                f"{list(np.shape(debug_name))}.",
+            )
+        messages = [
+            _message(protos.example_pb2.SequenceExample, d, n) for d, n in zip(data, names, strict=True)
+        ]
+        contexts = [(message.context.feature, name) for message, name in zip(messages, names, strict=True)]
+        lists = [
+            (message.feature_lists.feature_list, name) for message, name in zip(messages, names, strict=True)
+        ]
+        found = [f.sparse([f.read(given, name) for given, name in contexts]) for f in sparse]
+        given_defaults = [np.asarray(d) for d in defaults]
+        whole = [
+            f.batch([f.dense(given, d, name) for given, name in contexts], d)
+            for f, d in zip(dense, given_defaults, strict=True)
+        ]
+        rows = [_sparse_rows(f, lists) for f in steps]
+        columns = [
+            [_column(f, _listed(own, f, optional, name), name) for own, name in lists] for f in rows_of
+        ]
+        return _outputs(
+            [
+                *(part[position] for position in range(3) for part in found),
+                *whole,
+                *(part[position] for position in range(3) for part in rows),
+                *(_padded(f, column) for f, column in zip(rows_of, columns, strict=True)),
+                *(np.array([len(own) for own in column], np.int64) for column in columns),
+            ]
+        )
+
+    return parse
+
+
+def _sparse_rows(feature: _Feature, lists: Sequence[tuple[Any, str]]) -> tuple[Any, Any, Any]:
+    """Indices, values and shape of a feature list of several examples: [examples, steps, values]."""
+    parts = []
+    for own, name in lists:
+        messages = own[feature.key].feature if feature.key in own else []
+        parts.append(feature.sparse([feature.values(message, name) for message in messages]))
+    numbered = [np.insert(indices, 0, number, axis=1) for number, (indices, _, _) in enumerate(parts)]
+    longest = np.max([shape for _, _, shape in parts] or [np.zeros(2, np.int64)], axis=0)
+    values = np.concatenate([*(v for _, v, _ in parts), np.zeros(0, feature.dtype.native)])
+    return (
+        np.concatenate([*numbered, np.zeros((0, 3), np.int64)]),
+        values.astype(feature.dtype.native),
+        np.array([len(lists), *longest], np.int64),
+    )
+
+
+def _padded(feature: _Feature, columns: Sequence[Any]) -> Any:
+    """Columns of several examples as one array, the shorter ones with zeros or empty strings behind them."""
+    assert feature.dims is not None
+    longest = max((len(column) for column in columns), default=0)
+    result = feature.blank((len(columns), longest, *feature.dims), np.zeros(0))
+    for row, column in zip(result, columns, strict=True):
+        row[: len(column)] = column
+    return result

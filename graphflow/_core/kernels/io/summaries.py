@@ -18,6 +18,7 @@ import numpy as np
 import graphflow.protos as protos
 from graphflow._core.graph.attributes import tensor_to_proto
 from graphflow._core.kernels.array.array import invalid
+from graphflow._core.kernels.io.audio import wav
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 _CHUNK: Final = 1 << 14
@@ -192,17 +193,6 @@ def _image_summary(node: Node) -> Kernel:
         return _serialized(values)
 
     return run
-
-
-def wav(samples: Any, rate: float) -> bytes:
-    """Sound between -1 and 1, [frames, channels], as a WAV file of 16 bits a sample."""
-    scaled = np.trunc(samples * np.float32(1 << 15) + np.copysign(np.float32(0.5), samples))
-    data: bytes = np.nan_to_num(np.clip(scaled, -(1 << 15), (1 << 15) - 1)).astype("<i2").tobytes()
-    channels, hertz = samples.shape[1], round(rate)
-    size = channels * 2
-    layout = struct.pack("<IHHIIHH", 16, 1, channels, hertz, hertz * size, size, 16)
-    body = b"WAVEfmt " + layout + b"data" + struct.pack("<I", len(data)) + data
-    return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 @kernel("AudioSummaryV2")

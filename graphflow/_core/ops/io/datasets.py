@@ -58,6 +58,18 @@ TENSOR_SLICE = _dataset("TensorSliceDataset", "components*: any")
 RANGE = _dataset("RangeDataset", "start: int64", "stop: int64", "step: int64")
 GENERATOR = _dataset("GeneratorDataset", "init_func_other_args*: any")
 TEXT_LINE = _dataset("TextLineDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
+CSV = _dataset(
+    "CSVDataset",
+    "filenames: string",
+    "compression_type: string",
+    "buffer_size: int64",
+    "header: bool",
+    "field_delim: string",
+    "use_quote_delim: bool",
+    "na_value: string",
+    "select_cols: int64",
+    "record_defaults*: float32|float64|int32|int64|string",
+)
 TF_RECORD = _dataset("TFRecordDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
 FIXED_LENGTH_RECORD = _dataset(
     "FixedLengthRecordDatasetV2",

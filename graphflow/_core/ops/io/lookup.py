@@ -10,12 +10,13 @@ from __future__ import annotations
 import os
 from typing import Any, Final, NamedTuple
 
-from graphflow._core.graph import dtypes
+from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.indexing import where_v2
@@ -27,8 +28,26 @@ from graphflow._core.ops.rules import no_outputs, scalar_of
 from graphflow._core.ops.strings import as_string, string_to_hash_bucket_fast
 
 
+def _of_one(handle: Tensor) -> tuple[Dims, Dims]:
+    """The shapes of one key and of one value of a table, as far as what makes its handle says them."""
+    maker = handle.op
+    # The first input of a table whose keys may be vectors is one of them.
+    key = maker.inputs[0].dims if maker.inputs and "value_shape" in maker.attrs else ()
+    return key, shapes.as_dims(maker.attrs.get("value_shape", ()))
+
+
 def _find_infer(op: Operation) -> Signature:
-    return [(op.inputs[2].dtype, op.inputs[1].dims)]
+    handle, keys, default = op.inputs
+    key, _ = _of_one(handle)
+    if keys.dims is None or key is None or default.dims is None:
+        return [(default.dtype, None)]
+    return [(default.dtype, (*keys.dims[: len(keys.dims) - len(key)], *default.dims))]
+
+
+def _export_infer(op: Operation) -> Signature:
+    dtypes_of = (op.attrs["Tkeys"], op.attrs["Tvalues"])
+    parts = (None if dims is None else (None, *dims) for dims in _of_one(op.inputs[0]))
+    return list(zip(dtypes_of, parts, strict=True))
 
 
 HASH_TABLE = op_def(
@@ -50,6 +69,11 @@ FIND = op_def(
 SIZE = op_def(
     "LookupTableSizeV2", ("table_handle: resource",), infer=scalar_of(dtypes.int64), gradient=NOT_DIFFERENTIABLE,
     stateful=True, outputs=("size",),
+)  # fmt: skip
+
+EXPORT = op_def(
+    "LookupTableExportV2", ("table_handle: resource",), infer=_export_infer, gradient=NOT_DIFFERENTIABLE,
+    stateful=True, dynamic_shape=True, outputs=("keys", "values"),
 )  # fmt: skip
 
 
@@ -385,6 +409,18 @@ class StaticHashTable(LookupInterface):
             name: A name for the operation.
         """
         return apply(SIZE, (self._handle,), name=name or f"{self.name}_Size").outputs[0]
+
+    def export(self, name: str | None = None) -> tuple[Tensor, Tensor]:
+        """All keys and all values, two vectors of one order.
+
+        Args:
+            name: A name for the operation.
+        """
+        keys, values = apply(
+            EXPORT, (self._handle,), {"Tkeys": self._key_dtype, "Tvalues": self._value_dtype},
+            name or f"{self.name}_Export",
+        ).outputs  # fmt: skip
+        return keys, values
 
     def _find(self, keys: Tensor, name: str | None) -> Tensor:
         return apply(FIND, (self._handle, keys, self._default), name=name or f"{self.name}_Lookup").outputs[0]

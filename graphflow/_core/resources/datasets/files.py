@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,10 @@ class FilesDataset(DatasetBase):
     def read(self, file: Any, path: str) -> Iterator[bytes]:
         """The strings of an open file; DataLossError if it is damaged."""
 
+    def element(self, string: bytes) -> Element:
+        """The element that a string is."""
+        return (np.array(string, object),)
+
 
 class TextLineDataset(FilesDataset):
     """The lines of text files, without their ends."""
@@ -54,6 +58,47 @@ class TextLineDataset(FilesDataset):
             yield from read_lines(file, path)
         except errors.InvalidArgumentError as error:
             raise self.error(error.message, errors.InvalidArgumentError) from error
+
+
+class CsvDataset(TextLineDataset):
+    """The records of files of comma-separated values, which go on in the next line inside quotes.
+
+    header: whether the first record of each file is passed over. quotes: whether fields may be in quotes. parse: gives
+    the values of a record; what it raises is told with the record.
+    """
+
+    def __init__(
+        self, origin: Origin, paths: Sequence[str], compression: str, header: bool, quotes: bool,
+        parse: Callable[[bytes], Element],
+    ) -> None:  # fmt: skip
+        super().__init__(origin, paths, compression)
+        self._header, self._quotes, self._parse = header, quotes, parse
+
+    def read(self, file: Any, path: str) -> Iterator[bytes]:
+        """The records."""
+        records = self._records(super().read(file, path), path)
+        if self._header and next(records, None) is None:
+            raise self.error(f"{path} is empty: it has no header", errors.InvalidArgumentError)
+        return records
+
+    def _records(self, lines: Iterator[bytes], path: str) -> Iterator[bytes]:
+        for line in lines:
+            record = line
+            while self._quotes and record.count(b'"') % 2:
+                following = next(lines, None)
+                if following is None:
+                    raise self.error(
+                        f"{path} ends inside a quoted field: {record[:60]!r}", errors.InvalidArgumentError
+                    )
+                record += b"\n" + following
+            yield record
+
+    def element(self, string: bytes) -> Element:
+        """The values of a record."""
+        try:
+            return self._parse(string)
+        except errors.InvalidArgumentError as error:
+            raise self.error(f"{error.message}: {string[:60]!r}", errors.InvalidArgumentError) from None
 
 
 class TFRecordDataset(FilesDataset):
@@ -128,7 +173,7 @@ class FilesElements(Elements):
             for string in self._strings:
                 self._given += 1
                 if self._given > self._skip:
-                    return (np.array(string, object),)
+                    return self._dataset.element(string)
             self._file, self._given, self._skip, self._strings = self._file + 1, 0, 0, None
         return None
 

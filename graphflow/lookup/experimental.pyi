@@ -1,0 +1,3 @@
+"""Tables that may change yet (tf.lookup.experimental)."""
+
+from graphflow.lookup.mutable_tables import DenseHashTable as DenseHashTable
