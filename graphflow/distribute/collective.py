@@ -28,6 +28,7 @@ from graphflow._core.ops.distributed.collectives import (
 )
 from graphflow._core.ops.state.state import assign
 from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow.distribute.input import InputContext
 from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
 from graphflow.distribute.reducers.compressing import CompressingReducer
 from graphflow.distribute.reducers.exchange import Exchange
@@ -203,6 +204,8 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         reducer: What adds the gradients of the towers up: by default an AllReduce of buckets; or one that
             compresses, such as an EightBitReducer, between all towers of all workers.
         timeout: How many seconds a step waits for the others before DeadlineExceededError names them.
+        num_gpus_per_worker: How many GPUs of each worker have a tower, in place of CPU devices; 0 for none.
+        communication: Has no effect: values go between workers in one way.
 
     Raises:
         ValueError: There is no device.
@@ -216,11 +219,14 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
         num_devices: int = 1,
         reducer: Reducer | None = None,
         timeout: float = COLLECTIVE_SECONDS,
+        num_gpus_per_worker: int = 0,
+        communication: Any = None,
     ) -> None:
         super().__init__()
         if num_devices < 1:
             raise ValueError(f"num_devices must be at least 1, got {num_devices}.")
-        self._local = num_devices
+        self._kind = "GPU" if num_gpus_per_worker else "CPU"
+        self._local = num_gpus_per_worker or num_devices
         self._timeout = timeout
         self._given_reducer = reducer
         self.configure(None, cluster, task_type, task_id)
@@ -268,9 +274,9 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
 
     def tower_devices(self) -> Sequence[str]:
         """This worker's devices."""
-        if self._local == 1:
+        if self._local == 1 and self._kind == "CPU":
             return [self._task.device]
-        return [f"{self._task.device}/device:CPU:{index}" for index in range(self._local)]
+        return [f"{self._task.device}/device:{self._kind}:{index}" for index in range(self._local)]
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """This worker's devices: every one has a copy.
@@ -279,6 +285,10 @@ class CollectiveAllReduceStrategy(DistributionStrategy):
             arguments: Of gf.get_variable.
         """
         return self.tower_devices()
+
+    def input_contexts(self) -> list[InputContext]:
+        """This worker's."""
+        return [InputContext(self._task.count, self._task.index, self.num_towers)]
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
         """This worker's part, of which its towers take in turn.

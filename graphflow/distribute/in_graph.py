@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
 from graphflow._core.cluster.resolvers.found import task_from_environment
+from graphflow.distribute.input import InputContext
 from graphflow.distribute.reducers.base import Reducer
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
@@ -85,6 +86,11 @@ class InGraphStrategy(DistributionStrategy):
             arguments: Of gf.get_variable.
         """
         return [self._place or self.tower_devices()[0]]
+
+    def input_contexts(self) -> list[InputContext]:
+        """One for each worker."""
+        count = len(self.tower_devices())
+        return [InputContext(count, index, count) for index in range(count)]
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
         """Every worker reads its own part.

@@ -1,7 +1,7 @@
 """Datasets under a strategy: every tower gets elements of its own, and together they get each once.
 
-A strategy says how a dataset is split. If it gives one dataset for several towers, they take elements of one
-iterator in turn, in the order of the towers.
+A strategy says how a dataset is split, or an input function makes each part. If there is one dataset for several
+towers, they take elements of one iterator in turn, in the order of the towers.
 """
 
 from __future__ import annotations
@@ -18,6 +18,40 @@ from graphflow.distribute.values import regroup
 from graphflow.nest import flatten
 
 
+class InputContext:
+    """Which part of the input an input function is to make (tf.distribute.InputContext).
+
+    Args:
+        num_input_pipelines: How many input functions are called for a model.
+        input_pipeline_id: Which of these calls it is.
+        num_replicas_in_sync: How many towers take part in a step.
+    """
+
+    def __init__(
+        self, num_input_pipelines: int = 1, input_pipeline_id: int = 0, num_replicas_in_sync: int = 1
+    ) -> None:
+        self.num_input_pipelines: int = num_input_pipelines
+        self.input_pipeline_id: int = input_pipeline_id
+        self.num_replicas_in_sync: int = num_replicas_in_sync
+
+    def get_per_replica_batch_size(self, global_batch_size: int) -> int:
+        """The size of a tower's batch.
+
+        Args:
+            global_batch_size: That of the batches of a step together.
+
+        Raises:
+            ValueError: If it is no multiple of the number of towers.
+        """
+        size, rest = divmod(global_batch_size, self.num_replicas_in_sync)
+        if rest:
+            raise ValueError(
+                f"The global_batch_size {global_batch_size} is not divisible by num_replicas_in_sync "
+                f"{self.num_replicas_in_sync}."
+            )
+        return size
+
+
 class DistributedIterator:
     """A position in a distributed dataset."""
 
@@ -29,6 +63,10 @@ class DistributedIterator:
     def initializer(self) -> Operation:
         """The operation that puts it at the first element; ValueError if it needs none."""
         return group(*[iterator.initializer for iterator in self._iterators])
+
+    def initialize(self) -> list[Operation]:
+        """What puts it at the first element, as a list of operations."""
+        return [self.initializer]
 
     def get_next(self, name: str | None = None) -> Any:
         """The towers' next elements, as one structure of PerDevice values. OutOfRangeError at the end, when run."""
@@ -55,19 +93,9 @@ class DistributedDataset:
     If there are several towers, an element for each is made ahead, on the host of its device.
     """
 
-    def __init__(self, strategy: Strategy, dataset: Any) -> None:
-        if not hasattr(dataset, "make_one_shot_iterator"):
-            raise TypeError(
-                f"{type(strategy).__name__}.distribute_dataset() takes a gf.data.Dataset, or a function that makes "
-                f"one, got {type(dataset).__name__}."
-            )
+    def __init__(self, strategy: Strategy, datasets: Sequence[Any]) -> None:
         self._devices = strategy.worker_devices
-        self._datasets = list(strategy.split_dataset(dataset))
-        if len(self._datasets) not in (1, len(self._devices)):
-            raise ValueError(
-                f"{type(strategy).__name__}.split_dataset() gave {len(self._datasets)} datasets for "
-                f"{len(self._devices)} towers: give one, or one for each."
-            )
+        self._datasets = list(datasets)
         if strategy.num_towers > 1:
             ahead = len(self._devices) // len(self._datasets)
             self._datasets = [part.prefetch(ahead) for part in self._datasets]
@@ -104,6 +132,39 @@ class DistributedDataset:
             with graph.device(host_of(self._devices[index])):
                 iterators.append(make(dataset))
         return DistributedIterator(self._devices, iterators)
+
+
+def split(strategy: Strategy, dataset: Any) -> DistributedDataset:
+    """The dataset, split as the strategy says; TypeError if it is none, ValueError for a wrong number of parts."""
+    if not _is_dataset(dataset):
+        raise TypeError(
+            f"{type(strategy).__name__}.distribute_dataset() takes a gf.data.Dataset, or a function that makes "
+            f"one, got {type(dataset).__name__}."
+        )
+    parts = strategy.split_dataset(dataset)
+    if len(parts) not in (1, len(strategy.worker_devices)):
+        raise ValueError(
+            f"{type(strategy).__name__}.split_dataset() gave {len(parts)} datasets for "
+            f"{len(strategy.worker_devices)} towers: give one, or one for each."
+        )
+    return DistributedDataset(strategy, parts)
+
+
+def made_by(
+    strategy: Strategy, input_fn: Callable[[InputContext], Any], contexts: Sequence[InputContext]
+) -> DistributedDataset:
+    """The datasets that an input function makes, one for each context; ValueError if it makes something else."""
+    parts = [input_fn(context) for context in contexts]
+    if not all(map(_is_dataset, parts)):
+        raise ValueError(
+            f"Under {type(strategy).__name__} an input_fn must return a gf.data.Dataset, whose elements the towers "
+            f"take in turn, got {type(parts[0]).__name__}."
+        )
+    return DistributedDataset(strategy, parts)
+
+
+def _is_dataset(value: Any) -> bool:
+    return hasattr(value, "make_one_shot_iterator")
 
 
 def host_of(device: str) -> str:

@@ -21,8 +21,10 @@ class MirroredStrategy(DistributionStrategy):
         devices: Names, such as ["/cpu:0", "/cpu:1"]; or num_devices (or num_gpus): as many CPU (or GPU)
             devices.
         num_devices: How many; by default all GPUs, or CPU devices.
-        num_gpus: How many GPUs.
+        num_gpus: How many GPUs; with 0 the one CPU device.
         reducer: How values are reduced, by default on one device.
+        num_gpus_per_worker: As num_gpus, by its name in later versions.
+        auto_shard_dataset: Has no effect: it is a program's own dataset that its towers share.
     """
 
     def __init__(
@@ -31,13 +33,19 @@ class MirroredStrategy(DistributionStrategy):
         num_devices: int | None = None,
         num_gpus: int | None = None,
         reducer: Reducer | None = None,
+        num_gpus_per_worker: int | None = None,
+        auto_shard_dataset: bool = False,
     ) -> None:
         super().__init__()
+        if num_gpus is None:
+            num_gpus = num_gpus_per_worker
         given = [argument for argument in (devices, num_devices, num_gpus) if argument is not None]
         if len(given) > 1:
             raise ValueError("MirroredStrategy takes one of devices, num_devices and num_gpus.")
         if devices is None:
             count = next((n for n in (num_devices, num_gpus) if n is not None), 1)
+            if num_gpus == 0:
+                num_gpus, count = None, 1
             devices = [f"/device:{'CPU' if num_gpus is None else 'GPU'}:{index}" for index in range(count)]
         elif isinstance(devices, str):
             raise TypeError(

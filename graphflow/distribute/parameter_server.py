@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, Any
 from graphflow._core.cluster.client.device_setter import Strategy as Placement
 from graphflow._core.cluster.client.device_setter import replica_device_setter
 from graphflow._core.cluster.resolvers.found import task_from_environment
+from graphflow.distribute.input import InputContext
 from graphflow.distribute.sharding import shard_dataset
 from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.distribute.tasks import Task
 
 if TYPE_CHECKING:
     from graphflow._core.cluster.cluster_spec import ClusterSpec
+    from graphflow._core.cluster.resolvers.base import ClusterResolver
     from graphflow.config import ConfigProto
 
 
@@ -35,9 +37,11 @@ class ParameterServerStrategy(DistributionStrategy):
         staleness_mode: What happens to those that are older, "drop" or "wait", as in
             gf.train.BoundedStalenessOptimizer.
         ps_strategy: Chooses the task of the job "ps" for each variable; by default they are taken in turn.
+        num_gpus_per_worker: 1 if the tower is on the worker's GPU, 0 if it is on its CPU.
+        cluster_resolver: Tells the cluster and the task in place of the first three arguments.
 
     Raises:
-        ValueError: A synchronous one is given a `max_staleness`.
+        ValueError: A synchronous one is given a `max_staleness`, or a worker is to have several towers.
     """
 
     def __init__(
@@ -49,14 +53,24 @@ class ParameterServerStrategy(DistributionStrategy):
         max_staleness: int | None = None,
         staleness_mode: str = "drop",
         ps_strategy: Placement | None = None,
+        num_gpus_per_worker: int = 0,
+        cluster_resolver: ClusterResolver | None = None,
     ) -> None:
         super().__init__()
+        if num_gpus_per_worker not in (0, 1):
+            raise ValueError(
+                f"ParameterServerStrategy has one tower in a worker, got num_gpus_per_worker={num_gpus_per_worker}: "
+                "run a worker for each GPU."
+            )
         if synchronous and max_staleness is not None:
             raise ValueError("ParameterServerStrategy: max_staleness is for asynchronous training.")
         self._synchronous = synchronous
         self._max_staleness = max_staleness
         self._staleness_mode = staleness_mode
         self._ps_strategy = ps_strategy
+        self._device = "/device:GPU:0" if num_gpus_per_worker else ""
+        if cluster_resolver is not None:
+            cluster, task_type, task_id = cluster_resolver.task()
         self.configure(None, cluster, task_type, task_id)
 
     @classmethod
@@ -88,12 +102,12 @@ class ParameterServerStrategy(DistributionStrategy):
         """
         self._task = Task(cluster_spec, task_type, task_id)
         self._place = replica_device_setter(
-            worker_device=self._task.device, cluster=self._task.cluster, ps_strategy=self._ps_strategy
+            worker_device=self.tower_devices()[0], cluster=self._task.cluster, ps_strategy=self._ps_strategy
         )
 
     def tower_devices(self) -> Sequence[str]:
         """This worker."""
-        return [self._task.device]
+        return [self._task.device + self._device]
 
     def variable_devices(self, arguments: Mapping[str, Any]) -> Sequence[Any]:
         """A parameter server, the next in turn.
@@ -101,7 +115,11 @@ class ParameterServerStrategy(DistributionStrategy):
         Args:
             arguments: Of gf.get_variable.
         """
-        return [self._place or self._task.device]
+        return [self._place or self.tower_devices()[0]]
+
+    def input_contexts(self) -> list[InputContext]:
+        """This worker's."""
+        return [InputContext(self._task.count, self._task.index, self.num_towers)]
 
     def split_dataset(self, dataset: Any) -> Sequence[Any]:
         """This worker's part.

@@ -28,7 +28,7 @@ from graphflow._core.ops.state.variable import VariableAggregation, VariableSync
 from graphflow._core.ops.state.variable_creators import variable_creator_scope
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import cross_tower, current, get_cross_tower_context, update_of
-from graphflow.distribute.input import DistributedDataset
+from graphflow.distribute.input import DistributedDataset, DistributedIterator, InputContext, made_by, split
 from graphflow.distribute.reducers.base import Reducer, spread
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice
 from graphflow.distribute.towers import Tower, call_in_towers
@@ -170,7 +170,26 @@ class DistributionStrategy:
         Args:
             dataset: The dataset, or a function that makes it.
         """
-        return DistributedDataset(self, dataset() if callable(dataset) else dataset)
+        return split(self, dataset() if callable(dataset) else dataset)
+
+    def make_input_fn_iterator(
+        self, input_fn: Callable[[InputContext], Any], replication_mode: Any = None
+    ) -> DistributedIterator:
+        """An iterator over what an input function makes, whose initializer has to run.
+
+        The dataset is taken as it is: its batches are a tower's, and the function itself takes its part of the data,
+        such as `dataset.shard(context.num_input_pipelines, context.input_pipeline_id)`.
+
+        Args:
+            input_fn: A function of an InputContext that gives a gf.data.Dataset.
+            replication_mode: Has no effect: the function is called once in a worker.
+        """
+        self._check_across("make_input_fn_iterator")
+        return made_by(self, input_fn, self.input_contexts()).make_initializable_iterator()
+
+    def input_contexts(self) -> list[InputContext]:
+        """For which parts of the input this program calls an input function: one for all its towers, or one each."""
+        return [InputContext(num_replicas_in_sync=self.num_towers)]
 
     def call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """fn(*args, **kwargs) once in each tower, which gets its own part of PerDevice values.
@@ -298,6 +317,11 @@ class DistributionStrategy:
     def num_towers(self) -> int:
         """How many towers take part in a step."""
         return len(self.tower_devices())
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many towers take part in a step, by the name of tf.distribute."""
+        return self.num_towers
 
     @property
     def is_single_tower(self) -> bool:

@@ -11,15 +11,26 @@ import graphflow.train as train
 from graphflow._core.cluster.client.device_setter import replica_device_setter
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.random_seed import set_random_seed
+from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.spec import ModeKeys
 
 _MODEL_ARGUMENTS: Final = ("features", "labels", "mode", "params", "config")
 
 
+def strategy_of(config: RunConfig, mode: str) -> DistributionStrategy | None:
+    """The strategy that a mode is built under, None for none."""
+    return {ModeKeys.TRAIN: config.train_distribute, ModeKeys.EVAL: config.eval_distribute}.get(mode)
+
+
 @contextmanager
 def building(config: RunConfig, mode: str) -> Iterator[Any]:
-    """A new graph as the default one, with the devices of the cluster; gives its global step."""
+    """A new graph as the default one, under the strategy or with the devices of the cluster; gives its global step."""
+    strategy = strategy_of(config, mode)
+    if strategy is not None:
+        with Graph().as_default(), strategy.scope():
+            yield _begun(config)
+        return
     function: Any = config.device_fn if mode == ModeKeys.TRAIN else None
     if function is None and mode == ModeKeys.TRAIN and config.num_ps_replicas:
         worker = f"/job:{config.task_type}/task:{config.task_id}"
@@ -28,9 +39,14 @@ def building(config: RunConfig, mode: str) -> Iterator[Any]:
         )
     graph = Graph()
     with graph.as_default(), graph.device(function):
-        if config.tf_random_seed is not None:
-            set_random_seed(config.tf_random_seed)
-        yield train.get_or_create_global_step()
+        yield _begun(config)
+
+
+def _begun(config: RunConfig) -> Any:
+    """Gives the default graph its seed; its global step."""
+    if config.tf_random_seed is not None:
+        set_random_seed(config.tf_random_seed)
+    return train.get_or_create_global_step()
 
 
 def argument_names(function: Callable[..., Any]) -> list[str]:

@@ -7,6 +7,7 @@ import logging
 import os
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -23,12 +24,13 @@ from graphflow._core.ops.state.scopes import device
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
-from graphflow.estimator.building import argument_names, building, checked_arguments
+from graphflow.estimator.building import argument_names, building, checked_arguments, strategy_of
 from graphflow.estimator.checks import check_positive, checked_hooks
 from graphflow.estimator.inputs import features_of, parts_of
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.signatures import new_folder, signatures_of
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
+from graphflow.estimator.towers import parts_in_towers, spec_of_towers, with_devices
 from graphflow.estimator.warm_starting import settings_of
 from graphflow.saved_model import tag_constants
 from graphflow.saved_model.builder import SavedModelBuilder
@@ -36,6 +38,7 @@ from graphflow.summary.writer import FileWriterCache
 from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers
 
 if TYPE_CHECKING:
+    from graphflow.distribute.input import InputContext
     from graphflow.train.hooks.saving_hooks import CheckpointSaverListener
     from graphflow.train.hooks.session_run_hook import SessionRunHook
     from graphflow.train.sessions.scaffold import Scaffold
@@ -120,6 +123,14 @@ class Estimator:
 
         return called
 
+    def with_model_fn(self, model_fn: Callable[..., EstimatorSpec]) -> Estimator:
+        """Another estimator with the same folder and RunConfig.
+
+        Args:
+            model_fn: As the constructor takes, without `params`.
+        """
+        return Estimator(model_fn, self.model_dir, self.config, warm_start_from=self._warm_start)
+
     def eval_dir(self, name: str | None = None) -> str:
         """The folder of the summaries of evaluations of that name.
 
@@ -171,7 +182,7 @@ class Estimator:
 
         Args:
             input_fn: A function of any of `mode`, `params` and `config` that gives features, or features and labels:
-                tensors, or a dataset of them.
+                tensors, or a dataset of them. Under a strategy it gives a dataset, and may take an `input_context`.
             hooks: Of the session.
             steps: How many more steps are made.
             max_steps: The global step at which training ends; nothing is done where it is reached.
@@ -204,8 +215,7 @@ class Estimator:
     def _train(self, input_fn: InputFunction, hooks: list[Any], listeners: Sequence[Any]) -> Any:
         config = self._config
         with building(self._config, ModeKeys.TRAIN) as step:
-            features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.TRAIN))
-            spec = self._call_model_fn(features, labels, ModeKeys.TRAIN, config)
+            spec, _ = self._build(input_fn, ModeKeys.TRAIN)
             if self._warm_start is not None:
                 self._warm_start.apply()
             get_default_graph().add_to_collection(GraphKeys.LOSSES, spec.loss)
@@ -220,8 +230,8 @@ class Estimator:
                 config.master, config.is_chief, self.model_dir, scaffold, hooks,
                 [*self._saving_hooks([*hooks, *spec.training_chief_hooks], scaffold, listeners),
                  *spec.training_chief_hooks],
-                None, config.save_summary_steps, None, config.session_config, 120, config.log_step_count_steps,
-                config.session_creation_timeout_secs, None,
+                None, config.save_summary_steps, None, self._session_config(ModeKeys.TRAIN), 120,
+                config.log_step_count_steps, config.session_creation_timeout_secs, None,
             ) as session:  # fmt: skip
                 loss = None
                 while not session.should_stop():
@@ -274,15 +284,14 @@ class Estimator:
         check_positive(steps, "steps")
         config = self._config
         with building(self._config, ModeKeys.EVAL) as step:
-            features, labels = parts_of(self._call_input_fn(input_fn, ModeKeys.EVAL))
-            spec = self._call_model_fn(features, labels, ModeKeys.EVAL, config)
+            spec, mean_loss = self._build(input_fn, ModeKeys.EVAL)
             found = dict(spec.eval_metric_ops)
             for taken in (_LOSS, _STEP):
                 if taken in found:
                     raise ValueError(
                         f"Metric with name {taken!r} is not allowed: the estimator has one of that name."
                     )
-            found[_LOSS] = metrics.mean(spec.loss)
+            found[_LOSS] = mean_loss
             results = evaluate_once(
                 checkpoint_path or self._checkpoint_or_none("evaluate"),
                 config.evaluation_master,
@@ -294,7 +303,7 @@ class Estimator:
                     StopAfterNEvalsHook(steps, log_progress=steps is not None),
                     *spec.evaluation_hooks,
                 ],
-                config=config.session_config,
+                config=self._session_config(ModeKeys.EVAL),
             )
         _log.info(
             "Evaluated at step %d: %s",
@@ -453,8 +462,26 @@ class Estimator:
 
     # ---- functions of the user --------------------------------------------------------------------------------------
 
-    def _call_input_fn(self, input_fn: InputFunction, mode: str) -> Any:
-        named = {"mode": mode, "params": self.params, "config": self.config}
+    def _build(self, input_fn: InputFunction, mode: str) -> tuple[EstimatorSpec, Any]:
+        """The model for an input, in the towers of a strategy if there is one; and to evaluate the loss's metric."""
+        strategy = strategy_of(self._config, mode)
+        if strategy is None:
+            features, labels = parts_of(self._call_input_fn(input_fn, mode))
+            spec = self._call_model_fn(features, labels, mode, self._config)
+            return spec, metrics.mean(spec.loss) if mode == ModeKeys.EVAL else None
+        features, labels = parts_in_towers(
+            strategy, lambda context: self._call_input_fn(input_fn, mode, context)
+        )
+        model_fn = partial(self._call_model_fn, mode=mode, config=self._config)
+        return spec_of_towers(strategy, mode, model_fn, features, labels)
+
+    def _session_config(self, mode: str) -> Any:
+        strategy = strategy_of(self._config, mode)
+        config = self._config.session_config
+        return config if strategy is None else with_devices(config, strategy)
+
+    def _call_input_fn(self, input_fn: InputFunction, mode: str, context: InputContext | None = None) -> Any:
+        named = {"mode": mode, "params": self.params, "config": self.config, "input_context": context}
         taken = argument_names(input_fn)
         with device("/cpu:0"):
             return input_fn(**{name: value for name, value in named.items() if name in taken})
@@ -482,12 +509,14 @@ def _has_summary(name: str) -> bool:
 def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
     """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one.
 
-    It saves no place in the input: each call of an estimator begins with its input function, from the beginning.
+    It saves no place in the input: each call of an estimator begins with its input function, from the beginning. What
+    hooks make is saved, as it is built when they have begun.
     """
     graph = get_default_graph()
     if scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
         saver = train.Saver(
-            [*global_variables(), *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)],
+            lambda: [*global_variables(), *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)],
+            defer_build=True,
             max_to_keep=config.keep_checkpoint_max,
             keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
             save_relative_paths=True,

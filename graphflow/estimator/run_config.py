@@ -6,25 +6,41 @@ import copy
 import json
 import os
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.resolvers.found import find_resolver
 from graphflow._core.common.files.paths import user_path
 from graphflow.config import ConfigProto
-from graphflow.errors import UnimplementedError
+from graphflow.distribute.collective import CollectiveAllReduceStrategy
+from graphflow.distribute.parameter_server import ParameterServerStrategy
+from graphflow.distribute.strategy import DistributionStrategy
 from graphflow.train.sessions.training_session import USE_DEFAULT, saving_periods
 
 _REPLACEABLE: Final = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
     "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "device_fn",
-    "session_creation_timeout_secs",
+    "session_creation_timeout_secs", "train_distribute", "eval_distribute",
 )  # fmt: skip
 CHIEF: Final = "chief"
 MASTER: Final = "master"
 WORKER: Final = "worker"
 PARAMETER_SERVER: Final = "ps"
+
+
+class DistributeConfig(NamedTuple):
+    """The strategies of an estimator (tf.contrib.distribute.DistributeConfig).
+
+    Args:
+        train_distribute: To train.
+        eval_distribute: To evaluate.
+        remote_cluster: None: a program runs in every task of a cluster.
+    """
+
+    train_distribute: DistributionStrategy | None = None
+    eval_distribute: DistributionStrategy | None = None
+    remote_cluster: None = None
 
 
 class RunConfig:
@@ -43,18 +59,20 @@ class RunConfig:
         keep_checkpoint_max: How many checkpoints are kept; 0 or None for all.
         keep_checkpoint_every_n_hours: One of so many hours is kept besides.
         log_step_count_steps: The period in steps in which the loss and the rate of steps are logged.
-        train_distribute: None; see UnimplementedError.
+        train_distribute: A strategy of gf.distribute: the model function is called in each of its towers to train. One
+            that spans a cluster is told the cluster and the task of TF_CONFIG.
         device_fn: Gives an operation its device, as gf.device takes it; by default variables are put on the tasks of
             the job "ps" in turn if there are any.
         protocol: Is kept and has no effect.
-        eval_distribute: None; see UnimplementedError.
-        experimental_distribute: None; see UnimplementedError.
+        eval_distribute: A strategy on the devices of one process, to evaluate.
+        experimental_distribute: A gf.contrib.distribute.DistributeConfig with both of these, in place of them.
         experimental_max_worker_delay_secs: Is kept and has no effect.
         session_creation_timeout_secs: The most that a worker waits for the chief.
 
     Raises:
-        ValueError: If both periods of checkpoints are given, a number is negative, or TF_CONFIG is wrong.
-        UnimplementedError: For strategies: a model function enters the scope of one itself.
+        ValueError: If both periods of checkpoints are given, a number is negative, TF_CONFIG is wrong, or the strategy
+            is one of a single process and the cluster has several workers.
+        TypeError: If a strategy is none.
     """
 
     def __init__(
@@ -68,25 +86,14 @@ class RunConfig:
         keep_checkpoint_max: int | None = 5,
         keep_checkpoint_every_n_hours: float = 10_000,
         log_step_count_steps: int | None = 100,
-        train_distribute: None = None,
+        train_distribute: DistributionStrategy | None = None,
         device_fn: Callable[..., Any] | None = None,
         protocol: str | None = None,
-        eval_distribute: None = None,
-        experimental_distribute: None = None,
+        eval_distribute: DistributionStrategy | None = None,
+        experimental_distribute: DistributeConfig | None = None,
         experimental_max_worker_delay_secs: float | None = None,
         session_creation_timeout_secs: float = 7200,
     ) -> None:
-        for name, given in (
-            ("train_distribute", train_distribute),
-            ("eval_distribute", eval_distribute),
-            ("experimental_distribute", experimental_distribute),
-        ):
-            if given is not None:
-                raise UnimplementedError(
-                    None, None,
-                    f"RunConfig({name}=...) is not there: enter the strategy's scope in the model function, or train "
-                    "with gf.train.MonitoredTrainingSession.",
-                )  # fmt: skip
         save_checkpoints_secs, save_checkpoints_steps = saving_periods(
             save_checkpoints_secs, save_checkpoints_steps
         )
@@ -111,8 +118,14 @@ class RunConfig:
         self.keep_checkpoint_max = keep_checkpoint_max
         self.keep_checkpoint_every_n_hours = keep_checkpoint_every_n_hours
         self.log_step_count_steps = log_step_count_steps
-        self.train_distribute: None = None
-        self.eval_distribute: None = None
+        if experimental_distribute is not None:
+            if train_distribute is not None or eval_distribute is not None:
+                raise ValueError(
+                    "Either train_distribute and eval_distribute or experimental_distribute is given, not both."
+                )
+            train_distribute, eval_distribute, _ = experimental_distribute
+        self.train_distribute = _checked(train_distribute, "train_distribute")
+        self.eval_distribute = _checked(eval_distribute, "eval_distribute")
         self.device_fn = device_fn
         self.protocol = protocol
         self.experimental_max_worker_delay_secs = experimental_max_worker_delay_secs
@@ -138,9 +151,24 @@ class RunConfig:
         self.evaluation_master = ""
         if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
             self.master = f"zmq://{self.cluster_spec.task_address(self.task_type, self.task_id)}"
-            if self.session_config is None:  # A worker that has ended is nothing to the others.
+            if self.session_config is None and not isinstance(
+                self.train_distribute, CollectiveAllReduceStrategy
+            ):
+                # A worker that has ended is nothing to the others.
                 own = f"/job:{self.task_type}/task:{self.task_id}"
                 self.session_config = ConfigProto(device_filters=[f"/job:{PARAMETER_SERVER}", own])
+        if self.train_distribute is not None and self.master:
+            self._join(self.train_distribute)
+
+    def _join(self, strategy: DistributionStrategy) -> None:
+        """Tells a strategy which worker this is."""
+        if isinstance(strategy, CollectiveAllReduceStrategy | ParameterServerStrategy):
+            strategy.configure(self.session_config, self.cluster_spec, self.task_type, self.task_id)
+        elif self.num_worker_replicas > 1:
+            raise ValueError(
+                f"{type(strategy).__name__} trains in one process, and the cluster of TF_CONFIG has "
+                f"{self.num_worker_replicas} workers: take ParameterServerStrategy or CollectiveAllReduceStrategy."
+            )
 
     def _tasks(self, job: str) -> int:
         return self.cluster_spec.num_tasks(job) if job in self.cluster_spec.jobs else 0
@@ -171,6 +199,12 @@ class RunConfig:
         for name in changes:
             setattr(found, name, getattr(checked, name))
         return found
+
+
+def _checked(strategy: Any, name: str) -> DistributionStrategy | None:
+    if strategy is not None and not isinstance(strategy, DistributionStrategy):
+        raise TypeError(f"{name} must be a strategy of gf.distribute, got {strategy!r}.")
+    return strategy
 
 
 def _names_a_cluster(text: str | None) -> bool:

@@ -6,6 +6,10 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
 
 import graphflow as gf
 
@@ -60,3 +64,68 @@ def test_one_program_trains_in_every_task_and_an_evaluator_follows(tmp_path: Pat
     assert out.splitlines()[-1:] == ["evaluator 0 ends True"], err
     found = gf.train.latest_checkpoint(str(tmp_path / "model"))
     assert found is not None and int(found.rpartition("-")[2]) >= 60
+
+
+UNDER_A_STRATEGY = """
+import sys
+import numpy as np
+import graphflow as gf
+
+def model_fn(features, labels, mode):
+    w = gf.get_variable("w", [3, 1], initializer=gf.zeros_initializer())
+    loss = gf.losses.mean_squared_error(labels, gf.matmul(features, w))
+    train = gf.train.GradientDescentOptimizer(0.05).minimize(loss, global_step=gf.train.get_global_step())
+    return gf.estimator.EstimatorSpec(mode, loss=loss, train_op=train)
+
+def input_fn(input_context=None):
+    rows = np.sin(np.arange(192.0).reshape(64, 3)).astype("f")
+    data = gf.data.Dataset.from_tensor_slices((rows, rows[:, :1]))
+    size = 16
+    if input_context is not None:
+        data = data.shard(input_context.num_input_pipelines, input_context.input_pipeline_id)
+        size = input_context.get_per_replica_batch_size(size)
+    return data.batch(size).repeat()
+
+def run(folder, strategy):
+    config = gf.estimator.RunConfig(folder, train_distribute=strategy, save_checkpoints_steps=10)
+    estimator = gf.estimator.Estimator(model_fn, config=config)
+    gf.estimator.train_and_evaluate(
+        estimator,
+        gf.estimator.TrainSpec(input_fn, max_steps=20),
+        gf.estimator.EvalSpec(input_fn, steps=1, throttle_secs=0),
+    )
+    return estimator
+
+if __name__ == "__main__":
+    found = run("model", getattr(gf.contrib.distribute, sys.argv[1])())
+    print(found.config.task_type, found.config.task_id, "ends", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    ("strategy", "tasks"),
+    [
+        ("CollectiveAllReduceStrategy", ["--workers", "2"]),
+        ("ParameterServerStrategy", ["--ps", "1", "--workers", "1"]),
+    ],
+)
+def test_one_program_trains_under_a_strategy_in_every_task(
+    strategy: str, tasks: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "under.py").write_text(UNDER_A_STRATEGY)
+    done = subprocess.run(
+        [sys.executable, "-m", "graphflow", "launch", *tasks, "--grace", "60", "under.py", strategy],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(PROJECT)}, capture_output=True, text=True, timeout=200,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "worker 0 ends" in done.stdout, done.stdout
+    alone: dict[str, Any] = {"__name__": "under"}
+    exec(UNDER_A_STRATEGY, alone)
+    one = alone["run"](str(tmp_path / "one"), None)
+    names = gf.train.list_variables(str(tmp_path / "model"))
+    assert names == gf.train.list_variables(str(tmp_path / "one"))
+    assert gf.train.load_variable(str(tmp_path / "model"), "global_step") == 20
+    np.testing.assert_allclose(
+        gf.train.load_variable(str(tmp_path / "model"), "w"), one.get_variable_value("w"), rtol=1e-5
+    )

@@ -11,7 +11,7 @@ import logging
 import os
 import re
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -106,8 +106,8 @@ class Saver:
 
     Args:
         var_list: What to save: a list of variables, partitioned variables or parts, or a dictionary from names in
-            the checkpoint to these. By default all global variables, saveable objects, and the state of random ops,
-            iterators and queues.
+            the checkpoint to these, or a function that gives such when the saver is built. By default all global
+            variables, saveable objects, and the state of random ops, iterators and queues.
         reshape: Whether what has as many elements in another shape is restored.
         sharded: Changes nothing.
         max_to_keep: How many checkpoints are kept; None or 0 keeps all.
@@ -143,7 +143,7 @@ class Saver:
 
     def __init__(
         self,
-        var_list: Mapping[str, Any] | Iterable[Any] | None = None,
+        var_list: Mapping[str, Any] | Iterable[Any] | Callable[[], Any] | None = None,
         reshape: bool = False,
         sharded: bool = False,
         max_to_keep: int | None = 5,
@@ -159,7 +159,7 @@ class Saver:
         save_relative_paths: bool = False,
         filename: str | None = None,
     ) -> None:
-        if defer_build and var_list is not None:
+        if defer_build and var_list is not None and not callable(var_list):
             raise ValueError(
                 "If `var_list` is provided then build cannot be deferred. Either set defer_build=False or "
                 "var_list=None."
@@ -206,7 +206,7 @@ class Saver:
             return
         everything = self._var_list is None
         graph = get_default_graph()
-        found = self._var_list
+        found = self._var_list() if callable(self._var_list) else self._var_list
         if everything:
             found = global_variables() + graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)
         if not found:

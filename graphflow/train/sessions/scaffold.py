@@ -96,6 +96,8 @@ class Scaffold:
             self.summary_op = self.get_or_default("summary_op", GraphKeys.SUMMARY_OP, default_summary_op)
         if self.saver is None:
             self.saver = self.get_or_default("saver", GraphKeys.SAVERS, default_saver)
+        if self.saver is not None:
+            self.saver.build()
         get_default_graph().finalize()
         return self
 
