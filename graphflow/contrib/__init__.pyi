@@ -8,6 +8,7 @@ from . import data as data
 from . import distribute as distribute
 from . import distributions as distributions
 from . import estimator as estimator
+from . import factorization as factorization
 from . import feature_column as feature_column
 from . import framework as framework
 from . import graph_editor as graph_editor

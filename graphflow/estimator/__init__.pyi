@@ -4,8 +4,12 @@ from graphflow.estimator.canned.baseline import BaselineClassifier as BaselineCl
 from graphflow.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
 from graphflow.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
 from graphflow.estimator.exporters import BestExporter as BestExporter
+from graphflow.estimator.canned.boosted_trees import BoostedTreesClassifier as BoostedTreesClassifier
+from graphflow.estimator.canned.boosted_trees import BoostedTreesEstimator as BoostedTreesEstimator
+from graphflow.estimator.canned.boosted_trees import BoostedTreesRegressor as BoostedTreesRegressor
 from graphflow.train.hooks.saving_hooks import CheckpointSaverHook as CheckpointSaverHook
 from graphflow.train.hooks.saving_hooks import CheckpointSaverListener as CheckpointSaverListener
+from graphflow.estimator.extenders import add_metrics as add_metrics
 from graphflow.estimator.canned.parsing import classifier_parse_example_spec as classifier_parse_example_spec
 from graphflow.estimator.canned.dnn import DNNClassifier as DNNClassifier
 from graphflow.estimator.canned.dnn import DNNEstimator as DNNEstimator

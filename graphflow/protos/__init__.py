@@ -14,6 +14,7 @@ from graphflow._core.common.distribution import to_install
 
 _FROM_TENSORBOARD: Final = "tensorboard.compat.proto"
 _BUILT: Final = (
+    "boosted_trees_pb2",
     "example_pb2",
     "feature_pb2",
     "projector_config_pb2",

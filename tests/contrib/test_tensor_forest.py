@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.resources.forests import Forest, ForestShape
+from graphflow._core.resources.trees.forests import Forest, ForestShape
 
 forest = gf.contrib.tensor_forest
 

@@ -36,6 +36,7 @@ from tests.ops.op_samples import (
     stateful,
     summaries,
     texts,
+    trees,
 )
 from tests.ops.op_samples.sample import Draw
 from tests.ops.op_samples.sample import Sample as Sample
@@ -61,6 +62,7 @@ TABLE: dict[str, Draw] = {
     **stateful.TABLE,
     **summaries.TABLE,
     **texts.TABLE,
+    **trees.TABLE,
 }
 
 WITHOUT_KERNEL: dict[str, str] = {
@@ -116,6 +118,25 @@ WITHOUT_SAMPLES: dict[str, str] = {
     **dict.fromkeys(
         ("Forest", "GrowForest", "ForestProbabilities", "ForestSizes"),
         "work on trees that live in the session: tests/contrib/test_tensor_forest.py",
+    ),
+    **dict.fromkeys(
+        ["IsBoostedTreesEnsembleInitialized"]
+        + [
+            f"BoostedTrees{what}"
+            for what in (
+                "CenterBias",
+                "CreateEnsemble",
+                "DeserializeEnsemble",
+                "EnsembleResourceHandleOp",
+                "ExampleDebugOutputs",
+                "GetEnsembleStates",
+                "Predict",
+                "SerializeEnsemble",
+                "TrainingPredict",
+                "UpdateEnsemble",
+            )
+        ],
+        "work on trees that live in the session: tests/estimator/test_trees.py",
     ),
     **dict.fromkeys(
         ("BytesInUse", "MaxBytesInUse", "BytesLimit"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.forests import Forest, ForestShape
+from graphflow._core.resources.trees.forests import Forest, ForestShape
 
 
 @kernel("Forest", stateful=True)
