@@ -28,6 +28,7 @@ from graphflow._core.common.timeouts import (
     RECONNECT_SECONDS,
     UNHEARD_RECONNECT_SECONDS,
 )
+from graphflow._core.transport.congestion import unpace
 from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.frames.pieces import Pieces, Pool
 from graphflow._core.transport.frames.tensors import Buffer
@@ -71,8 +72,10 @@ class Channel:
         access.prepare(self._socket, address)
         self._socket.setsockopt(zmq.ROUTING_ID, secrets.token_bytes(9))
         self._monitor: zmq.Socket[bytes] = self._socket.get_monitor_socket(
-            zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+            zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
         )
+        self._file = -1
+        """The number of the connection's file, as ZeroMQ has told it."""
         self._tries = 0
         self._tried_until = math.inf
         self._poller = zmq.Poller()
@@ -250,10 +253,14 @@ class Channel:
             raise Closed
         while True:
             try:
-                event = int(recv_monitor_message(self._monitor, zmq.NOBLOCK)["event"])
+                news = recv_monitor_message(self._monitor, zmq.NOBLOCK)
             except zmq.Again:
                 break
-            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            event = int(news["event"])
+            if event == zmq.EVENT_CONNECTED:
+                self._file = int(news["value"])
+            elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                unpace(self._file, self.route.port)
                 self._stands = True
                 self._tried_until = math.inf
             elif self._heard or event in _DEFINITE_EVENTS or self._tries >= _MOST_TRIES:

@@ -15,6 +15,7 @@ import zmq
 from zmq.utils.monitor import recv_monitor_message
 
 from graphflow._core.transport.addresses import is_number
+from graphflow._core.transport.congestion import unpace
 from graphflow._core.transport.frames.message import VERSION, Kind, Message, peek
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import FILE, VARIABLE, Access
@@ -26,7 +27,7 @@ REFUSED_EVENTS: Final = (
     | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
     | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 )
-_EVENTS: Final = zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
+_EVENTS: Final = zmq.EVENT_CONNECTED | zmq.EVENT_HANDSHAKE_SUCCEEDED | zmq.EVENT_DISCONNECTED | REFUSED_EVENTS
 _MOST_REFUSALS: Final = 16
 _MOST_REFUSAL_BYTES: Final = 16 << 10
 _MOST_REASON: Final = 1000
@@ -42,6 +43,8 @@ class _Link:
         self.monitor: zmq.Socket[bytes] | None = None
         self.unsure: list[Sequence[Buffer]] = []
         """The messages sent before it stood: they may have to be sent again, to another address."""
+        self.file = -1
+        """The number of its file, as ZeroMQ has told it."""
         self.stands = False
         self.refused = False
         """Whether ZeroMQ has given it up: the other side has other secrets, or speaks another protocol."""
@@ -158,10 +161,14 @@ class PeerLinks:
         """Handles the events of a connection. Called only now and then, as each call costs time."""
         while link.monitor is not None and not link.monitor.closed:
             try:
-                event = int(recv_monitor_message(link.monitor, zmq.NOBLOCK)["event"])
+                news = recv_monitor_message(link.monitor, zmq.NOBLOCK)
             except zmq.Again:
                 return
-            if event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+            event = int(news["event"])
+            if event == zmq.EVENT_CONNECTED:
+                link.file = int(news["value"])
+            elif event == zmq.EVENT_HANDSHAKE_SUCCEEDED:
+                unpace(link.file, link.route.port)
                 link.stands = True
                 link.unsure.clear()
                 self._refusals.pop(link.address, None)

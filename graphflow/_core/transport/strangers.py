@@ -33,6 +33,7 @@ import zmq.utils.z85
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import OLD_STRANGER_SECONDS, STRANGER_SECONDS
+from graphflow._core.transport.congestion import unpace
 from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import PLAIN_USER, Access
 
@@ -131,7 +132,8 @@ class Gate:
 
     def came(self, file: int) -> None:
         """A message came over the connection that has this file: it is no stranger's."""
-        self._strangers.pop(file, None)
+        if self._strangers.pop(file, None) is not None:
+            unpace(file, self._port)
 
     # ---- questions --------------------------------------------------------------------------------------------------
 
