@@ -21,16 +21,13 @@ from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan
 
 NATIVE_DTYPES = frozenset(
-    {"float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool"}
+    ("float32", "float64", "int32", "int64", "int8", "int16", "uint8", "uint16", "bool")
 )
 Rule: TypeAlias = "Callable[[Lowering, Instruction], bool]"
 
-
 _DIVISION = re.compile(r"//|%|floor(div|mod)|truncate(div|mod)")
-
 _SHAPE_ONLY = frozenset({"BroadcastLike", "RestoreReducedAxes", "SumToShape"})
 """Types of which the second input is looked at for its shape alone."""
-
 _WITH_EMPTY_PARTS = frozenset({"AssertBroadcastable", "FusedBatchNormV3", "FusedBatchNormGradV3"})
 """Types of which some inputs and results are empty; their rules look at them themselves."""
 
@@ -286,6 +283,11 @@ class Lowering:
     def kernel_of(self, op_type: str, i: Instruction) -> Callable[..., Any]:
         """The NumPy kernel of another op type with the attributes of an instruction."""
         return self._kernels.make(replace(i, type=op_type))
+
+    def may_be_native(self, i: Instruction) -> bool:
+        """Whether there is a native form for instructions of this kind, for some shapes of what they take."""
+        scalar = i.definition is not None and i.definition.scalar is not None
+        return scalar or i.type in self._rules or i.type in PASS_THROUGH or self._kernels.may_view(i.type)
 
     # ---- the plan -------------------------------------------------------------------------------------------------
 

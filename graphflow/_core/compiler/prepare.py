@@ -11,6 +11,7 @@ from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.list_rules import LIST_RULES
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.cpu.transposed import side_by_side
+from graphflow._core.compiler.data_sizes import WorthCutting, sized_by_data
 from graphflow._core.compiler.lower import Around, DisagreementError, Lowering, Rule
 from graphflow._core.compiler.native_parts import described, native_part
 from graphflow._core.compiler.nested import loop_parts, nested, part_plan
@@ -27,9 +28,17 @@ from graphflow._core.resources.store import ResourceStore
 
 
 def prepare_job(
-    plan: Plan, known: Known, store: ResourceStore, kernels: KernelTable, ctx: PassContext
+    plan: Plan,
+    known: Known,
+    store: ResourceStore,
+    kernels: KernelTable,
+    ctx: PassContext,
+    may_be_cut: bool = False,
 ) -> CompileJob:
-    """The compile job of a plan, or of a loop's part; raises StaysOnNumpy if there is to be none."""
+    """The compile job of a plan, or of a loop's part; raises StaysOnNumpy if there is to be none.
+
+    may_be_cut: whether WorthCutting may be raised.
+    """
     plan, known = apart_from_feeds(plan, known)
     complete(plan, known, store)
     variables = [i.outputs[0] for i in plan.instructions if i.is_variable]
@@ -42,6 +51,8 @@ def prepare_job(
     complete(plan, known, store)
     parts = _Parts(store, kernels, ctx)
     plan, lowering = _lowered(plan, known, kernels, parts.rule)
+    if may_be_cut and (after := sized_by_data(lowering)):
+        raise WorthCutting(after)
     makers = producers(plan)
 
     def part(inner: Plan) -> CompileJob | None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.graph.op_def import OpDef
 from graphflow._core.ops.math.segments import DYNAMIC_STITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
@@ -20,9 +21,15 @@ OF_SHAPES: Final = frozenset({"Shape", "ShapeN", "Size", "Rank"})
 # fmt: off
 _SORTED_SEGMENTS: Final = frozenset(f"Segment{kind}" for kind in ("Max", "Mean", "Min", "Prod", "Sum"))
 _DATA: Final = frozenset({
-    "a", "b", "condition", "data", "features", "grad", "indices", "input", "inputs",
-    "labels", "logits", "params", "predictions", "ref", "segment_ids", "seq_lengths", "t",
-    "targets", "tensor", "updates", "value", "values", "var", "x", "y",
+    "a", "b", "b_indices", "backprop_val_grad", "box_ind", "condition", "constant_values", "data",
+    "default_value", "dense", "diagonal", "end_token", "features", "grad", "hypothesis_indices",
+    "hypothesis_values", "indices", "input", "input_indices", "input_values", "inputs", "keys", "labels",
+    "labels_indices", "labels_values", "like", "logits", "max_sequence_lengths", "maxval", "minval",
+    "num_lower", "num_upper", "off_value", "on_value", "output_indices", "params", "parent_ids",
+    "predictions", "reduced", "ref", "segment_ids", "seq_lengths", "sequence_length", "shift",
+    "sorted_inputs", "sp_indices", "sp_values", "sparse_indices", "sparse_values", "step_ids",
+    "sum_indices", "t", "targets", "tensor", "true_classes", "truth_indices", "truth_values", "updates",
+    "value", "values", "var", "x", "y",
 })
 # fmt: on
 """Names of inputs on whose values no shape depends, also if they are integers."""
@@ -127,14 +134,24 @@ def has_fixed_shape(
     if definition.dynamic_shape:
         sizing = _sizing_inputs(i)
         return bool(sizing) and all(name in settled for name in sizing)
-    names = [spec.name for spec in definition.inputs]
-    if definition.scalar is not None or _DATA.issuperset(names):
+    if definition.scalar is not None:
         return True
-    data = [name in _DATA for name in names] if len(names) == len(i.inputs) else [False] * len(i.inputs)
     return all(
         name in settled or is_data or not _may_be_shape(i, *known[name])
-        for name, is_data in zip(i.inputs, data, strict=True)
+        for name, is_data in zip(i.inputs, _are_data(definition, len(i.inputs)), strict=True)
     )
+
+
+def _are_data(definition: OpDef, count: int) -> Sequence[bool]:
+    """For each of so many inputs of an op whether no shape depends on its value."""
+    specs = definition.inputs
+    lists = [position for position, spec in enumerate(specs) if spec.variadic]
+    if len(lists) == 1:
+        at = lists[0]
+        specs = (*specs[:at], *[specs[at]] * (count - len(specs) + 1), *specs[at + 1 :])
+    if len(specs) != count:  # Of several lists; nobody says here where one ends.
+        return [_DATA.issuperset(spec.name for spec in specs)] * count
+    return [spec.name in _DATA for spec in specs]
 
 
 def _sizing_inputs(i: Instruction) -> Sequence[str]:

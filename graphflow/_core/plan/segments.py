@@ -10,13 +10,14 @@ A message costs more than a small value does. So a small value waits for somethi
 needs it before.
 
 An instruction that may wait for other runs (`blocks`) is a segment of its own, which holds no variable and no memory of
-others. Variables and constants belong to no segment: each segment has its own copies in its prologue.
+others. What takes results of an instruction that is named in `cuts` is in a later one. Variables and constants belong
+to no segment: each segment has its own copies in its prologue.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -74,8 +75,19 @@ def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
     return numbers
 
 
-def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
-    """The numbers in one part, given those of what the others have sent, as far as they are known."""
+def numbers_with_cuts(plan: Plan, cuts: Collection[str]) -> dict[str, int]:
+    """The numbers of a plan for one device in which variables are written last, when all that may fail is done."""
+    numbers = _numbers_of_part(plan, {}, cuts)
+    return _numbers_of_part(plan, {}, cuts, max(numbers.values(), default=0))
+
+
+def _numbers_of_part(
+    part: Plan, sent: Mapping[Key, int], cuts: Collection[str] = (), writes_from: int = 0
+) -> dict[str, int]:
+    """The numbers in one part, given those of what the others have sent, as far as they are known.
+
+    writes_from: the lowest number for what writes variables.
+    """
     makers = producers(part)
     places = {i.outputs[0] for i in part.instructions if i.is_variable}
     found: dict[str, int] = {}
@@ -96,13 +108,15 @@ def _numbers_of_part(part: Plan, sent: Mapping[Key, int]) -> dict[str, int]:
         handles = [n for n in taken if n in makers and _is_handle(makers[n], n)]
         before += [used.get(n, 0) for n in handles]
         number = max(before, default=0)
+        if written:
+            number = max(number, writes_from)
         if i.type == kinds.RECEIVE:
             number = max(number, sent.get(i.attrs["key"], -1) + 1)
         if i.blocks:
             number = max(number, blocked)
             blocked = number + 1
         found[i.name] = number
-        after[i.name] = number + i.blocks
+        after[i.name] = number + (i.blocks or i.name in cuts)
         used.update(dict.fromkeys(handles, number + i.blocks))
         for name in taken:
             if name in places:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import Any, Final
 from weakref import WeakSet
@@ -27,6 +27,7 @@ from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.cores import usable_cores
+from graphflow._core.runtime.compiled.cutting import CutExecutable
 from graphflow._core.runtime.compiled.tier import TieredExecutable, settings_of
 from graphflow._core.runtime.compiled.tier_state import TierPolicy
 from graphflow._core.runtime.context import RunContext
@@ -81,9 +82,11 @@ _FILE_TYPES: Final = frozenset({"SaveV2", "RestoreV2"})
 
 def _is_one_stage(plan: Plan) -> bool:
     """Whether a plan for one device needs no cuts: nothing of it waits, or all of it reads or writes files."""
-    return not any(i.blocks for i in plan.instructions) or any(
-        i.type in _FILE_TYPES for i in plan.instructions
-    )
+    return not any(i.blocks for i in plan.instructions) or _has_files(plan)
+
+
+def _has_files(plan: Plan) -> bool:
+    return any(i.type in _FILE_TYPES for i in plan.instructions)
 
 
 def _loops(plan: Plan) -> bool:
@@ -231,13 +234,18 @@ class Planner:
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
             if options.traced:
                 tiered = None if plain else self._compiled_like(part, store)
+                if tiered is not None and tiered.worth_cutting is not None:
+                    return in_stages(part, found.borrows, tiered.worth_cutting.after)
                 return found if tiered is None else TracedExecutable(found, tiered)
             gpu = gpu_of(part)
             if gpu is not None and not options.looks:
                 settings = store, KERNELS, self.context(), self.threads, kept, options.verify
                 on_gpu: Executable = _gpus().executable(found, part, gpu, *settings)
                 return on_gpu
-            return found if plain else self._tiered(found, part, store, options, threads)
+            if plain or _has_files(part):
+                return found
+            tiered = self._tiered(found, part, store, options, threads)
+            return CutExecutable(tiered, lambda after: in_stages(part, found.borrows, after))
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
             found = base(part, True)
@@ -246,9 +254,12 @@ class Planner:
                 runner.takes = for_host
             return runner
 
+        def in_stages(part: Plan, borrows: bool, after: Collection[str] = ()) -> Executable:
+            return StagedExecutable(part, self.partition(part), stage, self.threads, borrows, after)
+
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             return faster(base(plan, borrows), plan)
-        return StagedExecutable(plan, cut, stage, self.threads, borrows)
+        return in_stages(plan, borrows)
 
     def _insisted(self, options: ExecutionOptions) -> ExecutionOptions:
         compiled = self._config.compiled if options.compiled == "auto" else options.compiled
@@ -268,10 +279,8 @@ class Planner:
         store: ResourceStore,
         options: ExecutionOptions,
         threads: int | None,
-    ) -> Executable:
-        """An executable that starts as `base` and becomes compiled; `base` itself if the plan reads or writes files."""
-        if any(i.type in _FILE_TYPES for i in plan.instructions):
-            return base
+    ) -> TieredExecutable:
+        """An executable that starts as `base` and becomes compiled."""
         threads = threads or self._config.intra_op_parallelism_threads or usable_cores()
         policy = TierPolicy(options.compiled, options.seeded, threads, options.verify)
         made = TieredExecutable(base, plan, store, KERNELS, self.context(), policy)

@@ -6,13 +6,14 @@ plan for one device is cut before and after each instruction that waits for othe
 ordinary plan, which becomes compiled like any other. Values that go from stage to stage are not copied: results are
 computed in memory of their own, and variables are borrowed.
 
-On one device the cuts follow the plan's one order and do not change it. A stage that would be too short is joined to
-the waiting instructions beside it.
+On one device the cuts before and after what waits follow the plan's one order and do not change it. Between them it is
+cut after the instructions that `after` names, as those whose results have sizes that are known only then
+(compiler/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from itertools import groupby
 from typing import Any, Final
@@ -23,7 +24,7 @@ from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
-from graphflow._core.plan.segments import Key, Segment, cut, segments
+from graphflow._core.plan.segments import Key, Segment, cut, numbers_with_cuts, segments
 from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.compiled.cores import one_core
@@ -44,7 +45,7 @@ class StagedExecutable(Executable):
     """The stages of one plan. Thread-safe.
 
     make(part, waits, kept): returns the runner of a stage; the values `kept` go on to GPUs. uses_variables: whether any
-    stage does. borrows: whether fetched values may be borrowed from variables.
+    stage does. borrows: whether fetched values may be borrowed from variables. after: see above.
     """
 
     def __init__(
@@ -54,11 +55,12 @@ class StagedExecutable(Executable):
         make: Callable[[Plan, bool, frozenset[str]], StageRunner],
         pool: Callable[[], ThreadPool],
         borrows: bool,
+        after: Collection[str] = (),
     ) -> None:
         self._pool = pool
         self._borrows = borrows
         self._devices = len(partition.parts)
-        found = segments(partition) if self._devices > 1 else _in_order(partition)
+        found = segments(partition) if self._devices > 1 else _in_order(partition, after)
         edges: dict[Key, int] = {}
 
         def part_stage(device: str, stage: Segment) -> PartStage:
@@ -146,15 +148,23 @@ def _is_gpu(device: str) -> bool:
     return DeviceSpec.from_string(device).device_type == "GPU"
 
 
-def _in_order(partition: Partition) -> Mapping[str, Sequence[Segment]]:
+def _in_order(partition: Partition, after: Collection[str]) -> Mapping[str, Sequence[Segment]]:
     """The stages of a plan for one device."""
     ((device, plan),) = partition.parts.items()
     work = [i for i in plan.instructions if not i.is_prologue]
-    groups = _joined([(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)])
+    numbers = numbers_with_cuts(plan, after) if after else dict.fromkeys([i.name for i in work], 0)
+    stretches = [(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)]
+    groups = _joined([(blocks, part) for blocks, group in stretches for part in _by_number(group, numbers)])
     makers = producers(plan)
     if any(name in makers and makers[name].is_prologue for name in plan.fetches):
         groups.append((False, ()))  # What waits holds no variable.
     return {device: cut(groups, plan)}
+
+
+def _by_number(group: Sequence[Instruction], numbers: Mapping[str, int]) -> Iterator[tuple[Instruction, ...]]:
+    """What has one number each, by their numbers, and of each in the plan's order."""
+    for _, part in groupby(sorted(group, key=lambda i: numbers[i.name]), lambda i: numbers[i.name]):
+        yield tuple(part)
 
 
 def _joined(

@@ -38,7 +38,7 @@ def _due(build: Callable[[], Any]) -> int:
             session.run(gf.global_variables_initializer())
             for _ in range(4):
                 session.run(fetch)
-            return int(executable_for(session, fetch, [])._family.due)
+            return int(executable_for(session, fetch, []).whole._family.due)
 
 
 def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:

@@ -57,7 +57,7 @@ def test_a_run_that_waited_for_the_switch_does_not_switch_again(caplog: pytest.L
                 assert session.run(y, {x: feed}) == 4.0
             executable: Any
             (executable,) = executables(session)
-            (state,) = executable._states.values()
+            (state,) = executable.whole._states.values()
             compiled = state.compiled
             assert compiled is not None
             assert executable._advance(state, RunContext(session.store, None), [feed]) is None

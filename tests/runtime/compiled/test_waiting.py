@@ -66,7 +66,7 @@ def test_a_run_waits_for_late_kernels_and_says_so(
             events.append("the run returns")
             comes.join()
             assert events == ["the kernels are there", "the run returns"]
-            (state,) = [s for e in executables(session) for s in e._states.values()]
+            (state,) = [s for e in executables(session) for s in e.whole._states.values()]
             assert state.compiled is not None
     lines = waits()
     assert len(lines) == 1 and "kernels" in lines[0]

@@ -51,10 +51,14 @@ class Filling:
         self._waiting: list[tuple[Any, dict[str, bool], CompiledPlan]] = []
         self._in_vain = 0
 
-    def prepare(self, known: Known, decisions: Mapping[str, bool]) -> CompileJob:
-        """The compile job for the shapes of a run; raises StaysOnNumpy if there is to be none."""
+    def prepare(self, known: Known, decisions: Mapping[str, bool], may_be_cut: bool = False) -> CompileJob:
+        """The compile job for the shapes of a run; raises StaysOnNumpy if there is to be none.
+
+        may_be_cut: whether WorthCutting may be raised.
+        """
         plan = decided(self._plan, decisions)
-        return prepare_job(plan, known, self._store, self._kernels, self._ctx)
+        may_be_cut = may_be_cut and plan is self._plan
+        return prepare_job(plan, known, self._store, self._kernels, self._ctx, may_be_cut)
 
     def took_over(self, shapes: Shapes, decisions: dict[str, bool], compiled: CompiledPlan) -> None:
         """Notes a plan that may become a template."""

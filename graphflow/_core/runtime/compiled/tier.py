@@ -34,6 +34,7 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
 from graphflow._core.compiler.branches import deciding_feeds
+from graphflow._core.compiler.data_sizes import WorthCutting
 from graphflow._core.compiler.reasons import (
     ManyShapes,
     MayReshape,
@@ -112,6 +113,8 @@ class TieredExecutable(Executable):
         self._family = Family()
         self._observer = Observer(base, plan, store, kernels)
         self._told: set[type[StaysOnNumpy]] = set()
+        self.worth_cutting: WorthCutting | None = None
+        """Raised by runs from the second on, before anything happens, if other executables are to do them."""
         self._tier_state = TierState.of(store) if policy.seeded or policy.mode == "always" else None
         if self._tier_state is not None:
             self._tier_state.add(self)
@@ -149,7 +152,7 @@ class TieredExecutable(Executable):
 
     def forget(self) -> None:
         """Begins again, with what the restored tier state says."""
-        self._states, self._family = {}, Family()
+        self._states, self._family, self.worth_cutting = {}, Family(), None
         self.__dict__.pop("_filling", None)
         self._full_until = 0
 
@@ -182,7 +185,8 @@ class TieredExecutable(Executable):
             except Unusable:
                 pass
         elif state.job is not None and state.reason is None and self._spares_cores:
-            return _run_beside_compiler(self._base, run, feeds)
+            with one_core():  # The compiler has the others.
+                return self._base.run(run, feeds)
         return self._base.run(run, feeds)
 
     @cached_property
@@ -273,6 +277,8 @@ class TieredExecutable(Executable):
             if state.compiled is not None or state.reason is not None:
                 return None
             _count(self, state, 1)
+            if self.worth_cutting is not None:
+                raise self.worth_cutting
             always = self._policy.mode == "always"
             least = 0 if always else self._family.due if self._policy.seeded else None
             if state.job is None and state.known is None and self._family.is_hot(least):
@@ -322,9 +328,7 @@ class TieredExecutable(Executable):
             if state.runs >= _LAST_OBSERVED_RUN:
                 self._give_up(state, MayReshape())
         elif self._family.first and state.runs == 1:
-            state.known = (
-                seen.known
-            )  # Many sizes come once only: a compiled plan is made when they come again.
+            state.known = seen.known  # Many sizes come once only: a plan is made when they come again.
         else:
             self._prepare(state, seen.known, seen.times)
         return result
@@ -332,10 +336,12 @@ class TieredExecutable(Executable):
     def _prepare(self, state: Combination, known: Known, times: Mapping[str, int] | None = None) -> None:
         state.known = dict(known)
         try:
-            state.job = self._filling.prepare(known, state.decisions)
+            state.job = self._filling.prepare(known, state.decisions, not self._family.first)
             if self._family.prepared(state.job, str(state.shapes)):
                 self._family.due = due_run(self._plan, known, times)
                 tell_compiling(self._plan, state.job.missing())
+        except WorthCutting as found:
+            self.worth_cutting = found
         except StaysOnNumpy as reason:
             self._give_up(state, reason)
         except Exception as error:
@@ -446,12 +452,6 @@ class TieredExecutable(Executable):
         beside = store is not self._store or watch is not None  # Beside a run it needs an arena of its own.
         arena = None if beside else self._arena
         return CompiledPlan(job, machine, threads, store, kernels, self._base.borrows, watch, arena)
-
-
-def _run_beside_compiler(base: Executable, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
-    """A run on NumPy while the plan is compiled, whose products take one core."""
-    with one_core():
-        return base.run(run, feeds)
 
 
 def settings_of(tiered: TieredExecutable) -> tuple[int, ResourceStore, KernelTable, bool]:

@@ -1,0 +1,59 @@
+"""CutExecutable: a plan that goes over to stages once it is known that more of it becomes compiled so.
+
+Which it is follows from the plan and the shapes of its first observed run (compiler/data_sizes.py), and it goes over at
+the run after that one; so where bits are fixed they still are, as each stage goes over at a fixed run of its own.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
+
+from graphflow._core.compiler.data_sizes import WorthCutting
+from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.runtime.compiled.tier import TieredExecutable
+from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.executable import Compiled, Executable
+
+
+class CutExecutable(Executable):
+    """An executable that becomes compiled, whole or in stages. Thread-safe.
+
+    whole: runs the plan until it raises WorthCutting. stages(after): makes what runs it in stages, cut after the named
+    instructions.
+    """
+
+    def __init__(self, whole: TieredExecutable, stages: Callable[[Collection[str]], Executable]) -> None:
+        self.whole = whole
+        self.uses_variables = whole.uses_variables
+        self._make = stages
+        self._stages: Executable | None = None
+        self._lock = threading.Lock()
+
+    @property
+    def now(self) -> Executable:
+        """What runs the plan now; the whole again if the session was set back to before that was known."""
+        stages = self._stages
+        return self.whole if stages is None or self.whole.worth_cutting is None else stages
+
+    def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
+        """See Executable."""
+        try:
+            return self.now.run(run, feeds)
+        except WorthCutting as found:
+            with self._lock:
+                stages = self._stages = self._stages or self._make(found.after)
+        return stages.run(run, feeds)
+
+    def describe(self) -> str:
+        """See Executable."""
+        return self.now.describe()
+
+    def reasons(self) -> Sequence[StaysOnNumpy]:
+        """See Executable."""
+        return self.now.reasons()
+
+    def compiled(self) -> Sequence[Compiled]:
+        """See Executable."""
+        return self.now.compiled()
