@@ -11,13 +11,11 @@ from graphflow import gfile
 from graphflow._core.common.compile_timeouts import KERNEL_LOOK_SECONDS
 from graphflow._core.common.shown import html
 from graphflow._core.fetches import Fetches
-from graphflow._core.runtime.compiled.cutting import CutExecutable
 from graphflow._core.runtime.compiled.tier import TieredExecutable, waits_for_kernels
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.profiling import page
 from graphflow._core.runtime.profiling.summary import PlanProfile, Row, Transfer
-from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.session import BaseSession, executable_for
 from graphflow.config import RunMetadata, RunOptions, StepStats
@@ -242,12 +240,7 @@ def _described(
 
 def _tiered(executable: Executable) -> list[TieredExecutable]:
     """What becomes compiled of it."""
-    if isinstance(executable, CutExecutable):
-        return _tiered(executable.now)
-    if isinstance(executable, StagedExecutable):
-        parts = [runner.executable for runners in executable.runners.values() for runner in runners]
-        return [tiered for part in parts for tiered in _tiered(part)]
-    return [executable] if isinstance(executable, TieredExecutable) else []
+    return [part for part in executable.parts() if isinstance(part, TieredExecutable)]
 
 
 def _waited(executable: Executable, seconds: float) -> bool:

@@ -57,8 +57,8 @@ def test_every_kind_has_what_callers_ask_for_and_nobody_looks_which_it_is(kind: 
 
 def test_all_kinds_are_found() -> None:
     assert {kind.__name__ for kind in kinds()} == {
-        "ControlledExecutable", "DeviceExecutable", "InProcessExecutable", "MeasuredExecutable", "NumpyExecutable",
-        "RemoteExecutable", "StagedExecutable", "TieredExecutable", "TracedExecutable",
+        "ControlledExecutable", "CutExecutable", "DeviceExecutable", "InProcessExecutable", "MeasuredExecutable",
+        "NumpyExecutable", "RemoteExecutable", "StagedExecutable", "TieredExecutable", "TracedExecutable",
     }  # fmt: skip
 
 

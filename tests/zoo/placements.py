@@ -17,7 +17,6 @@ import graphflow as gf
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.plan.ir import walk
 from graphflow._core.runtime.compiled.tier import TieredExecutable
-from graphflow._core.runtime.staged import StagedExecutable
 from graphflow._core.session import executable_for
 from tests.cluster.serving import serve_all, spec_of
 from tests.zoo import kept, programs
@@ -156,8 +155,4 @@ def work(job: Any) -> tuple[int, list[str]]:
 
 def stages(executable: Any) -> list[TieredExecutable]:
     """The parts of what runs a plan that may become compiled."""
-    if isinstance(executable, StagedExecutable):
-        parts = [runner.executable for each in executable.runners.values() for runner in each]
-    else:
-        parts = [executable]
-    return [part for part in parts if isinstance(part, TieredExecutable)]
+    return [part for part in executable.parts() if isinstance(part, TieredExecutable)]

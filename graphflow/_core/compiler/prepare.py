@@ -11,12 +11,12 @@ from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.list_rules import LIST_RULES
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.cpu.transposed import side_by_side
-from graphflow._core.compiler.data_sizes import WorthCutting, sized_by_data
 from graphflow._core.compiler.lower import Around, DisagreementError, Lowering, Rule
 from graphflow._core.compiler.native_parts import described, native_part
 from graphflow._core.compiler.nested import loop_parts, nested, part_plan
 from graphflow._core.compiler.nodes import KernelNode, Part, PythonNode, Statements
-from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue
+from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue, WorthCutting
+from graphflow._core.compiler.shared.data_sizes import sized_by_data
 from graphflow._core.compiler.shared.repeated_rows import FIRSTS, with_repeated_rows
 from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.compiler.unseen import add_unseen

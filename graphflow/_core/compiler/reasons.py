@@ -57,6 +57,17 @@ class ManyShapes(StaysOnNumpy):
         )
 
 
+class WorthCutting(StaysOnNumpy):
+    """The plan is better run in stages.
+
+    after: the names of the instructions after which to cut.
+    """
+
+    def __init__(self, after: frozenset[str]) -> None:
+        super().__init__("sizes that follow from values cut it into stages, each of which becomes compiled")
+        self.after = after
+
+
 class Declines(StaysOnNumpy):
     """The compiled plan could not take the runs that it was tried on, such as when a variable changes its layout."""
 

@@ -39,6 +39,10 @@ class Executable(Protocol):
         The caller makes the run count as active if need be, and cleans up after a failure: see carry_out().
         """
 
+    def parts(self) -> Sequence[Executable]:
+        """What runs the plan's stages now, in their order; itself if it has none."""
+        return (self,)
+
     def describe(self) -> str:
         """The parts that are compiled or run on a GPU, as lines that end in a newline; "" if there are none."""
         return ""

@@ -27,10 +27,10 @@ from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.cores import usable_cores
-from graphflow._core.runtime.compiled.cutting import CutExecutable
 from graphflow._core.runtime.compiled.tier import TieredExecutable, settings_of
 from graphflow._core.runtime.compiled.tier_state import TierPolicy
 from graphflow._core.runtime.context import RunContext
+from graphflow._core.runtime.cutting import CutExecutable
 from graphflow._core.runtime.example_code import ask_when_needed
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.functions import FunctionRunner

@@ -8,7 +8,7 @@ computed in memory of their own, and variables are borrowed.
 
 On one device the cuts before and after what waits follow the plan's one order and do not change it. Between them it is
 cut after the instructions that `after` names, as those whose results have sizes that are known only then
-(compiler/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
+(compiler/shared/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
 """
 
 from __future__ import annotations
@@ -119,6 +119,10 @@ class StagedExecutable(Executable):
     def runners(self) -> Mapping[str, Sequence[StageRunner]]:
         """The runners of each device's stages, in order."""
         return {device: [stage.run for stage in each] for device, each in self._parts.stages.items()}
+
+    def parts(self) -> Sequence[Executable]:
+        """See Executable."""
+        return [part for executable in self._executables() for part in executable.parts()]
 
     def describe(self) -> str:
         """The compiled plans that there are, stage by stage; "" if there is none."""

@@ -31,7 +31,12 @@ def _config(**options: Any) -> gf.ConfigProto:
 
 
 def _states(session: gf.Session) -> list[Any]:
-    return [state for e in executables(session) for state in getattr(e, "_states", {}).values()]
+    return [
+        state
+        for executable in executables(session)
+        for part in executable.parts()
+        for state in getattr(part, "_states", {}).values()
+    ]
 
 
 @pytest.fixture

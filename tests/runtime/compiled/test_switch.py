@@ -60,6 +60,6 @@ def test_a_run_that_waited_for_the_switch_does_not_switch_again(caplog: pytest.L
             (state,) = executable.whole._states.values()
             compiled = state.compiled
             assert compiled is not None
-            assert executable._advance(state, RunContext(session.store, None), [feed]) is None
+            assert executable.whole._advance(state, RunContext(session.store, None), [feed]) is None
             assert state.compiled is compiled and state.reason is None
     assert "stays on NumPy" not in caplog.text

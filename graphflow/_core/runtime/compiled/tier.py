@@ -34,13 +34,13 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
 from graphflow._core.compiler.branches import deciding_feeds
-from graphflow._core.compiler.data_sizes import WorthCutting
 from graphflow._core.compiler.reasons import (
     ManyShapes,
     MayReshape,
     NoKernels,
     NotLowered,
     StaysOnNumpy,
+    WorthCutting,
     label,
     tell,
     tell_compiled,
@@ -99,7 +99,7 @@ class TieredExecutable(Executable):
     ) -> None:
         self._base = base
         self.uses_variables = base.uses_variables
-        self._plan = plan
+        self.plan = plan
         self._store = store
         self._kernels = kernels
         self._ctx = ctx
@@ -119,21 +119,16 @@ class TieredExecutable(Executable):
         if self._tier_state is not None:
             self._tier_state.add(self)
 
-    @property
-    def plan(self) -> Plan:
-        """What it runs."""
-        return self._plan
-
     @cached_property
     def fingerprint(self) -> str:
         """A text that is the same for the same plan in another process."""
-        return fingerprint(str(self._plan))
+        return fingerprint(str(self.plan))
 
     @cached_property
     def _filling(self) -> Filling:
         from graphflow._core.runtime.compiled.filling import Filling
 
-        return Filling(self._plan, self._store, self._kernels, self._ctx)
+        return Filling(self.plan, self._store, self._kernels, self._ctx)
 
     def records(self) -> dict[str, TierRecord]:
         """The record of each combination of fed shapes, by the text of the shapes."""
@@ -191,7 +186,7 @@ class TieredExecutable(Executable):
 
     @cached_property
     def _spares_cores(self) -> bool:
-        return wants_one_core(self._plan)
+        return wants_one_core(self.plan)
 
     def describe(self) -> str:
         """The compiled plans that there are, for each combination of fed shapes; "" if there is none."""
@@ -266,8 +261,8 @@ class TieredExecutable(Executable):
 
     def _decisions(self, key: tuple[Any, ...]) -> dict[str, bool]:
         """The fed truth values of a combination that decide branches."""
-        names = [self._plan.feeds[position] for position in self._deciding]
-        return dict(zip(names, key[len(self._plan.feeds) :], strict=True))
+        names = [self.plan.feeds[position] for position in self._deciding]
+        return dict(zip(names, key[len(self.plan.feeds) :], strict=True))
 
     def _advance(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, if that step was a run."""
@@ -338,8 +333,8 @@ class TieredExecutable(Executable):
         try:
             state.job = self._filling.prepare(known, state.decisions, not self._family.first)
             if self._family.prepared(state.job, str(state.shapes)):
-                self._family.due = due_run(self._plan, known, times)
-                tell_compiling(self._plan, state.job.missing())
+                self._family.due = due_run(self.plan, known, times)
+                tell_compiling(self.plan, state.job.missing())
         except WorthCutting as found:
             self.worth_cutting = found
         except StaysOnNumpy as reason:
@@ -352,13 +347,13 @@ class TieredExecutable(Executable):
         reason.__cause__ = cause
         if type(reason) not in self._told:
             self._told.add(type(reason))
-            tell(self._plan, reason)
+            tell(self.plan, reason)
 
     def _switch(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Goes over to compiled code; returns the result of the run if one was done to compare the tiers."""
         job = state.job
         try:
-            wait_for_kernels(job, run, self._plan, self._policy.mode == "always")
+            wait_for_kernels(job, run, self.plan, self._policy.mode == "always")
             whole = job.whole()
             compiled = self._built(job, self._store, self._kernels, None)
         except errors.OpError:  # The run is to end, or there is no memory; another one will get there.
@@ -373,12 +368,12 @@ class TieredExecutable(Executable):
             results = self._compared(state, run, feeds)
         if state.trial.trusted:
             if self._family.took_over(job):
-                tell_compiled(self._plan, len(job.groups), job.on_numpy)
+                tell_compiled(self.plan, len(job.groups), job.on_numpy)
             state.compiled, state.job = compiled, None
             if whole and state.template is None:
                 self._filling.took_over(state.shapes, state.decisions, compiled)
             elif state.template is not None and not state.template.gives(state.shapes, compiled):
-                _LOG.warning("Sizes of %s are not filled in: a plan was wrong.", label(self._plan))
+                _LOG.warning("Sizes of %s are not filled in: a plan was wrong.", label(self.plan))
                 self._filling.forget()
                 for other in [one for one in self._states.values() if one.filled]:
                     other.compiled, other.filled = None, False
@@ -392,7 +387,7 @@ class TieredExecutable(Executable):
 
     def _compared(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Compares the tiers on a run if there is reason to, and returns its results then."""
-        room = room_for(self._plan, self._store, self._policy.verify)
+        room = room_for(self.plan, self._store, self._policy.verify)
         trial = state.trial
         sample = state.template is not None or self._family.is_to_be_compared(state.job)
         if room is None or not (self._policy.verify or sample):
@@ -427,7 +422,7 @@ class TieredExecutable(Executable):
             state.compiled = self._built(job, self._store, self._kernels, None)
             self._filling.took_over(state.shapes, state.decisions, state.compiled)
         except Exception as error:  # What is there goes on.
-            _LOG.warning("New kernels of the plan of %s are not used: %s", label(self._plan), error)
+            _LOG.warning("New kernels of the plan of %s are not used: %s", label(self.plan), error)
         finally:
             state.lock.release()
 
@@ -435,7 +430,7 @@ class TieredExecutable(Executable):
         """The compiled plan of a combination, as the verification takes it."""
         job = state.job
         return Subject(
-            self._plan,
+            self.plan,
             state.known or {},
             self._store,
             self._kernels,

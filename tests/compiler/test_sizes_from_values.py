@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.runtime.compiled.cutting import CutExecutable
+from graphflow._core.runtime.cutting import CutExecutable
 from graphflow._core.session import executable_for
 from tests.runtime.compiled.tiers import check, compiled_plans, left_to_numpy
 

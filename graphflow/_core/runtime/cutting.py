@@ -1,7 +1,7 @@
 """CutExecutable: a plan that goes over to stages once it is known that more of it becomes compiled so.
 
-Which it is follows from the plan and the shapes of its first observed run (compiler/data_sizes.py), and it goes over at
-the run after that one; so where bits are fixed they still are, as each stage goes over at a fixed run of its own.
+Which it is follows from the plan and the shapes of its first observed run (compiler/shared/data_sizes.py). It goes over
+at the run after that one; so where bits are fixed they still are, as each stage goes over at a fixed run of its own.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import threading
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from graphflow._core.compiler.data_sizes import WorthCutting
-from graphflow._core.compiler.reasons import StaysOnNumpy
+from graphflow._core.compiler.reasons import StaysOnNumpy, WorthCutting
 from graphflow._core.runtime.compiled.tier import TieredExecutable
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Compiled, Executable
@@ -45,6 +44,10 @@ class CutExecutable(Executable):
             with self._lock:
                 stages = self._stages = self._stages or self._make(found.after)
         return stages.run(run, feeds)
+
+    def parts(self) -> Sequence[Executable]:
+        """See Executable."""
+        return self.now.parts()
 
     def describe(self) -> str:
         """See Executable."""

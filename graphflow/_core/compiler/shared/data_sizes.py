@@ -16,7 +16,6 @@ from typing import Final
 
 from graphflow._core.compiler.lower import NATIVE_DTYPES, Lowering
 from graphflow._core.compiler.nodes import PythonNode
-from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.compiler.specialise import OF_SHAPES, has_fixed_shape
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.segments import numbers_with_cuts
@@ -28,17 +27,6 @@ _MICROSECONDS_OF_A_VALUE: Final = 3.0
 """Of one that a stage takes from those before it."""
 _FEWEST: Final = 8
 """Instructions that follow a cut, at least."""
-
-
-class WorthCutting(StaysOnNumpy):
-    """The plan is better run in stages.
-
-    after: the names of the instructions after which to cut.
-    """
-
-    def __init__(self, after: frozenset[str]) -> None:
-        super().__init__("sizes that follow from values cut it into stages, each of which becomes compiled")
-        self.after = after
 
 
 def sized_by_data(lowering: Lowering) -> frozenset[str]:
