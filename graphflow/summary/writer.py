@@ -17,6 +17,7 @@ from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.this_process import OfThisProcess
 from graphflow._core.resources.event_files import EventFile, as_bytes
 from graphflow._core.resources.records import read_records
 from graphflow.config import RunMetadata
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 
-class FileWriter:
+class FileWriter(OfThisProcess):
     """Writes events to a new event file in a folder (tf.summary.FileWriter).
 
     Any thread may use it. What was added is written to its end when the writer is dropped, when an exception ends
@@ -60,6 +61,8 @@ class FileWriter:
         ...     print(len(gf.gfile.Glob(f"{folder}/events.out.tfevents.*")))
         1
     """
+
+    instead = "Send its folder, get_logdir(), and open a writer there."
 
     def __init__(
         self,

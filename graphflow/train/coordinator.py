@@ -15,11 +15,12 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import COORDINATOR_PAUSE_SECONDS
+from graphflow._core.graph.this_process import OfThisProcess
 
 _LOG: Final = logging.getLogger("graphflow")
 
 
-class Coordinator:
+class Coordinator(OfThisProcess):
     """Tells threads to stop, waits for them, and raises what one of them reported (tf.train.Coordinator). Thread-safe.
 
     Args:
@@ -32,6 +33,8 @@ class Coordinator:
         >>> coordinator.should_stop()
         True
     """
+
+    instead = "It stops threads; for processes there are those of the multiprocessing package."
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:

@@ -7,6 +7,7 @@ import multiprocessing
 import pickle
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import cloudpickle
@@ -94,3 +95,16 @@ def test_what_is_of_this_process_says_so(name: str, dumps: Callable[[Any], bytes
         dumps(element)
     with pytest.raises(TypeError, match=f"{kind} is of this process"):
         dumps(lambda: element) if dumps is cloudpickle.dumps else dumps([element])
+
+
+def test_servers_writers_and_coordinators_say_what_to_send_instead(tmp_path: Path) -> None:
+    server = gf.train.Server.create_local_server()
+    with gf.summary.FileWriter(tmp_path) as writer:
+        for element, instead in (
+            (server, "target"),
+            (writer, "get_logdir"),
+            (gf.train.Coordinator(), "threads"),
+        ):
+            with pytest.raises(TypeError, match=f"{type(element).__name__} is of this process.*{instead}"):
+                pickle.dumps(element)
+    server.stop()

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import fsspec
 import numpy as np
 import pytest
 
@@ -166,6 +167,22 @@ def test_without_fsspec_a_scheme_is_refused(
         match=rf"scheme '{scheme}'.*only local files.*graphflow-engine\[remote\]",
     ):
         {**WRITES, **READS}[name](FOLDER.replace("s3", scheme))
+    gf.summary.FileWriterCache.clear()
+    assert os.listdir(tmp_path) == []
+
+
+class Lacking(fsspec.AbstractFileSystem):
+    """A file system whose package is asked for when it is opened, as that of hdfs."""
+
+    def __init__(self, **options: Any) -> None:
+        raise ModuleNotFoundError("No module named 'arrows'")
+
+
+@pytest.mark.parametrize("name", [*WRITES, *READS])
+def test_a_package_that_is_missing_is_named(name: str, tmp_path: Path) -> None:
+    fsspec.register_implementation("lacking", Lacking, clobber=True)
+    with pytest.raises(gf.errors.UnimplementedError, match=r"scheme 'lacking' not implemented.*'arrows'"):
+        {**WRITES, **READS}[name](FOLDER.replace("s3", "lacking"))
     gf.summary.FileWriterCache.clear()
     assert os.listdir(tmp_path) == []
 

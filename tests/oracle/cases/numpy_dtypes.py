@@ -43,8 +43,9 @@ guarantee_const identity imag is_finite is_inf is_nan is_non_decreasing is_numer
 lbeta lgamma log log1p log_sigmoid logical_not math.bessel_i0 math.bessel_i0e math.bessel_i1 math.bessel_i1e
 negative nn.elu nn.l2_loss nn.leaky_relu nn.log_softmax nn.relu nn.relu6 nn.selu nn.sigmoid nn.softmax nn.softplus
 nn.softsign nn.swish nn.tanh nn.zero_fraction nn.crelu ones_like rank real reciprocal rint round rsqrt shape sigmoid
-sign sin sinh size sqrt square squeeze stop_gradient tan tanh to_bfloat16 to_complex128 to_complex64 to_double to_float to_int32
-to_int64 transpose zeros_like where argmax argmin global_norm convert_to_tensor constant as_string count_nonzero
+sign sin sinh size sqrt square squeeze stop_gradient tan tanh to_bfloat16 to_complex128 to_complex64 to_double to_float
+to_int32 to_int64
+transpose zeros_like where argmax argmin global_norm convert_to_tensor constant as_string count_nonzero
 random.shuffle sort argsort linalg.transpose linalg.adjoint reduce_all reduce_any reduce_logsumexp reduce_max
 reduce_mean reduce_min reduce_prod reduce_sum math.reduce_euclidean_norm math.reduce_std math.reduce_variance cumsum
 cumprod math.cumulative_logsumexp nn.top_k norm linalg.norm sparse.from_dense debugging.assert_integer

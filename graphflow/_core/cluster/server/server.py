@@ -22,6 +22,7 @@ from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Plac
 from graphflow._core.cluster.server.tenure import Tenure
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
+from graphflow._core.graph.this_process import OfThisProcess
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.devices import device_names
 from graphflow._core.runtime.planner import Planner
@@ -76,7 +77,7 @@ def _check_address(task: str, address: str) -> None:
         raise ValueError(f"{task} in the ClusterSpec: {error}") from None
 
 
-class Server:
+class Server(OfThisProcess):
     """A task of a cluster (tf.train.Server): it holds variables, runs its part of steps, and is a master for sessions.
 
     It ends by `stop`, by gf.train.stop_cluster, or with its process; a program that has nothing else to do waits for
@@ -100,6 +101,8 @@ class Server:
         PermissionError: For an address beyond this machine without keys of the cluster
             (ConfigProto.cluster_keys).
     """
+
+    instead = "Send its `target`, to which sessions of other processes connect."
 
     def __init__(
         self,

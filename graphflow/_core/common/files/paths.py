@@ -52,9 +52,13 @@ def _check(scheme: str, text: str) -> None:
     try:
         _known(scheme)
     except (ImportError, ValueError) as error:
-        raise errors.UnimplementedError(
-            None, None, f"File system scheme '{scheme}' not implemented (file: '{text}'): {error}."
-        ) from error
+        raise not_implemented(text, error) from error
+
+
+def not_implemented(path: str, error: Exception) -> errors.UnimplementedError:
+    """The error for a path whose scheme fsspec does not know, or has no package for; it says which is missing."""
+    text = f"File system scheme '{scheme_of(path)}' not implemented (file: '{path}'): {error}."
+    return errors.UnimplementedError(None, None, text)
 
 
 @cache

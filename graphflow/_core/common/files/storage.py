@@ -18,7 +18,8 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, BinaryIO, Final, NamedTuple, cast
 
-from graphflow._core.common.files.paths import scheme_of
+from graphflow._core.common.files.paths import not_implemented, scheme_of
+from graphflow.errors import OpError
 
 _WHOLE: Final = frozenset(
     ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "wasb", "adl", "oss", "oci", "cos", "obs", "tos")
@@ -358,7 +359,11 @@ def _remote(path: str) -> Iterator[tuple[Any, str]]:
         number = next((number for kind, number in _NUMBERS if isinstance(error, kind)), errno.EIO)
         text = os.strerror(number) if number != errno.EIO else str(error)
         raise OSError(number, text, path) from error
-    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError):
+    except (
+        ImportError
+    ) as error:  # Some packages are asked for when a file system is opened, as pyarrow for hdfs.
+        raise not_implemented(path, error) from error
+    except (KeyboardInterrupt, SystemExit, GeneratorExit, MemoryError, OpError):
         raise
     except Exception as error:  # Each package has errors of its own: of credentials, names, networks.
         raise OSError(errno.EIO, f"{type(error).__name__}: {error}", path) from error
