@@ -243,3 +243,54 @@ def training_a_small_network(tf, t):
         losses.append(t.run(loss))
         t.run(step)
     return losses
+
+
+def _scaled(make, steps):
+    """Steps of an optimizer that scales its loss: variables and the scale after each, finite or not."""
+
+    def build(tf, t):
+        v, table = tf.Variable([1.0, -2.0], name="v"), tf.Variable([[0.5], [1.5], [2.5]], name="table")
+        factor = tf.placeholder_with_default(1.0, [])
+        loss = tf.reduce_sum(v * v) * factor + tf.reduce_sum(tf.square(tf.gather(table, [0, 2, 0])))
+        experimental, count = tf.train.experimental, tf.train.get_or_create_global_step()
+        optimizer = make(tf, experimental)
+        step = optimizer.minimize(loss, global_step=count)
+        t.initialize()
+        found = []
+        for value in steps:
+            t.run(step, {factor: value})
+            found.append({x.op.name: t.run(x) for x in tf.global_variables() if "Adam" not in x.op.name})
+        return found, step.name, sorted(x.op.name for x in tf.global_variables())
+
+    return build
+
+
+for _label, _make in {
+    "fixed": lambda tf, e: e.enable_mixed_precision_graph_rewrite(tf.train.MomentumOptimizer(0.1, 0.9), 128),
+    "dynamic": lambda tf, e: e.enable_mixed_precision_graph_rewrite(tf.train.MomentumOptimizer(0.1, 0.9)),
+    "two good steps": lambda tf, e: e.MixedPrecisionLossScaleOptimizer(
+        tf.train.AdamOptimizer(0.1), e.DynamicLossScale(4.0, 2, 3.0)
+    ),
+    "the least": lambda tf, e: e.MixedPrecisionLossScaleOptimizer(
+        tf.train.GradientDescentOptimizer(0.1), e.DynamicLossScale(1.5, increment_period=1)
+    ),
+}.items():
+    _steps = [1.0, 2.0, 0.5] if _label == "fixed" else [1.0, 2.0, float("inf"), 1.0, float("nan"), 1.0, 1.0]
+    FAMILY.generated("loss scale, %s" % _label, _scaled(_make, _steps), _label, tolerance=(1e-4, 1e-5))
+
+
+@FAMILY.case()
+def loss_scales(tf, t):
+    e = tf.train.experimental
+    dynamic, fixed = e.DynamicLossScale(8, 3, 4), e.FixedLossScale(2)
+    t.initialize()
+    return (
+        dynamic.get_config(), fixed.get_config(), repr(dynamic), repr(fixed), t.run([dynamic(), fixed()]),
+        e.FixedLossScale.from_config(fixed.get_config())(), fixed.update([1.0])[1],
+        t.error(lambda: e.FixedLossScale(0.5)), t.error(lambda: e.FixedLossScale("a")),
+        t.error(lambda: e.enable_mixed_precision_graph_rewrite(3)),
+        t.error(lambda: e.MixedPrecisionLossScaleOptimizer(tf.train.AdamOptimizer(), "static")),
+        t.error(lambda: e.enable_mixed_precision_graph_rewrite(
+            e.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer())
+        )),
+    )  # fmt: skip
