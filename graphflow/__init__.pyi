@@ -404,6 +404,9 @@ from graphflow._core.ops.nn.spatial import space_to_batch as space_to_batch
 from graphflow._core.ops.nn.spatial import space_to_batch_nd as space_to_batch_nd
 from graphflow._core.ops.nn.spatial import space_to_depth as space_to_depth
 from . import sparse as sparse
+from graphflow._core.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
+from graphflow._core.ops.sparse.serializing import serialize_many_sparse as serialize_many_sparse
+from graphflow._core.ops.sparse.serializing import serialize_sparse as serialize_sparse
 from graphflow._core.ops.sparse.sparse import sparse_add as sparse_add
 from graphflow._core.ops.sparse.sparse import sparse_concat as sparse_concat
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows

@@ -54,7 +54,7 @@ class Dataset:
     @property
     def output_types(self) -> Any:
         """The structure of the dtypes of an element."""
-        return self._output_types
+        return structure.dtypes_for(self._output_types)
 
     @property
     def output_shapes(self) -> Any:
@@ -63,18 +63,18 @@ class Dataset:
 
     @property
     def output_classes(self) -> Any:
-        """The structure of the classes of an element: Tensor for each component."""
+        """The structure of the classes of an element: Tensor or SparseTensor for each component."""
         return structure.classes_for(self._output_types)
 
     def __repr__(self) -> str:
         name = self._variant_tensor.op.name
-        return f"<gf.data.Dataset {name!r} shapes={self._output_shapes} types={self._output_types}>"
+        return f"<gf.data.Dataset {name!r} shapes={self._output_shapes} types={self.output_types}>"
 
     def _repr_html_(self) -> str:
         op = self._variant_tensor.op
         facts = (
             ("op", f"{op.name} ({op.type})"),
-            ("types", self._output_types),
+            ("types", self.output_types),
             ("shapes", self._output_shapes),
         )
         return facts_html("Dataset", facts)
@@ -115,8 +115,8 @@ class Dataset:
             A dataset of one element.
         """
         element = _normalized(tensors)
-        types, forms = _signature(element)
-        return built(ops.TENSOR, (structure.flatten(element),), types, forms, Toutput_types=True)
+        types, forms = structure.signature(element)
+        return built(ops.TENSOR, (structure.moved(element),), types, forms, Toutput_types=True)
 
     @staticmethod
     def from_tensor_slices(tensors: Any) -> Dataset:
@@ -139,22 +139,24 @@ class Dataset:
             [2 4] [6]
         """
         element = _normalized(tensors)
-        types, forms = _signature(element)
+        types, forms = structure.signature(element)
         sizes: shapes.Dims = (None,)
-        for tensor in structure.flatten(element):
-            if tensor.dims == ():
+        for number, form in enumerate(structure.flatten(forms)):
+            if form.raw == ():
                 raise ValueError(
-                    f"Slices are taken along the first axis, but {tensor.name!r} is a scalar of shape ()."
+                    f"Slices are taken along the first axis, but component {number} is a scalar of shape ()."
                 )
             try:
-                sizes = shapes.merge(sizes, tensor.dims if tensor.dims is None else tensor.dims[:1])
+                sizes = shapes.merge(sizes, form.raw if form.raw is None else form.raw[:1])
             except ValueError:
                 raise ValueError(
                     "The components must have the same size in their first axis, got the shapes "
-                    f"{', '.join(str(t.shape) for t in structure.flatten(element))}."
+                    f"{', '.join(map(str, structure.flatten(forms)))}."
                 ) from None
         forms = structure.map_structure(lambda shape: shape[1:], forms)
-        return built(ops.TENSOR_SLICE, (structure.flatten(element),), types, forms, Toutput_types=True)
+        return built(
+            ops.TENSOR_SLICE, (structure.moved(element, rows=True),), types, forms, Toutput_types=True
+        )
 
     @staticmethod
     def from_generator(
@@ -214,7 +216,7 @@ class Dataset:
                 raise TypeError(
                     f"The argument to `Dataset.zip()` must be a nested structure of datasets, got {what}. Use a tuple."
                 )
-        types = structure.pack(datasets, [source.output_types for source in sources])
+        types = structure.pack(datasets, [source._output_types for source in sources])
         forms = structure.pack(datasets, [source.output_shapes for source in sources])
         return built(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
 
@@ -248,11 +250,11 @@ class Dataset:
         Raises:
             TypeError: If its types differ.
         """
-        if not structure.same_structure(self._output_types, dataset.output_types) or structure.flatten(
+        if not structure.same_structure(self._output_types, dataset._output_types) or structure.flatten(
             self._output_types
-        ) != structure.flatten(dataset.output_types):
+        ) != structure.flatten(dataset._output_types):
             raise TypeError(
-                f"Two datasets to concatenate have different types {self._output_types} and {dataset.output_types}"
+                f"Two datasets to concatenate have different types {self.output_types} and {dataset.output_types}"
             )
         pairs = zip(
             structure.flatten(self._output_shapes), structure.flatten(dataset.output_shapes), strict=True
@@ -407,7 +409,7 @@ class Dataset:
         """
         function, inner = self._dataset_function(map_func, "flat_map")
         inputs = (self._variant_tensor, function.captures)
-        types, forms = inner.output_types, inner.output_shapes
+        types, forms = inner._output_types, inner.output_shapes
         return built(ops.FLAT_MAP, inputs, types, forms, f=function.graph_function)
 
     def interleave(
@@ -442,7 +444,7 @@ class Dataset:
         if num_parallel_calls is not None:
             definition = ops.PARALLEL_INTERLEAVE
             inputs = (*inputs, _int64(num_parallel_calls, "num_parallel_calls"))
-        types, forms = inner.output_types, inner.output_shapes
+        types, forms = inner._output_types, inner.output_shapes
         return built(definition, inputs, types, forms, f=function.graph_function)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
@@ -540,6 +542,8 @@ class Dataset:
         Returns:
             A dataset.
         """
+        if any(isinstance(kind, structure.SparseOf) for kind in structure.flatten(self._output_types)):
+            raise TypeError("padded_batch() pads tensors, but a component is a SparseTensor: use batch().")
         size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
         wanted = [
             _padded_shape(shape, known)
@@ -600,12 +604,6 @@ def built(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **at
 def _normalized(tensors: Any) -> Any:
     with get_default_graph().name_scope("normalize_element"):
         return structure.to_tensors(tensors)
-
-
-def _signature(element: Any) -> tuple[Any, Any]:
-    return structure.map_structure(lambda t: t.dtype, element), structure.map_structure(
-        lambda t: t.shape, element
-    )
 
 
 def _int64(value: Any, name: str) -> Tensor:

@@ -27,22 +27,24 @@ class ElementFunction:
         graph = FunctionGraph(outer)
         called = re.sub(r"\W", "", getattr(function, "__name__", type(function).__name__))
         with graph.as_default():
+            described = structure.attributes(types, shapes)
             arguments = [
                 graph.add_argument(dtype, shape, f"args_{i}")
                 for i, (dtype, shape) in enumerate(
-                    zip(structure.flatten(types), structure.flatten(shapes), strict=True)
+                    zip(described["output_types"], described["output_shapes"], strict=True)
                 )
             ]
-            element = structure.pack(types, arguments)
+            element = structure.received(types, shapes, arguments)
             result = function(*element) if type(element) is tuple else function(element)
             self.dataset: Any = result if isinstance(result, dataset_type) else None
             if self.dataset is not None:
                 outputs = [self.dataset._variant_tensor]  # type: ignore[attr-defined]
             else:
                 result = self._tensors(function, tuple(result) if isinstance(result, list) else result)
-                outputs = structure.flatten(result)
-                self.types: Any = structure.map_structure(lambda t: t.dtype, result)
-                self.shapes: Any = structure.map_structure(lambda t: t.shape, result)
+                outputs = structure.moved(result)
+                self.types: Any
+                self.shapes: Any
+                self.types, self.shapes = structure.signature(result)
         self.graph_function: GraphFunction = graph.finish(
             _root(graph).unique_name(f"Dataset_{transformation}_{called or 'function'}"), arguments, outputs
         )

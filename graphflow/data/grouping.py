@@ -55,7 +55,7 @@ def group_by_window(
         return convert_to_tensor(window_size, dtype=dtypes.int64)
 
     def apply(dataset: Dataset) -> Dataset:
-        types, shapes = dataset.output_types, dataset.output_shapes
+        types, shapes = dataset._output_types, dataset.output_shapes
         scalar = TensorShape([])
 
         def as_key(*element: Any) -> Any:
@@ -84,7 +84,7 @@ def group_by_window(
             f"T{name}_other_arguments": [t.dtype for t in one.captures] for name, one in functions.items()
         }
         inputs = (dataset._variant_tensor, *(one.captures for one in functions.values()))
-        return built(ops.GROUP_BY_WINDOW, inputs, made.output_types, made.output_shapes, **attrs, **types_of)
+        return built(ops.GROUP_BY_WINDOW, inputs, made._output_types, made.output_shapes, **attrs, **types_of)
 
     return apply
 

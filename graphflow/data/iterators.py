@@ -20,8 +20,13 @@ class Described(Protocol):
 
     _variant_tensor: Tensor
 
+    _output_types: Any
+
     @property
     def output_types(self) -> Any: ...
+
+    @property
+    def output_classes(self) -> Any: ...
 
     @property
     def output_shapes(self) -> Any: ...
@@ -65,12 +70,12 @@ class Iterator:
             output_types: Of an element's components.
             output_shapes: Of an element's components.
             shared_name: Resources of one shared name are one; by default the operation's name.
-            output_classes: Accepted: what the components are.
+            output_classes: Which components are SparseTensors; by default none.
 
         Returns:
             The iterator.
         """
-        types = structure.types_of(output_types)
+        types = structure.with_classes(structure.types_of(output_types), output_classes)
         shapes = structure.shapes_for(types, output_shapes)
         return Iterator(_resource(types, shapes, shared_name), None, types, shapes)
 
@@ -86,12 +91,12 @@ class Iterator:
             string_handle: a scalar string tensor, such as a placeholder.
             output_types: Of an element's components.
             output_shapes: Of an element's components.
-            output_classes: Accepted: what the components are.
+            output_classes: Which components are SparseTensors; by default none.
 
         Returns:
             The iterator.
         """
-        types = structure.types_of(output_types)
+        types = structure.with_classes(structure.types_of(output_types), output_classes)
         shapes = structure.shapes_for(types, output_shapes)
         handle = convert_to_tensor(string_handle, dtype=dtypes.string)
         op = apply(ops.FROM_STRING_HANDLE, (handle,), structure.attributes(types, shapes))
@@ -121,7 +126,7 @@ class Iterator:
             TypeError: If that has other types.
         """
         for what, own, other in (
-            ("types", self._output_types, dataset.output_types),
+            ("types", self._output_types, dataset._output_types),
             ("shapes", self._output_shapes, dataset.output_shapes),
         ):
             fits = structure.same_structure(own, other) and all(
@@ -160,7 +165,7 @@ class Iterator:
             )
         attrs = structure.attributes(self._output_types, self._output_shapes)
         op = apply(ops.GET_NEXT, (self._iterator_resource,), attrs, name)
-        return structure.pack(self._output_types, op.outputs)
+        return structure.received(self._output_types, self._output_shapes, op.outputs)
 
     def string_handle(self, name: str | None = None) -> Tensor:
         """A scalar string tensor, whose value stands for the iterator within its session.
@@ -175,7 +180,7 @@ class Iterator:
     @property
     def output_types(self) -> Any:
         """The structure of the dtypes."""
-        return self._output_types
+        return structure.dtypes_for(self._output_types)
 
     @property
     def output_shapes(self) -> Any:
@@ -184,7 +189,7 @@ class Iterator:
 
     @property
     def output_classes(self) -> Any:
-        """The structure of the classes: Tensor for each component."""
+        """The structure of the classes: Tensor or SparseTensor for each component."""
         return structure.classes_for(self._output_types)
 
 
@@ -208,10 +213,10 @@ def make_initializable_iterator(dataset: Described, shared_name: str | None = No
     """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
-        resource = _resource(dataset.output_types, dataset.output_shapes, shared_name)
+        resource = _resource(dataset._output_types, dataset.output_shapes, shared_name)
         with graph.colocate_with(resource.op):
             initializer = apply(ops.MAKE_ITERATOR, (dataset._variant_tensor, resource))
-        return Iterator(resource, initializer, dataset.output_types, dataset.output_shapes)
+        return Iterator(resource, initializer, dataset._output_types, dataset.output_shapes)
 
 
 def make_one_shot_iterator(dataset: Described) -> Iterator:
@@ -244,11 +249,11 @@ def make_one_shot_iterator(dataset: Described) -> Iterator:
             "dataset_factory": factory,
             "shared_name": "",
             "container": "",
-            **structure.attributes(dataset.output_types, dataset.output_shapes),
+            **structure.attributes(dataset._output_types, dataset.output_shapes),
         }
         resource = apply(ops.ONE_SHOT_ITERATOR, (), attrs).outputs[0]
         graph.add_to_collection(GLOBAL_ITERATORS, resource)
-        return Iterator(resource, None, dataset.output_types, dataset.output_shapes)
+        return Iterator(resource, None, dataset._output_types, dataset.output_shapes)
 
 
 def get_output_types(dataset_or_iterator: Described) -> Any:
@@ -275,4 +280,4 @@ def get_output_classes(dataset_or_iterator: Described) -> Any:
     Args:
         dataset_or_iterator: A dataset or an iterator.
     """
-    return structure.classes_for(dataset_or_iterator.output_types)
+    return dataset_or_iterator.output_classes

@@ -19,6 +19,7 @@ from graphflow.image.files import decode_image as decode_image
 from graphflow._core.ops.image.files import decode_jpeg as decode_jpeg
 from graphflow._core.ops.image.files import decode_png as decode_png
 from graphflow._core.ops.strings import decode_raw as decode_raw
+from graphflow._core.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
 from graphflow._core.ops.image.files import encode_jpeg as encode_jpeg
 from graphflow._core.ops.image.files import extract_jpeg_shape as extract_jpeg_shape
 from . import gfile as gfile
@@ -29,5 +30,7 @@ from graphflow._core.ops.io.sequence_parsing import parse_sequence_example as pa
 from graphflow._core.ops.io.parsing import parse_single_example as parse_single_example
 from graphflow._core.ops.io.sequence_parsing import parse_single_sequence_example as parse_single_sequence_example
 from graphflow._core.ops.io.files import read_file as read_file
+from graphflow._core.ops.sparse.serializing import serialize_many_sparse as serialize_many_sparse
+from graphflow._core.ops.sparse.serializing import serialize_sparse as serialize_sparse
 from graphflow.python_io import tf_record_iterator as tf_record_iterator
 from graphflow._core.ops.io.files import write_file as write_file

@@ -23,6 +23,11 @@ from graphflow._core.ops.io.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
 from graphflow._core.ops.io.summaries import scalar as scalar_summary
 from graphflow._core.ops.math.math import cast, maximum
 from graphflow._core.ops.math.segments import dynamic_partition
+from graphflow._core.ops.sparse.serializing import (
+    deserialize_many_sparse,
+    serialize_many_sparse,
+    serialize_sparse,
+)
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
 
 
@@ -315,12 +320,17 @@ class _Examples:
     many: bool
     types: list[DType]
     shapes: list[Any]
+    sparse: list[DType | None]
+    """The dtypes of the values of those that are SparseTensors: the queue holds three strings for them."""
 
     @staticmethod
     def of(sources: Sequence[Any], keep_input: Any, many: bool, shapes: Any) -> _Examples:
-        converted = [[_dense(t) for t in tensors] for tensors in sources]
-        if not all(converted):
+        if not all(sources):
             raise ValueError("Expected at least one tensor in batch().")
+        columns = [[_sparse_dtype(t) for t in tensors] for tensors in sources]
+        if any(others != columns[0] for others in columns):
+            raise TypeError("Expected the same components of each source to be SparseTensors, of one dtype.")
+        converted = [[_queued(t, many) for t in tensors] for tensors in sources]
         keep = _condition(keep_input, many)
         types = [t.dtype for t in converted[0]]
         for tensors in converted[1:]:
@@ -334,7 +344,8 @@ class _Examples:
             if shapes is None
             else shapes
         )
-        return _Examples(converted, keep, many, types, list(found))
+        wanted = [s if d is None else [3] for s, d in zip(found, columns[0], strict=True)]
+        return _Examples(converted, keep, many, types, wanted, columns[0])
 
     def fill(self, queue: QueueBase, threads: int) -> None:
         """Adds the QueueRunner that puts the examples into the queue, each source by so many threads."""
@@ -361,7 +372,7 @@ def _batch(
         )
         examples.fill(queue, threads)
         _fullness(queue, capacity)
-        return _taken(queue, batch_size, smaller, scope, tensors)
+        return _taken(queue, batch_size, smaller, scope, tensors, examples.sparse)
 
 
 def _batch_join(
@@ -376,7 +387,7 @@ def _batch_join(
         )
         examples.fill(queue, 1)
         _fullness(queue, capacity)
-        return _taken(queue, batch_size, smaller, scope, tensors_list[0])
+        return _taken(queue, batch_size, smaller, scope, tensors_list[0], examples.sparse)
 
 
 def _shuffle_batch(
@@ -389,7 +400,7 @@ def _shuffle_batch(
         queue = RandomShuffleQueue(capacity, least, examples.types, examples.shapes, None, seed, shared_name)
         examples.fill(queue, threads)
         _fullness(queue, capacity, least)
-        return _taken(queue, batch_size, smaller, scope, tensors)
+        return _taken(queue, batch_size, smaller, scope, tensors, examples.sparse)
 
 
 def _shuffle_batch_join(
@@ -403,7 +414,7 @@ def _shuffle_batch_join(
         queue = RandomShuffleQueue(capacity, least, examples.types, examples.shapes, None, seed, shared_name)
         examples.fill(queue, 1)
         _fullness(queue, capacity, least)
-        return _taken(queue, batch_size, smaller, scope, tensors_list[0])
+        return _taken(queue, batch_size, smaller, scope, tensors_list[0], examples.sparse)
 
 
 def _listed(tensors: Any) -> list[Any]:
@@ -421,12 +432,15 @@ def _sources(tensors_list: Sequence[Any]) -> list[list[Any]]:
     return [_listed(tensors) for tensors in tensors_list]
 
 
-def _dense(value: Any) -> Tensor:
+def _sparse_dtype(value: Any) -> DType | None:
+    """The dtype of the values of a SparseTensor, None for what is none."""
+    return value.dtype if isinstance(value, SparseTensor) else None
+
+
+def _queued(value: Any, many: bool) -> Tensor:
+    """The tensor that stands for a value in a queue."""
     if isinstance(value, SparseTensor):
-        raise TypeError(
-            f"{value!r} is sparse, and a queue holds dense tensors. Make it dense with gf.sparse_tensor_to_dense and "
-            "use dynamic_pad=True, or make the batches with gf.data."
-        )
+        return serialize_many_sparse(value) if many else serialize_sparse(value)
     return convert_to_tensor(value)
 
 
@@ -467,10 +481,16 @@ def _fullness(queue: QueueBase, capacity: int, least: int | None = None) -> None
     scalar_summary(f"fraction_over_{least}_of_{room}_full", full)
 
 
-def _taken(queue: QueueBase, batch_size: Any, smaller: bool, scope: str, like: Any) -> Any:
+def _taken(
+    queue: QueueBase, batch_size: Any, smaller: bool, scope: str, like: Any, sparse: Sequence[DType | None]
+) -> Any:
     """The batch, in the form of the tensors that were given."""
     take = queue.dequeue_up_to if smaller else queue.dequeue_many
     taken = take(batch_size, name=scope)
+    if any(sparse):
+        parts = zip(taken if isinstance(taken, list | tuple) else [taken], sparse, strict=True)
+        read = [t if dtype is None else deserialize_many_sparse(t, dtype) for t, dtype in parts]
+        taken = read if len(read) > 1 else read[0]
     if not isinstance(like, Mapping):
         return taken
     return dict(zip(sorted(like, key=str), [taken] if len(like) == 1 else taken, strict=True))

@@ -438,8 +438,11 @@ def test_a_dataset_tells_what_it_is() -> None:
     assert data.output_classes == {"x": gf.Tensor, "n": gf.Tensor}
     with pytest.raises(RuntimeError, match="get_next"):
         iter(data)
-    with pytest.raises(TypeError, match="SparseTensor"):
-        D.from_tensors(gf.SparseTensor([[0]], [1], [2]))
+    sparse = D.from_tensors((gf.SparseTensor([[0]], [1], [2]), 0.5))
+    assert sparse.output_classes == (gf.SparseTensor, gf.Tensor)
+    assert sparse.output_types == (gf.int32, gf.float32)
+    with pytest.raises(TypeError, match="IndexedSlices"):
+        D.from_tensors(gf.IndexedSlices([1.0], [0]))
 
 
 def test_runs_that_end_in_time_leave_the_sides_of_a_zip_together() -> None:

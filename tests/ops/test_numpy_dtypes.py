@@ -69,6 +69,7 @@ OTHERS = {
     "as_dtype", "assert_proper_iterable", "assert_same_float_dtype", "assert_variables_initialized",
     "broadcast_static_shape", "colocate_with", "container",
     "control_dependencies", "create_partitioned_variables", "decode_base64", "decode_csv", "decode_raw",
+    "deserialize_many_sparse", "serialize_many_sparse", "serialize_sparse",
     "device", "distributions.Distribution", "distributions.RegisterKL", "distributions.ReparameterizationType",
     "encode_base64", "fixed_size_partitioner", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_local_variable", "get_seed", "get_variable_scope",

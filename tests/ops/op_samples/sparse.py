@@ -24,6 +24,7 @@ from tests.ops.op_samples.sample import (
     ints,
     over,
     scalar,
+    strings,
 )
 
 COMPLEX = np.dtype(np.complex128)
@@ -344,6 +345,57 @@ def _cross(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, attrs, None if hashed else reference)
 
 
+def _proto(array: Any) -> bytes:
+    """An array as TensorFlow's message."""
+    dtype = gf.as_dtype(np.dtype(array.dtype)) if array.dtype != object else gf.string
+    message = gf.make_tensor_proto(array, dtype, array.shape)
+    if array.dtype != object:
+        for name in ("float_val", "double_val", "int_val", "int64_val", "bool_val"):
+            message.ClearField(name)
+        message.tensor_content = array.tobytes()
+    elif array.size:
+        message.ClearField("string_val")
+        message.tensor_content = bytes(map(len, array)) + b"".join(array)
+    data: bytes = message.SerializeToString()
+    return data
+
+
+def _pieces(random: Random) -> Iterable[tuple[Any, Any, Any]]:
+    for dtype in (np.float64, np.int32, np.int64, object):
+        shape = np.array([3, 4], np.int64)
+        places = np.sort(random.choice(12, 5, replace=False))
+        yield np.stack([places // 4, places % 4], 1).astype(np.int64), draw(random, dtype, (5,)), shape
+    yield np.zeros((0, 2), np.int64), np.zeros(0), np.array([2, 2], np.int64)
+
+
+def _serialized(random: Random) -> Iterable[Sample]:
+    for parts in _pieces(random):
+        yield Sample(parts, {"out_type": gf.string}, lambda *p: strings([_proto(x) for x in p]), smooth=False)
+
+
+def _rows(indices: Any, values: Any, shape: Any) -> Any:
+    found = []
+    for row in range(shape[0]):
+        own = indices[:, 0] == row
+        found.append([_proto(x) for x in (indices[own, 1:], values[own], shape[1:])])
+    return strings(found)
+
+
+def _serialized_rows(random: Random) -> Iterable[Sample]:
+    for parts in _pieces(random):
+        yield Sample(parts, {"out_type": gf.string}, _rows, smooth=False)
+
+
+def _deserialized(rows: bool) -> Draw:
+    def generate(random: Random) -> Iterable[Sample]:
+        for parts in _pieces(random):
+            dtype = gf.string if parts[1].dtype == object else gf.as_dtype(parts[1].dtype)
+            given = _rows(*parts) if rows else strings([_proto(x) for x in parts])
+            yield Sample((given,), {"dtype": dtype}, lambda _, parts=parts: parts, smooth=False)
+
+    return generate
+
+
 TABLE: dict[str, Draw] = {
     "SparseCross": _cross,
     "SparseToDense": _to_dense,
@@ -361,4 +413,8 @@ TABLE: dict[str, Draw] = {
     "SparseTensorDenseAdd": _dense_add,
     "SparseFillEmptyRows": _fill_empty_rows,
     "EditDistance": _edit_distance,
+    "SerializeSparse": _serialized,
+    "SerializeManySparse": _serialized_rows,
+    "DeserializeSparse": _deserialized(False),
+    "DeserializeManySparse": _deserialized(True),
 }

@@ -26,7 +26,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
     (
         "sparse tensors, whose sizes are values",
         "as above",
-        ("Sparse*",),
+        ("Deserialize*Sparse", "Serialize*Sparse", "Sparse*"),
         ("SparseApply*", "SparseSoftmax*"),
     ),
     (

@@ -23,7 +23,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
     ),
     (
         "sparse tensors, whose sizes are values",
-        ("Sparse*",),
+        ("Deserialize*Sparse", "Serialize*Sparse", "Sparse*"),
         (
             "SparseApply*",
             "SparseSegment*",
