@@ -505,6 +505,7 @@ from graphflow._core.graph.dtypes import variant as variant
 from graphflow._core.ops.control_flow.checking import verify_tensor_all_finite as verify_tensor_all_finite
 from graphflow._core.ops.array.indexing import where as where
 from graphflow._core.ops.array.indexing import where_v2 as where_v2
+from graphflow._core.ops.control_flow.switching import switch_case as switch_case
 from graphflow._core.ops.control_flow.control_flow import while_loop as while_loop
 from graphflow._core.ops.io.files import write_file as write_file
 from graphflow._core.ops.array.creation import zeros as zeros

@@ -39,6 +39,11 @@ def getargspec(func: Callable[..., Any]) -> ArgSpec:
     return ArgSpec(found.args, found.varargs, found.varkw, found.defaults)
 
 
+def asfarray(a: Any, dtype: Any = np.float64) -> Any:
+    """An array of floats: of the dtype if that is one of floats or complex numbers, else of float64."""
+    return np.asarray(a, dtype if np.issubdtype(np.dtype(dtype), np.inexact) else np.float64)
+
+
 def asscalar(a: Any) -> Any:
     """The only element of an array as a Python number (np.asscalar)."""
     return np.asarray(a).item()
@@ -64,6 +69,7 @@ _NUMPY: Final[Mapping[str, Any]] = {
     "NaN": np.nan,
     "NAN": np.nan,
     "asscalar": asscalar,
+    "asfarray": asfarray,
     "product": np.prod,
     "cumproduct": np.cumprod,
     "sometrue": np.any,

@@ -17,7 +17,8 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
-from graphflow.as_tensorflow.modules import MESSAGES, NAMES, OTHERS, ROOTS, SOURCES, SYNONYMS
+from graphflow.as_tensorflow.modules import MESSAGES, OTHERS, ROOTS, SOURCES, SYNONYMS
+from graphflow.as_tensorflow.names import NAMES
 
 LEVELS: Final = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
 _NOTHING: Final = object()

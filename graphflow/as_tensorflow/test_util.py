@@ -7,6 +7,7 @@ switches TensorFlow's own implementations, such as that of control flow, has not
 from __future__ import annotations
 
 import contextlib
+import itertools
 import unittest
 from collections.abc import Callable, Iterator
 from functools import wraps
@@ -133,6 +134,29 @@ def skip_if(condition: Any) -> Callable[[_Test], _Test]:
         return unless
 
     return decorate
+
+
+def generate_combinations_with_testcase_name(**kwargs: Any) -> list[dict[str, Any]]:
+    """Every combination of options, each with a name for absl's named parameters.
+
+    Args:
+        **kwargs: For each option its values, a list, or its one value.
+
+    Returns:
+        A dictionary of the options for each combination, with their names and values in testcase_name.
+    """
+    options = {
+        name: values if isinstance(values, list | tuple) else [values]
+        for name, values in sorted(kwargs.items())
+    }
+
+    def letters(text: Any) -> str:
+        return "".join(filter(str.isalnum, str(text)))
+
+    found = [dict(zip(options, values, strict=True)) for values in itertools.product(*options.values())]
+    for one in found:
+        one["testcase_name"] = "_test" + "".join(f"_{letters(k)}_{letters(v)}" for k, v in one.items())
+    return found
 
 
 # ---- switches of what there is one of here --------------------------------------------------------------------------

@@ -27,6 +27,17 @@ CHIEF: Final = "chief"
 MASTER: Final = "master"
 WORKER: Final = "worker"
 PARAMETER_SERVER: Final = "ps"
+EVALUATOR: Final = "evaluator"
+
+
+class TaskType:
+    """The jobs of a cluster (tensorflow_estimator.python.estimator.run_config.TaskType)."""
+
+    MASTER = MASTER
+    PS = PARAMETER_SERVER
+    WORKER = WORKER
+    CHIEF = CHIEF
+    EVALUATOR = EVALUATOR
 
 
 class DistributeConfig(NamedTuple):
@@ -139,14 +150,14 @@ class RunConfig:
             cluster, kind, number = resolver.task()
         else:
             cluster, kind, number = ClusterSpec({}), WORKER, 0
-        self.cluster_spec: ClusterSpec = cluster
-        self.task_type: str = kind
-        self.task_id: int = number
+        self._cluster_spec: ClusterSpec = cluster
+        self._task_type: str = kind
+        self._task_id: int = number
         jobs = self.cluster_spec.jobs
         chief = next((job for job in (CHIEF, MASTER, WORKER) if job in jobs), WORKER)
-        self.is_chief: bool = (self.task_type, self.task_id) == (chief, 0)
-        self.num_ps_replicas: int = self._tasks(PARAMETER_SERVER)
-        self.num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
+        self._is_chief: bool = (self.task_type, self.task_id) == (chief, 0)
+        self._num_ps_replicas: int = self._tasks(PARAMETER_SERVER)
+        self._num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
         self.master: str = ""
         self.evaluation_master = ""
         if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
@@ -169,6 +180,38 @@ class RunConfig:
                 f"{type(strategy).__name__} trains in one process, and the cluster of TF_CONFIG has "
                 f"{self.num_worker_replicas} workers: take ParameterServerStrategy or CollectiveAllReduceStrategy."
             )
+
+    # What the cluster is are properties, so that a subclass may say otherwise by properties of its own.
+
+    @property
+    def cluster_spec(self) -> ClusterSpec:
+        """The tasks of the cluster; empty without one."""
+        return self._cluster_spec
+
+    @property
+    def task_type(self) -> str:
+        """The job of this process; "worker" without a cluster."""
+        return self._task_type
+
+    @property
+    def task_id(self) -> int:
+        """The number of this process in its job."""
+        return self._task_id
+
+    @property
+    def is_chief(self) -> bool:
+        """Whether this process is the one that saves."""
+        return self._is_chief
+
+    @property
+    def num_ps_replicas(self) -> int:
+        """How many tasks keep variables."""
+        return self._num_ps_replicas
+
+    @property
+    def num_worker_replicas(self) -> int:
+        """How many tasks train, the chief among them."""
+        return self._num_worker_replicas
 
     def _tasks(self, job: str) -> int:
         return self.cluster_spec.num_tasks(job) if job in self.cluster_spec.jobs else 0

@@ -6,7 +6,7 @@ was made of the features, so that what two columns share is made once; a StateMa
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from graphflow._core.graph import dtypes, shapes
@@ -16,12 +16,16 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.ops.array.array import expand_dims, shape, stack
+from graphflow._core.ops.array.extents import rank
 from graphflow._core.ops.array.indexing import gather_nd, where
+from graphflow._core.ops.control_flow.assertions import assert_positive
+from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
 from graphflow._core.ops.io.parsing import VarLenFeature
-from graphflow._core.ops.math.comparison import not_equal
+from graphflow._core.ops.math.comparison import equal, not_equal
 from graphflow._core.ops.sparse.sparse import sparse_reshape
 from graphflow._core.ops.state.get_variable import get_variable
+from graphflow._core.ops.state.scopes import control_dependencies
 
 
 class IdWeightPair(NamedTuple):
@@ -38,6 +42,10 @@ class TensorSequenceLengthPair(NamedTuple):
     sequence_length: Tensor
 
 
+_IdWeights = IdWeightPair
+_Sequences = TensorSequenceLengthPair
+
+
 class StateManager:
     """Makes the variables of columns, each when it is first asked for, in the variable scope of that moment.
 
@@ -48,8 +56,8 @@ class StateManager:
     """
 
     def __init__(self, trainable: bool = True, collections: list[str] | None = None) -> None:
-        self._trainable = trainable
-        self._collections = collections
+        self.trainable = trainable
+        self.collections = collections
         self._made: dict[tuple[FeatureColumn, str], Any] = {}
 
     def variable(
@@ -63,16 +71,16 @@ class StateManager:
         """The variable of a column by that name."""
         if (column, name) not in self._made:
             wanted = None
-            if self._collections is not None:
+            if self.collections is not None:
                 wanted = list(
-                    dict.fromkeys([*self._collections, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES])
+                    dict.fromkeys([*self.collections, GraphKeys.GLOBAL_VARIABLES, GraphKeys.MODEL_VARIABLES])
                 )
             self._made[column, name] = get_variable(
                 name,
                 dims,
                 dtypes.float32,
                 initializer,
-                trainable=self._trainable and trainable,
+                trainable=self.trainable and trainable,
                 collections=wanted,
             )
         return self._made[column, name]
@@ -85,7 +93,9 @@ class StateManager:
 class FeatureColumn:
     """A column: frozen dataclasses derive from it, so that those with the same fields are equal.
 
-    A subclass defines `name`, `parse_example_spec` and `transform_feature`.
+    A subclass defines `name`, `parse_example_spec` and `transform_feature`. Columns of before TensorFlow 1.13 define
+    these with an underscore before their names, and take what keeps the features and, in place of a StateManager,
+    `weight_collections` and `trainable`; the columns here have such names, too.
     """
 
     @property
@@ -96,7 +106,8 @@ class FeatureColumn:
     @property
     def parse_example_spec(self) -> dict[str, Any]:
         """What gf.parse_example reads for it: FixedLenFeature and the like by the name of the feature."""
-        raise NotImplementedError
+        self._needs("_parse_example_spec", FeatureColumn)
+        return self._parse_example_spec
 
     @property
     def scope_name(self) -> str:
@@ -105,7 +116,24 @@ class FeatureColumn:
 
     def transform_feature(self, cache: FeatureTransformationCache, state: StateManager) -> Any:
         """What is made of the features, which the cache keeps."""
-        raise NotImplementedError
+        self._needs("_transform_feature", FeatureColumn)
+        return self._transform_feature(cache)
+
+    def _needs(self, old_name: str, base: type) -> None:
+        """NotImplementedError unless the column's class defines this, as those of before TensorFlow 1.13 do."""
+        if getattr(type(self), old_name) is getattr(base, old_name):
+            raise NotImplementedError(f"{type(self).__name__} defines neither {old_name[1:]} nor {old_name}.")
+
+    @property
+    def _parse_example_spec(self) -> dict[str, Any]:
+        return self.parse_example_spec
+
+    @property
+    def _var_scope_name(self) -> str:
+        return self.scope_name
+
+    def _transform_feature(self, inputs: FeatureTransformationCache) -> Any:
+        return self.transform_feature(inputs, StateManager())
 
 
 class NamedColumn(FeatureColumn):
@@ -131,11 +159,23 @@ class DenseColumn(FeatureColumn):
     @property
     def variable_shape(self) -> TensorShape:
         """The shape of what it gives, without the batch."""
-        raise NotImplementedError
+        self._needs("_variable_shape", DenseColumn)
+        return TensorShape(self._variable_shape)
 
     def get_dense_tensor(self, cache: FeatureTransformationCache, state: StateManager) -> Tensor:
         """The numbers [batch, *variable_shape]."""
-        raise NotImplementedError
+        self._needs("_get_dense_tensor", DenseColumn)
+        return self._get_dense_tensor(cache, state.collections, state.trainable)
+
+    @property
+    def _variable_shape(self) -> TensorShape:
+        return self.variable_shape
+
+    def _get_dense_tensor(
+        self, inputs: FeatureTransformationCache, weight_collections: Iterable[str] | None = None,
+        trainable: bool | None = None,
+    ) -> Tensor:  # fmt: skip
+        return self.get_dense_tensor(inputs, _state_for(weight_collections, trainable))
 
 
 class CategoricalColumn(FeatureColumn):
@@ -144,21 +184,47 @@ class CategoricalColumn(FeatureColumn):
     @property
     def num_buckets(self) -> int:
         """How many ids there are."""
-        raise NotImplementedError
+        self._needs("_num_buckets", CategoricalColumn)
+        return self._num_buckets
 
-    def get_sparse_tensors(self, cache: FeatureTransformationCache, state: StateManager) -> IdWeightPair:
+    def get_sparse_tensors(self, cache: FeatureTransformationCache, state: StateManager) -> _IdWeights:
         """The ids [batch, most of an example]; most columns have no weights."""
+        if type(self)._get_sparse_tensors is not CategoricalColumn._get_sparse_tensors:
+            return self._get_sparse_tensors(cache, state.collections, state.trainable)
         return IdWeightPair(cache.get(self, state), None)
+
+    IdWeightPair = _IdWeights
+
+    @property
+    def _num_buckets(self) -> int:
+        return self.num_buckets
+
+    def _get_sparse_tensors(
+        self, inputs: FeatureTransformationCache, weight_collections: Iterable[str] | None = None,
+        trainable: bool | None = None,
+    ) -> _IdWeights:  # fmt: skip
+        return self.get_sparse_tensors(inputs, _state_for(weight_collections, trainable))
 
 
 class SequenceDenseColumn(FeatureColumn):
     """A column that gives a sequence of vectors for each example."""
 
-    def get_sequence_dense_tensor(
-        self, cache: FeatureTransformationCache, state: StateManager
-    ) -> TensorSequenceLengthPair:
+    def get_sequence_dense_tensor(self, cache: FeatureTransformationCache, state: StateManager) -> _Sequences:
         """The sequences and their lengths."""
-        raise NotImplementedError
+        self._needs("_get_sequence_dense_tensor", SequenceDenseColumn)
+        return self._get_sequence_dense_tensor(cache, state.collections, state.trainable)
+
+    TensorSequenceLengthPair = _Sequences
+
+    def _get_sequence_dense_tensor(
+        self, inputs: FeatureTransformationCache, weight_collections: Iterable[str] | None = None,
+        trainable: bool | None = None,
+    ) -> _Sequences:  # fmt: skip
+        return self.get_sequence_dense_tensor(inputs, _state_for(weight_collections, trainable))
+
+
+def _state_for(weight_collections: Iterable[str] | None, trainable: bool | None) -> StateManager:
+    return StateManager(trainable is not False, list(weight_collections or ()))
 
 
 class FeatureTransformationCache:
@@ -172,15 +238,19 @@ class FeatureTransformationCache:
         self._features = dict(features)
         self._made: dict[Any, Any] = {}
 
-    def get(self, key: str | FeatureColumn, state: StateManager) -> Any:
+    def get(self, key: str | FeatureColumn, state: StateManager | None = None) -> Any:
         """A feature, or what a column makes of its own.
+
+        Args:
+            key: The name of a feature, or a column.
+            state: Makes variables, which few columns need here.
 
         Raises:
             ValueError: If there is no such feature, or it is a scalar.
             TypeError: If the key is neither a name nor a column.
         """
         if key not in self._made:
-            self._made[key] = self._make(key, state)
+            self._made[key] = self._make(key, state or StateManager())
         return self._made[key]
 
     def _make(self, key: str | FeatureColumn, state: StateManager) -> Any:
@@ -194,19 +264,42 @@ class FeatureTransformationCache:
 
 
 def _as_matrix(key: str, feature: Any) -> Any:
-    if isinstance(feature, SparseTensor | SparseTensorValue):
-        sparse = SparseTensor.from_value(feature)
-        if sparse.shape.ndims == 1:
-            return sparse_reshape(sparse, stack([sparse.dense_shape[0], 1]))
-        return sparse
-    tensor = convert_to_tensor(feature)
-    if tensor.dims is None:
-        raise ValueError(
-            f"Feature (key: {key}) has no known rank: {tensor}. Give it one with gf.Tensor.set_shape."
-        )
-    if not tensor.dims:
-        raise ValueError(f"Feature (key: {key}) cannot have rank 0. Given: {tensor}")
-    return expand_dims(tensor, -1) if len(tensor.dims) == 1 else tensor
+    given = (
+        SparseTensor.from_value(feature)
+        if isinstance(feature, SparseTensor | SparseTensorValue)
+        else convert_to_tensor(feature)
+    )
+    ndims = given.shape.ndims
+    if ndims is None:
+        # It is looked at when the graph runs.
+        found = rank(given)
+        message = f"Feature (key: {key}) cannot have rank 0. Given: {given}"
+        with control_dependencies([assert_positive(found, message=message)]):
+            return cond(equal(found, 1), lambda: _with_column(given), lambda: given)
+    if ndims == 0:
+        raise ValueError(f"Feature (key: {key}) cannot have rank 0. Given: {given}")
+    return _with_column(given) if ndims == 1 else given
+
+
+def _with_column(vector: Any) -> Any:
+    """A vector, dense or sparse, as a matrix with one column."""
+    if isinstance(vector, SparseTensor):
+        return sparse_reshape(vector, stack([vector.dense_shape[0], 1]))
+    return expand_dims(vector, -1)
+
+
+def transform_features(features: Mapping[str, Any], feature_columns: Any) -> dict[FeatureColumn, Any]:
+    """What each column makes of its features, without what it makes of that for a model.
+
+    Args:
+        features: Tensors or SparseTensors by name.
+        feature_columns: Columns.
+
+    Returns:
+        A tensor or SparseTensor for each column.
+    """
+    cache = FeatureTransformationCache(features)
+    return {column: cache.get(column) for column in normalized(feature_columns)}
 
 
 def to_sparse(feature: Any, ignored: Any = None) -> SparseTensor:

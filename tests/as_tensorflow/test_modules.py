@@ -9,7 +9,8 @@ from typing import Final
 
 import pytest
 
-from graphflow.as_tensorflow.modules import NAMES, SOURCES, SYNONYMS
+from graphflow.as_tensorflow.modules import SOURCES, SYNONYMS
+from graphflow.as_tensorflow.names import NAMES
 
 HOOKED: Final = "import graphflow.as_tensorflow\ngraphflow.as_tensorflow.install()\nimport graphflow as gf\n"
 SAME: Final = """

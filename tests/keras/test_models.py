@@ -292,3 +292,28 @@ def test_what_programs_take_of_keras_inside() -> None:
     turned, word = channels_behind(gf.constant(images), "channels_first")
     np.testing.assert_array_equal(K.backend.eval(turned), images.transpose(0, 2, 3, 1))
     assert word == "NHWC" and padding_of_operations("same") == "SAME"
+
+
+def test_a_layer_says_what_it_gives_without_a_call() -> None:
+    """By specs, of its own dtype if it has one, in the structure of its shapes."""
+    spec = gf.TensorSpec([None, 4], gf.float16)
+    assert gf.keras.layers.Dense(3, dtype="float32").compute_output_signature(spec) == gf.TensorSpec(
+        [None, 3]
+    )
+    assert gf.keras.layers.Flatten().compute_output_signature(spec) == spec
+
+    class Two(gf.keras.layers.Layer):
+        def compute_output_shape(self, input_shape: Any) -> Any:
+            return [input_shape, (None, 1)]
+
+    assert Two().compute_output_signature(spec) == [spec, gf.TensorSpec([None, 1], gf.float16)]
+    with pytest.raises(TypeError, match="TensorSpec"):
+        Two().compute_output_signature([4])
+
+
+def test_a_model_without_weights_is_fit() -> None:
+    """Nothing is trained, and the loss is told."""
+    model = gf.keras.Sequential([gf.keras.layers.Activation("relu", input_shape=(2,))])
+    model.compile("sgd", "mse")
+    history = model.fit(np.array([[1.0, -2.0]]), np.array([[1.0, 2.0]]), verbose=0)
+    assert history.history["loss"] == [2.0]

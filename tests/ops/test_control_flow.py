@@ -3,7 +3,7 @@
 Their gradients: see tests/autodiff/test_flow.py. Agreement with TensorFlow: tests/oracle/cases/control_flow.py.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -193,3 +193,44 @@ def test_structures_go_through_a_loop(session: Any) -> None:
     values = session.run(found)
     assert (values["a"], values["b"][0]) == (3, 3)
     np.testing.assert_array_equal(values["b"][1], [24, 32])
+
+
+def test_switch_case_runs_the_function_with_the_number() -> None:
+    """The default for any other, without one the last; only the chosen one runs."""
+    index = gf.placeholder(gf.int32, [])
+    ran = gf.Variable([0, 0, 0], name="ran")
+
+    def branch(number: int) -> Callable[[], gf.Tensor]:
+        def build() -> gf.Tensor:
+            with gf.control_dependencies([gf.scatter_add(ran, [number], [1])]):
+                return gf.constant(10 * number)
+
+        return build
+
+    listed = gf.switch_case(index, [branch(0), branch(1)])
+    named = gf.switch_case(index, {1: branch(1), 0: branch(0)}, default=branch(2), name="named")
+    with gf.Session() as session:
+        session.run(ran.initializer)
+        assert [session.run(listed, {index: i}) for i in (-1, 0, 1, 7)] == [10, 0, 10, 10]
+        assert [session.run(named, {index: i}) for i in (-1, 0, 1, 7)] == [20, 0, 10, 20]
+        assert session.run(ran).tolist() == [2, 4, 2]
+
+
+@pytest.mark.parametrize(
+    ("index", "functions", "error"),
+    [
+        (1, [lambda: 1], TypeError),
+        ([1.0], [lambda: 1], TypeError),
+        ([1], [], ValueError),
+        ([1], 3, TypeError),
+        ([1], [(0, lambda: 1), 2], TypeError),
+        ([1], {"0": lambda: 1}, TypeError),
+        ([1], {0: 3}, TypeError),
+        ([1], {0: lambda: 1, 2: lambda: 2}, ValueError),
+    ],
+)
+def test_switch_case_refuses(index: Any, functions: Any, error: type[Exception]) -> None:
+    """An index that is no tensor of integers, and functions without a number each."""
+    given = gf.constant(index[0]) if isinstance(index, list) else index
+    with pytest.raises(error):
+        gf.switch_case(given, functions)

@@ -389,6 +389,9 @@ class Graph(OfThisProcess, ContainerScope):
         finally:
             self._scopes.gradients = outer
 
+    def switch_to_thread_local(self) -> None:
+        """Nothing: scopes are kept per thread in any case (tf.Graph.switch_to_thread_local)."""
+
     def as_default(self) -> AbstractContextManager[Graph]:
         """Makes this graph the default of the current thread."""
         return defaults.default_graph(self)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from contextvars import ContextVar
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, InitializerLike, ShapeLike
 from graphflow._core.ops.core import graph_of
 from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow.data.specs import TensorSpec
 from graphflow.keras import constraints, initializers, ops, regularizers
 from graphflow.keras.backend import settings, state, values
 from graphflow.keras.engine import tracking
@@ -516,6 +517,35 @@ class Layer(LayerCalls, PlainLayer):
             f"The layer {self.name!r} ({type(self).__name__}) does not say its output's shape: define "
             "compute_output_shape, or call it and ask the output."
         )
+
+    def compute_output_signature(self, input_signature: Any) -> Any:
+        """What the layer gives for inputs of a shape and a dtype, without a call of it.
+
+        Args:
+            input_signature: A gf.TensorSpec, or a structure of them.
+
+        Returns:
+            A gf.TensorSpec, or a structure of them; of the layer's dtype, or if it has none that of the first input.
+
+        Raises:
+            TypeError: Something else is given.
+        """
+        specs = nest.flatten(input_signature)
+        for spec in specs:
+            if not isinstance(spec, TensorSpec):
+                raise TypeError(f"A signature is of TensorSpecs, got {spec!r}.")
+        shapes_of_inputs = nest.map_structure(lambda spec: spec.shape, input_signature)
+        dtype = self._dtype or specs[0].dtype
+        return _as_specs(self.compute_output_shape(shapes_of_inputs), lambda found: TensorSpec(found, dtype))
+
+
+def _as_specs(found: Any, spec_of: Callable[[Any], Any]) -> Any:
+    """Specs in place of shapes, which may be tuples of sizes."""
+    if isinstance(found, list | tuple) and any(
+        isinstance(one, list | tuple | shapes.TensorShape) for one in found
+    ):
+        return type(found)(_as_specs(one, spec_of) for one in found)
+    return spec_of(found)
 
 
 def reachable(tensors: Sequence[Any]) -> set[Any]:

@@ -228,17 +228,12 @@ class Compiled:
             total: The loss, a scalar.
 
         Returns:
-            The operations.
-
-        Raises:
-            ValueError: The model has no weights that are trained.
+            The operations. A model without weights that are trained has only those of its layers.
         """
-        if not self.trained_weights:
-            raise ValueError(
-                f"The model {self.model.name!r} has no trainable weights: there is nothing to train."
-            )
-        with get_default_graph().name_scope("training"):
-            updates = self.optimizer.get_updates(params=self.trained_weights, loss=total)
+        updates = []
+        if self.trained_weights:
+            with get_default_graph().name_scope("training"):
+                updates = self.optimizer.get_updates(params=self.trained_weights, loss=total)
         return [*updates, *self.model.get_updates_for(None), *self.model.get_updates_for(self.model.inputs)]
 
 

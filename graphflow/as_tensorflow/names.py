@@ -1,0 +1,114 @@
+"""Single names of TensorFlow's modules that have another name here, or stand in another module than the table says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+_CORE: Final = "graphflow._core"
+
+NAMES: Final[Mapping[str, tuple[str, str]]] = {
+    **{
+        f"python.feature_column.feature_column._{name}": ("graphflow.feature_column", name)
+        for name in (
+            "numeric_column",
+            "bucketized_column",
+            "crossed_column",
+            "embedding_column",
+            "indicator_column",
+            "weighted_categorical_column",
+            "categorical_column_with_hash_bucket",
+            "categorical_column_with_identity",
+            "categorical_column_with_vocabulary_file",
+            "categorical_column_with_vocabulary_list",
+        )
+    },
+    **{
+        f"python.feature_column.feature_column.{old}": ("graphflow.feature_column.base", name)
+        for old, name in (
+            ("_FeatureColumn", "FeatureColumn"),
+            ("_DenseColumn", "DenseColumn"),
+            ("_CategoricalColumn", "CategoricalColumn"),
+            ("_SequenceDenseColumn", "SequenceDenseColumn"),
+            ("_LazyBuilder", "FeatureTransformationCache"),
+            ("_transform_features", "transform_features"),
+        )
+    },
+    "python.ops.confusion_matrix.remove_squeezable_dimensions": (
+        "graphflow.as_tensorflow.inside.weights",
+        "remove_squeezable_dimensions",
+    ),
+    "python.ops.control_flow_ops.with_dependencies": (
+        "graphflow.as_tensorflow.inside.small",
+        "with_dependencies",
+    ),
+    "python.training.training_util._increment_global_step": (
+        "graphflow.as_tensorflow.inside.small",
+        "increment_global_step",
+    ),
+    "python.estimator.run_config.TaskType": ("graphflow.estimator.run_config", "TaskType"),
+    "keras.optimizer_v2.optimizer_v2.OptimizerV2": ("graphflow.keras.optimizers", "Optimizer"),
+    "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),
+    "keras.backend._preprocess_padding": ("graphflow.keras.backend.convolutions", "padding_of_operations"),
+    "keras.preprocessing.sequence._remove_long_seq": (
+        "graphflow.keras.preprocessing.sequence",
+        "shorter_ones",
+    ),
+    "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),
+    "python.lib.io.file_io.file_exists": ("graphflow.gfile", "Exists"),
+    "python.lib.io.file_io.FileIO": ("graphflow.gfile", "GFile"),
+    "python.util.compat.collections_abc": ("collections", "abc"),
+    "python.lib.io.file_io.recursive_create_dir": ("graphflow.gfile", "MakeDirs"),
+    "python.lib.io.file_io.create_dir": ("graphflow.gfile", "MkDir"),
+    "python.lib.io.file_io.delete_file": ("graphflow.gfile", "Remove"),
+    "python.lib.io.file_io.delete_recursively": ("graphflow.gfile", "DeleteRecursively"),
+    "python.lib.io.file_io.get_matching_files": ("graphflow.gfile", "Glob"),
+    "python.lib.io.file_io.is_directory": ("graphflow.gfile", "IsDirectory"),
+    "python.lib.io.file_io.list_directory": ("graphflow.gfile", "ListDirectory"),
+    "python.framework.ops.internal_convert_to_tensor": ("graphflow", "convert_to_tensor"),
+    "python.framework.tensor_util.constant_value": (f"{_CORE}.ops.core", "constant_value"),
+    "python.client.session.BaseSession": ("graphflow", "Session"),
+    "compat.forward_compatible": ("graphflow.as_tensorflow.version", "forward_compatible"),
+    "VariableV1": ("graphflow", "Variable"),
+    "python.ops.variables.VariableV1": ("graphflow", "Variable"),
+    "python.ops.variables.RefVariable": ("graphflow", "Variable"),
+    "python.ops.rnn.rnn_cell_impl": ("graphflow.nn", "rnn_cell"),
+    "python.data.ops.dataset_ops.DatasetV1": ("graphflow.data", "Dataset"),
+    "python.data.ops.dataset_ops.DatasetV2": ("graphflow.data", "Dataset"),
+    "python.ops.lookup_ops.StaticHashTableV1": ("graphflow.lookup", "StaticHashTable"),
+    "python.ops.resource_variable_ops.ResourceVariable": ("graphflow", "Variable"),
+    "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
+    "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.cells", "zero_state_of"),
+    "python.ops.rnn._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
+    "contrib.seq2seq._BaseAttentionMechanism": (
+        "graphflow.contrib.seq2seq.attention",
+        "BaseAttentionMechanism",
+    ),
+    "contrib.seq2seq._bahdanau_score": ("graphflow.contrib.seq2seq.attention", "bahdanau_score"),
+    "contrib.seq2seq._luong_score": ("graphflow.contrib.seq2seq.attention", "luong_score"),
+    "contrib.seq2seq._maybe_mask_score": ("graphflow.contrib.seq2seq.attention", "mask_score"),
+    "contrib.seq2seq._prepare_memory": ("graphflow.contrib.seq2seq.attention", "prepare_memory"),
+    "contrib.seq2seq._BaseMonotonicAttentionMechanism": (
+        "graphflow.contrib.seq2seq.monotonic",
+        "BaseMonotonicAttentionMechanism",
+    ),
+    "contrib.seq2seq._monotonic_probability_fn": (
+        "graphflow.contrib.seq2seq.monotonic",
+        "monotonic_probability_fn",
+    ),
+    "contrib.seq2seq._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
+    "contrib.seq2seq.gather_tree_from_array": ("graphflow.contrib.seq2seq.beams", "sort_by_beams"),
+    "pack": ("graphflow", "stack"),
+    "unpack": ("graphflow", "unstack"),
+    "mul": ("graphflow", "multiply"),
+    "sub": ("graphflow", "subtract"),
+    "neg": ("graphflow", "negative"),
+    "inv": ("graphflow", "reciprocal"),
+    "complex_abs": ("graphflow", "abs"),
+    "concat_v2": ("graphflow", "concat"),
+    "merge_summary": ("graphflow.summary", "merge"),
+    "merge_all_summaries": ("graphflow.summary", "merge_all"),
+    "initialize_all_tables": ("graphflow", "tables_initializer"),
+    "train.SummaryWriter": ("graphflow.summary", "FileWriter"),
+}
+"""Single names that have another name here; the last ones are those of before 1.0."""

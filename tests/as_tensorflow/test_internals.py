@@ -1,0 +1,145 @@
+"""Protects small functions and classes of tensorflow.python that tests and programs import."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import graphflow as gf
+from graphflow.as_tensorflow import age, test_util
+from graphflow.as_tensorflow.finder import member
+from graphflow.as_tensorflow.inside import gradients, small, weights
+
+OLD = "tensorflow.python.feature_column.feature_column"
+
+
+def test_names_of_the_inside_are_ours() -> None:
+    """Those of the package of estimators among them."""
+    assert member("tensorflow_estimator.python.estimator.estimator", "Estimator") is gf.estimator.Estimator
+    assert member("tensorflow_estimator.python.estimator.run_config", "TaskType").PS == "ps"
+    assert member("tensorflow.python.ops.sort_ops", "argsort") is gf.argsort
+    assert member("tensorflow.python.keras.optimizer_v2.adam", "Adam") is gf.keras.optimizers.Adam
+    assert member(OLD, "_numeric_column") is gf.feature_column.numeric_column
+    assert (
+        member("tensorflow_estimator.python.estimator.canned.metric_keys", "MetricKeys").LOSS_MEAN
+        == "average_loss"
+    )
+
+
+def test_dependencies_and_the_step() -> None:
+    """A value that waits, and a step that is counted."""
+    v = gf.Variable(1.0)
+    waits = small.with_dependencies([v.assign(2.0)], gf.constant(3.0), name="waits")
+    step = gf.train.get_or_create_global_step()
+    more = small.increment_global_step(5)
+    slices = small.with_dependencies([more], gf.IndexedSlices(gf.constant([1.0]), gf.constant([0])))
+    assert waits.name == "waits:0"
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        assert session.run([waits, slices.values])[0] == 3
+        assert session.run([v.read_value(), step.read_value()]) == [2, 5]
+    with gf.Graph().as_default(), pytest.raises(ValueError, match="no global step"):
+        small.increment_global_step(1)
+
+
+def test_weights_are_repeated() -> None:
+    """And squeezed, and refused where they do not fit."""
+    values = gf.zeros([2, 3])
+    unknown = gf.placeholder(gf.float32)
+    spread = weights.broadcast_weights(unknown, values)
+    with gf.Session() as session:
+        assert session.run(spread, {unknown: [[1], [2]]}).tolist() == [[1, 1, 1], [2, 2, 2]]
+        with pytest.raises(gf.errors.InvalidArgumentError):
+            session.run(spread, {unknown: [1, 2, 3]})
+    assert weights.broadcast_weights(values, gf.ones([2, 3])) is values
+    with pytest.raises(ValueError, match="can not be broadcast"):
+        weights.assert_broadcastable(gf.zeros([3]), values)
+    labels, predictions = weights.remove_squeezable_dimensions(gf.zeros([2, 1]), gf.zeros([2]))
+    assert (labels.shape, predictions.shape) == ([2], [2])
+
+
+def test_a_function_has_the_gradient_of_its_differences() -> None:
+    """By arguments; an array has no more axes than it needs."""
+    with gf.Session():
+        found = gradients.compute_gradient(
+            lambda x, y: gf.reduce_sum(x * y, axis=1), [np.ones([2, 3]), gf.constant([[2.0]], gf.float64)]
+        )
+        assert [one.shape for one in found[0]] == [(6, 2), (1, 2)]
+        assert gradients.max_error(*found) < 1e-6
+        with pytest.raises(ValueError, match="list"):
+            gradients.compute_gradient(gf.sin, gf.constant(1.0))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="default session"):
+        gradients.compute_gradient(gf.sin, [1.0])
+
+
+def test_combinations_have_names() -> None:
+    """As absl's named parameters want them."""
+    found = test_util.generate_combinations_with_testcase_name(size=[1, 2], mode="a-b")
+    assert found == [{"mode": "a-b", "size": n, "testcase_name": f"_test_mode_ab_size_{n}"} for n in (1, 2)]
+
+
+def test_arrays_of_floats() -> None:
+    """np.asfarray, which is gone."""
+    assert age.asfarray([1, 2]).dtype == np.float64
+    assert age.asfarray([1, 2], np.float32).dtype == np.float32
+    assert age.asfarray([1, 2], np.int32).dtype == np.float64
+
+
+def test_columns_of_before_work_among_others() -> None:
+    """A column with a class of its own that defines the names with underscores."""
+    Dense, Categorical = member(OLD, "_DenseColumn"), member(OLD, "_CategoricalColumn")
+
+    class Twice(Dense):  # type: ignore[misc, valid-type]
+        name = "twice"
+        _variable_shape = gf.TensorShape([1])
+        _parse_example_spec: ClassVar[dict[str, Any]] = {}
+
+        def _transform_feature(self, inputs: Any) -> Any:
+            return inputs.get("x") * 2.0
+
+        def _get_dense_tensor(
+            self, inputs: Any, weight_collections: Any = None, trainable: Any = None
+        ) -> Any:
+            return inputs.get(self)
+
+    class Ids(Categorical):  # type: ignore[misc, valid-type]
+        name = "ids"
+        _num_buckets = 4
+
+        def _transform_feature(self, inputs: Any) -> Any:
+            return inputs.get("i")
+
+        def _get_sparse_tensors(
+            self, inputs: Any, weight_collections: Any = None, trainable: Any = None
+        ) -> Any:
+            return Categorical.IdWeightPair(inputs.get(self), None)
+
+    number = gf.feature_column.numeric_column("x")
+    ids = gf.SparseTensor([[0, 0], [1, 0]], gf.constant([3, 1], gf.int64), [2, 1])
+    features = {"x": [[1.0], [2.0]], "i": ids}
+    both = gf.feature_column.input_layer(features, [Twice(), number])
+    sums = gf.feature_column.linear_model(features, [Ids(), Twice()])
+    transformed = member(OLD, "_transform_features")(features, [number, Twice()])
+    builder = member(OLD, "_LazyBuilder")(features)
+    assert number._variable_shape == [1] and number._parse_example_spec == number.parse_example_spec
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        assert session.run(both).tolist() == [[2, 1], [4, 2]]
+        assert session.run(sums).tolist() == [[0], [0]]
+        assert session.run(transformed[number]).tolist() == [[1], [2]]
+        assert session.run(number._get_dense_tensor(builder)).tolist() == [[1], [2]]
+    with pytest.raises(NotImplementedError, match="defines neither variable_shape nor _variable_shape"):
+        Dense().variable_shape  # noqa: B018
+
+
+def test_features_of_unknown_rank_become_matrices() -> None:
+    """When the graph runs."""
+    x = gf.placeholder(gf.float32)
+    found = gf.feature_column.input_layer({"x": x}, [gf.feature_column.numeric_column("x")])
+    with gf.Session() as session:
+        assert session.run(found, {x: [1, 2]}).tolist() == [[1], [2]]
+        assert session.run(found, {x: [[1], [2]]}).tolist() == [[1], [2]]
+        with pytest.raises(gf.errors.InvalidArgumentError, match="cannot have rank 0"):
+            session.run(found, {x: 1})

@@ -1,0 +1,36 @@
+"""Protects what an estimator is told of its cluster: properties, which a subclass may define otherwise."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+import graphflow as gf
+from graphflow.estimator.run_config import TaskType
+
+
+def test_a_subclass_says_itself_whether_it_is_chief() -> None:
+    """As programs' tests do, whose property is read while the base is made."""
+
+    class Told(gf.estimator.RunConfig):
+        def __init__(self) -> None:
+            super().__init__()
+            self._is_chief = False
+
+        @property
+        def is_chief(self) -> bool:
+            return self._is_chief
+
+    assert not Told().is_chief
+    assert not Told().replace(model_dir="x").is_chief
+
+
+def test_the_task_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its job and number, and how many there are."""
+    cluster = {"chief": ["a:1"], "worker": ["b:1", "c:1"], "ps": ["d:1"]}
+    told = {"cluster": cluster, "task": {"type": TaskType.WORKER, "index": 1}}
+    monkeypatch.setenv("TF_CONFIG", json.dumps(told))
+    config = gf.estimator.RunConfig()
+    assert (config.task_type, config.task_id, config.is_chief) == ("worker", 1, False)
+    assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 3)
