@@ -254,7 +254,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.weights_broadcast_ops": ("graphflow.as_tensorflow.inside.weights",),
     "python.ops.bitwise_ops": ("graphflow.bitwise",),
     "python.ops.gen_audio_ops": ("graphflow.audio",),
-    "contrib.framework.python.ops.audio_ops": ("graphflow.audio",),
+    "contrib.framework.audio_ops": ("graphflow.audio",),
     "python.ops.stateless_random_ops": ("graphflow.random",),
     "python.ops.resources": ("graphflow.as_tensorflow.resources",),
     "python.ops.losses.losses": ("graphflow.losses",),

@@ -54,6 +54,18 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "graphflow.keras.preprocessing.sequence",
         "shorter_ones",
     ),
+    **{
+        f"core.protobuf.config_pb2.{name}": ("graphflow", name)
+        for name in (
+            "ConfigProto",
+            "GPUOptions",
+            "GraphOptions",
+            "OptimizerOptions",
+            "RunMetadata",
+            "RunOptions",
+        )
+    },
+    "python.framework.sparse_tensor.is_sparse": ("graphflow.as_tensorflow.inside.small", "is_sparse"),
     "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),
     "python.lib.io.file_io.file_exists": ("graphflow.gfile", "Exists"),
     "python.lib.io.file_io.FileIO": ("graphflow.gfile", "GFile"),
@@ -73,6 +85,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.variables.VariableV1": ("graphflow", "Variable"),
     "python.ops.variables.RefVariable": ("graphflow", "Variable"),
     "python.ops.rnn.rnn_cell_impl": ("graphflow.nn", "rnn_cell"),
+    **{
+        f"python.data.ops.dataset_ops.get_legacy_output_{what}": ("graphflow.data", f"get_output_{what}")
+        for what in ("classes", "shapes", "types")
+    },
     "python.data.ops.dataset_ops.DatasetV1": ("graphflow.data", "Dataset"),
     "python.data.ops.dataset_ops.DatasetV2": ("graphflow.data", "Dataset"),
     "python.ops.lookup_ops.StaticHashTableV1": ("graphflow.lookup", "StaticHashTable"),

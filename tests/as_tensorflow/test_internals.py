@@ -28,6 +28,20 @@ def test_names_of_the_inside_are_ours() -> None:
     )
 
 
+def test_a_session_takes_the_options_of_the_messages_module() -> None:
+    """tensorflow.core.protobuf.config_pb2 has the classes that sessions know, and a graph says what tests ask it."""
+    config_pb2 = "tensorflow.core.protobuf.config_pb2"
+    rewriter = member("tensorflow.core.protobuf.rewriter_config_pb2", "RewriterConfig")
+    options = member(config_pb2, "GraphOptions")(rewrite_options=rewriter(disable_model_pruning=True))
+    metadata = member(config_pb2, "RunMetadata")()
+    with gf.Session(config=member(config_pb2, "ConfigProto")(graph_options=options)) as session:
+        traced = member(config_pb2, "RunOptions")(trace_level=3)
+        assert session.run(gf.constant(1), options=traced, run_metadata=metadata) == 1
+    assert metadata.step_stats.nodes()
+    assert not gf.get_default_graph().building_function
+    assert small.is_sparse(gf.SparseTensor([[0]], [1], [1])) and not small.is_sparse(1)
+
+
 def test_dependencies_and_the_step() -> None:
     """A value that waits, and a step that is counted."""
     v = gf.Variable(1.0)

@@ -201,6 +201,10 @@ class Graph(OfThisProcess, ContainerScope):
         return self.outer is not None
 
     @property
+    def _building_function(self) -> bool:  # TensorFlow's older name, which programs ask for, too.
+        return self.building_function
+
+    @property
     def finalized(self) -> bool:
         """Whether nothing can be added any more."""
         return self._finalized is not None

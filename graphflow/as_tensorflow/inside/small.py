@@ -10,7 +10,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.slices import IndexedSlices
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor, SparseTensorValue
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.state.state import assign_add
@@ -65,6 +65,11 @@ def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str
         return IndexedSlices(
             identity(output_tensor.values), identity(output_tensor.indices), output_tensor.dense_shape
         )
+
+
+def is_sparse(tensor: object) -> bool:
+    """Whether something is a SparseTensor, or the value of one (sparse_tensor.is_sparse)."""
+    return isinstance(tensor, SparseTensor | SparseTensorValue)
 
 
 def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor | Operation:
