@@ -360,7 +360,6 @@ def test_few_op_types_are_compared_with_names() -> None:
 KERNELS_ELSEWHERE: Final[Mapping[tuple[str, str], int]] = {
     ("array.extents", "array.shaping"): 1,  # Size, beside Shape and Rank.
     ("control_flow.checking", "control_flow.printing"): 1,  # Print, beside StringFormat and PrintV2.
-    ("core", "array.joining"): 1,  # Every op may pack what it is given, so Pack is defined at the bottom.
     ("image.resizing", "image.cropping"): 3,  # Both in one file would be too long.
     ("io.sequence_parsing", "io.parsing"): 2,  # A sequence example's context is an example.
 }

@@ -69,6 +69,24 @@ def test_has_a_kernel_a_gradient_and_samples(op_type: str) -> None:
     assert op_type in op_samples.TABLE or op_type in WITHOUT_SAMPLES, told
 
 
+def test_a_kernel_stands_in_its_ops_room_and_is_found_in_a_process_that_has_loaded_no_other() -> None:
+    program = (
+        "import sys\n"
+        "from graphflow._core.ops import load_all\n"
+        "from graphflow._core.graph.op_def import own_types\n"
+        "from graphflow._core.kernels import registry\n"
+        "load_all()\n"
+        "assert not [name for name in sys.modules if '_core.kernels.' in name and not name.endswith('registry')]\n"
+        "assert registry.factory('NoOp') is registry.factory('NoSuchOp') is None\n"
+        "assert registry.may_view('Reshape') and registry.is_stateful('RandomUniform')\n"
+        "assert not [name for name in sys.modules if '_core.kernels.io' in name]\n"
+        "found = {t for t in own_types() if registry.factory(t) is not None}\n"
+        "assert found == set(registry.op_types()), set(registry.op_types()) - found\n"
+        "assert len(found) > 500\n"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
 def test_every_gradient_that_stands_elsewhere_is_of_an_op_that_says_so() -> None:
     said = {
         n: d.declared_gradient for n, d in registry().items() if isinstance(d.declared_gradient, GradientsIn)

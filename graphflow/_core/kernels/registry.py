@@ -3,6 +3,10 @@
 A factory gets the instruction once, when a plan is made, and returns the function that runs: attributes are looked
 up then and not at each run. The function takes the input arrays (NumPy arrays or scalars) and returns an array, or a
 tuple if the op has several outputs. It never writes to its inputs. The compiled tier is compared with these.
+
+The kernel of an op stands in the module that has the name of the op's, or in another one of the same room. So it is
+found when a plan first needs it: most programs have no use for queues, tables or forests, whose modules were half of
+the time that all took.
 """
 
 from __future__ import annotations
@@ -14,6 +18,7 @@ from typing import Any, Final, Protocol, TypeAlias
 from graphflow._core.common.modules import import_all
 from graphflow._core.graph.claims import Claims, calling_module
 from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.op_def import defined_in as defining_module
 from graphflow._core.plan.ir import Origin
 
 Kernel: TypeAlias = Callable[..., Any]
@@ -61,7 +66,10 @@ _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
 _CLAIMS: Final = Claims("The kernel for")
-_state: dict[str, bool] = {"loaded": False}
+_PACKAGE: Final = __name__.rpartition(".")[0]
+_OPS: Final = f"{_PACKAGE.rpartition('.')[0]}.ops"
+_LOADED: Final[set[str]] = set()
+"""The modules and packages that were looked through whole."""
 
 
 def kernel(*op_types: str, stateful: bool = False, view: bool = False) -> Callable[[Factory], Factory]:
@@ -100,38 +108,63 @@ def add_kernel(
 
 
 def load() -> None:
-    """Imports the modules that register the NumPy kernels, once."""
-    if not _state["loaded"]:
-        package = importlib.import_module("graphflow._core.kernels")
-        import_all(package.__name__, package.__path__)
-        _state["loaded"] = True
+    """Imports all modules that register NumPy kernels, once."""
+    if _PACKAGE not in _LOADED:
+        _load(_PACKAGE)
 
 
 def factory(op_type: str) -> Factory | None:
     """The factory for an op type, or None if the CPU has no kernel for it."""
-    load()
+    if op_type not in _FACTORIES:
+        _look_for(op_type)
     return _FACTORIES.get(op_type)
 
 
 def defined_in(op_type: str) -> str:
     """The name of the module that defines an op type's kernel; KeyError if there is none."""
-    load()
+    factory(op_type)
     return _CLAIMS.owner(op_type)
 
 
 def is_stateful(op_type: str) -> bool:
     """Whether the kernel gets the run as its first argument."""
-    load()
-    return op_type in _STATEFUL
+    return factory(op_type) is not None and op_type in _STATEFUL
 
 
 def may_view(op_type: str) -> bool:
     """Whether a result may share memory with an input."""
-    load()
-    return op_type in _VIEWS
+    return factory(op_type) is not None and op_type in _VIEWS
 
 
 def op_types() -> frozenset[str]:
     """All op types that have a kernel."""
     load()
     return frozenset(_FACTORIES)
+
+
+def _look_for(op_type: str) -> None:
+    """Imports the module that registers an op's kernel: that of its name, or else the room that it is in."""
+    try:
+        package, _, module = defining_module(op_type).partition(f"{_OPS}.")
+    except KeyError:
+        return
+    if package or not module:
+        return  # An extension, which registers its kernels itself.
+    for name in (f"{_PACKAGE}.{module}", f"{_PACKAGE}.{module.partition('.')[0]}"):
+        if name not in _LOADED:
+            _load(name)
+        if op_type in _FACTORIES:
+            return
+
+
+def _load(name: str) -> None:
+    """Imports a module if there is one, and all that is in it if it is a package."""
+    try:
+        module = importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not name.startswith(error.name):
+            raise
+    else:
+        if hasattr(module, "__path__"):
+            import_all(name, module.__path__)
+    _LOADED.add(name)

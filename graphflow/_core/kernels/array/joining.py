@@ -10,12 +10,6 @@ from graphflow._core.kernels.array.array import boxed, checked, invalid, normali
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 
-@kernel("Pack")
-def _pack(node: Node) -> Kernel:
-    axis = node.attrs["axis"]
-    return checked(lambda *parts: np.stack(parts, axis))
-
-
 @kernel("Unpack", view=True)
 def _unpack(node: Node) -> Kernel:
     axis, count = node.attrs["axis"], node.attrs["num"]
