@@ -89,7 +89,7 @@ def test_nothing_is_left_of_a_link_however_the_program_ends(number: int) -> None
         process.wait()
         process.stdout.close()
     if number == signal.SIGKILL:
-        namespaces.remove_left_over()
+        namespaces.remove_left_over(namespaces.NAME)
     assert not set(names) & set(namespaces.namespaces())
 
 
