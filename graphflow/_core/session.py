@@ -85,7 +85,9 @@ class BaseSession(OfThisProcess):
         config: A gf.ConfigProto.
     """
 
-    instead = "Open one in each process; values that `run` returned, and checkpoints, go from one to another."
+    _instead = (
+        "Open one in each process; values that `run` returned, and checkpoints, go from one to another."
+    )
 
     def __init__(
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None

@@ -62,7 +62,7 @@ class FileWriter(OfThisProcess):
         1
     """
 
-    instead = "Send its folder, get_logdir(), and open a writer there."
+    _instead = "Send its folder, get_logdir(), and open a writer there."
 
     def __init__(
         self,

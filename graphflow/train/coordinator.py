@@ -34,7 +34,7 @@ class Coordinator(OfThisProcess):
         True
     """
 
-    instead = "It stops threads; for processes there are those of the multiprocessing package."
+    _instead = "It stops threads; for processes there are those of the multiprocessing package."
 
     def __init__(self, clean_stop_exception_types: Iterable[type[BaseException]] | None = None) -> None:
         if clean_stop_exception_types is None:

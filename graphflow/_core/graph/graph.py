@@ -42,7 +42,7 @@ class Graph(OfThisProcess, ContainerScope):
         ['x']
     """
 
-    instead = "Build it anew in the other process, or send `graph.as_graph_def()`."
+    _instead = "Build it anew in the other process, or send `graph.as_graph_def()`."
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

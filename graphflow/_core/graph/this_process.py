@@ -11,10 +11,10 @@ class OfThisProcess:
     Without it, pickling one fails at a lock deep inside, and its user reads of a lock.
     """
 
-    instead: ClassVar[str]
+    _instead: ClassVar[str]
     """What to send to another process in its place."""
 
     def __reduce_ex__(self, protocol: Any) -> NoReturn:
         raise TypeError(
-            f"A {type(self).__name__} is of this process and cannot be pickled or copied. {self.instead}"
+            f"A {type(self).__name__} is of this process and cannot be pickled or copied. {self._instead}"
         )

@@ -102,7 +102,7 @@ class Server(OfThisProcess):
             (ConfigProto.cluster_keys).
     """
 
-    instead = "Send its `target`, to which sessions of other processes connect."
+    _instead = "Send its `target`, to which sessions of other processes connect."
 
     def __init__(
         self,
