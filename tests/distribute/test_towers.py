@@ -293,7 +293,8 @@ def test_values_of_all_towers_are_no_tensor(graph: gf.Graph) -> None:
 def test_devices_and_datasets_that_are_none(graph: gf.Graph) -> None:
     with pytest.raises(TypeError, match=r"list of names, such as \['/cpu:0'\]"):
         D.MirroredStrategy(devices="/cpu:0")
-    for count in ({"num_devices": 0}, {"num_gpus": 0}, {"devices": []}, {"devices": ["/cpu:0", "/cpu:0"]}):
+    assert D.MirroredStrategy(num_gpus=0).worker_devices == D.MirroredStrategy(num_devices=1).worker_devices
+    for count in ({"num_devices": 0}, {"devices": []}, {"devices": ["/cpu:0", "/cpu:0"]}):
         with pytest.raises(ValueError, match="at least one device, and no two the same"):
             D.MirroredStrategy(**count)
     with pytest.raises(TypeError, match=r"takes a gf.data.Dataset.* got list"):

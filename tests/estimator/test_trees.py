@@ -63,6 +63,11 @@ def test_what_grew_no_trees_has_no_importances(tmp_path: Path) -> None:
         whole.experimental_feature_importances(normalize=True)
 
 
+def test_explanations_need_a_bias(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="give center_bias=True"):
+        next(trained(tmp_path).experimental_predict_with_explanations(feed()))
+
+
 @pytest.mark.parametrize(
     ("build", "message"),
     [

@@ -195,8 +195,16 @@ def outcome(tf: Any, message: Any, name: str, folder: str) -> Dict[str, Any]:
         key = "predictions" if kind.endswith("Regressor") else "logits"
         given = {predict.inputs["examples"].name: [row.SerializeToString()]}
         answer = session.run(predict.outputs[key].name, given)
+    explained: List[Any] = []
+    if arguments.get("center_bias"):
+        rows = estimator.experimental_predict_with_explanations(feed(1), predict_keys=[key])
+        explained = [
+            [float(row["bias"]), [[n, float(v)] for n, v in sorted(row["dfc"].items())], sorted(row)]
+            for row, _ in zip(rows, range(5))
+        ]
     return {
         "losses": losses,
+        "explained": explained,
         "ensemble": _ensemble(message.FromString(saved)),
         "metrics": {key: float(value) for key, value in measured.items()},
         "predictions": [{key: _plain(value) for key, value in row.items()} for row in predicted],

@@ -1,5 +1,6 @@
 """Clusters and mixtures (tf.contrib.factorization)."""
 
+from graphflow.contrib.factorization.clustering import CLUSTERS_VAR_NAME as CLUSTERS_VAR_NAME
 from graphflow.contrib.factorization.clustering import COSINE_DISTANCE as COSINE_DISTANCE
 from graphflow.contrib.factorization.clustering import KMC2_INIT as KMC2_INIT
 from graphflow.contrib.factorization.clustering import KMEANS_PLUS_PLUS_INIT as KMEANS_PLUS_PLUS_INIT

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,10 +12,12 @@ import graphflow.protos as protos
 import graphflow.train as train
 from graphflow.estimator.canned.heads import BinaryHead, Head, RegressionHead
 from graphflow.estimator.canned.tree_growing import (
+    PATHS,
     SERIALIZED,
     Derivatives,
     TreeOptions,
     check_columns,
+    explained_spec,
     feature_names,
     logistic_derivatives,
     trees_spec,
@@ -24,6 +26,7 @@ from graphflow.estimator.estimator import Estimator
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.spec import EstimatorSpec
 from graphflow.losses import Reduction
+from graphflow.train.hooks.session_run_hook import SessionRunHook
 
 
 class _BoostedTrees(Estimator):
@@ -37,6 +40,7 @@ class _BoostedTrees(Estimator):
         columns = sorted(feature_columns, key=lambda column: column.name)
         check_columns(columns)
         self._names = feature_names(columns)
+        self._columns, self._head, self._is_centered = columns, head, options.center_bias
 
         def model_fn(features: Any, labels: Any, mode: str, config: RunConfig) -> EstimatorSpec:
             return trees_spec(features, labels, mode, head, columns, options, batches, config, derivatives)
@@ -69,7 +73,50 @@ class _BoostedTrees(Estimator):
             if total <= 0 or min(importances.values()) < 0:
                 raise ValueError(f"Importances are normalised if all are positive, got {importances}.")
             importances = {name: value / total for name, value in importances.items()}
-        return OrderedDict(sorted(importances.items(), key=lambda item: -item[1]))
+        return _largest_first(importances)
+
+    def experimental_predict_with_explanations(
+        self,
+        input_fn: Callable[..., Any],
+        predict_keys: Sequence[str] | None = None,
+        hooks: Sequence[SessionRunHook] | None = None,
+        checkpoint_path: str | None = None,
+    ) -> Iterator[dict[str, Any]]:
+        """The predictions for an input, and what each column adds to them.
+
+        Args:
+            input_fn: As Estimator.predict takes.
+            predict_keys: The names of those predictions that are wanted; None for all.
+            hooks: Of the session.
+            checkpoint_path: What is restored, by default the newest checkpoint.
+
+        Yields:
+            Predictions of a row, with "bias", the prediction for what training saw as a whole, and "dfc", what each
+            column adds to it by its name, the largest first. Of classes these are probabilities.
+
+        Raises:
+            ValueError: If the model was not made with center_bias=True.
+        """
+        if not self._is_centered:
+            raise ValueError("Explanations begin with the bias of the first tree: give center_bias=True.")
+
+        def model_fn(features: Any, labels: Any, mode: str) -> EstimatorSpec:
+            return explained_spec(features, self._head, self._columns)
+
+        keys = None if predict_keys is None else [*predict_keys, PATHS]
+        for row in self.with_model_fn(model_fn).predict(input_fn, keys, hooks, checkpoint_path):
+            path = protos.boosted_trees_pb2.DebugOutput.FromString(row.pop(PATHS))
+            values = np.array(path.logits_path)
+            if isinstance(self._head, BinaryHead):
+                values = 1 / (1 + np.exp(-values))
+            added = dict.fromkeys(self._names, 0.0)
+            for feature, change in zip(path.feature_ids, np.diff(values), strict=True):
+                added[self._names[feature]] += change
+            yield {**row, "bias": values[0], "dfc": _largest_first(added)}
+
+
+def _largest_first(values: Mapping[str, float]) -> OrderedDict[str, float]:
+    return OrderedDict(sorted(values.items(), key=lambda item: -abs(item[1])))
 
 
 class BoostedTreesClassifier(_BoostedTrees):

@@ -50,6 +50,8 @@ from graphflow.train.saving.saveables import SaveableObject, SaveSpec
 NAME: Final = "boosted_trees"
 SERIALIZED: Final = f"{NAME}:0_serialized"
 """What the ensemble is called in a checkpoint."""
+PATHS: Final = "_serialized_debug_outputs_proto"
+"""The prediction that says what trees made of a row."""
 _PRUNING: Final = {"none": 0, "pre": 1, "post": 2}
 
 
@@ -338,6 +340,18 @@ def trees_spec(
 
     spec = head.create_estimator_spec(features, mode, logits, labels, train_op_fn=train_op)
     return spec._replace(training_hooks=(*spec.training_hooks, _StopAtTrees([finalized, attempted], options)))
+
+
+def explained_spec(features: Any, head: Head, columns: Sequence[Any]) -> EstimatorSpec:
+    """What predicts, and says in the prediction PATHS what each tree made of a row, as a DebugOutput."""
+    with get_default_graph().name_scope(NAME) as scope:
+        handle = ensemble(scope)
+        inputs = (handle, bucketized(features, columns))
+        size = {"logits_dimension": head.logits_dimension, "num_bucketized_features": len(inputs[1])}
+        logits = apply(boosted_trees.PREDICT, inputs, size).outputs[0]
+        paths = apply(boosted_trees.DEBUG_OUTPUTS, inputs, size).outputs[0]
+    spec = head.create_estimator_spec(features, ModeKeys.PREDICT, logits)
+    return spec._replace(predictions={**spec.predictions, PATHS: paths})
 
 
 def _training(

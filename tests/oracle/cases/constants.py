@@ -32,6 +32,10 @@ FAMILY.expressions(
     tf.constant(np.array([b"x", b"yz"]))
     tf.constant(np.zeros((0, 3), np.float32))
     tf.constant(np.arange(6).reshape(2, 3).T)
+    # so do columns of tables, and all else that says which array it is
+    tf.constant(type("It", (), {"__array__": lambda _, dtype=None, copy=None: np.array([1.5, 2], dtype)})())
+    tf.convert_to_tensor(type("It", (), {"__array__": lambda _, dtype=None, copy=None: np.arange(3, dtype=dtype)})())
+    tf.constant(type("It", (), {"__array__": lambda _, dtype=None, copy=None: np.array([1.5], dtype)})(), tf.float32)
     # dtype, shape, name
     tf.constant(1, dtype=tf.float32)
     tf.constant(1, tf.float64)

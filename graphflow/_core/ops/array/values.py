@@ -23,6 +23,10 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     """
     if isinstance(value, np.ndarray | np.generic):
         return _from_numpy(widened(np.asarray(value)), dtype)
+    if hasattr(
+        value, "__array__"
+    ):  # A column of a table of pandas, for one, which keeps its dtype as an array does.
+        return as_array(np.asarray(value), dtype)
     if value is None:
         raise ValueError("None values not supported.")
     if isinstance(value, DType):
