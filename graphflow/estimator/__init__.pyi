@@ -40,6 +40,7 @@ from graphflow.train.hooks.basic_hooks import NanTensorHook as NanTensorHook
 from graphflow.train.hooks.saving_hooks import ProfilerHook as ProfilerHook
 from graphflow.estimator.canned.parsing import regressor_parse_example_spec as regressor_parse_example_spec
 from graphflow.estimator.run_config import RunConfig as RunConfig
+from graphflow.train.hooks.timers import SecondOrStepTimer as SecondOrStepTimer
 from graphflow.train.hooks.session_run_hook import SessionRunArgs as SessionRunArgs
 from graphflow.train.hooks.session_run_hook import SessionRunContext as SessionRunContext
 from graphflow.train.hooks.session_run_hook import SessionRunHook as SessionRunHook

@@ -37,6 +37,10 @@ def data() -> Dict[str, Any]:
         "word": np.array(["no", "yes"])[(age > 40).astype(int)],
         "number": (age / 10.0 + pair[:, 0]).astype(np.float32),
         "two": np.stack([age / 50.0, pair[:, 1]], 1).astype(np.float32),
+        "some": np.stack([number % 2, number % 3 == 1, age > 40], 1).astype(np.int64),
+        "count": (number % 5).astype(np.float32),
+        "share": ((number % 7) / 7.0).astype(np.float32),
+        "both": {"class": (age > 40).astype(np.int32), "size": (age / 10.0).astype(np.float32)},
     }  # fmt: skip
 
 
@@ -63,6 +67,7 @@ def _models(tf: Any) -> Dict[str, Any]:
     e, c = tf.estimator, columns(tf)
     deep, wide = c["deep"], c["wide"]
     mean = tf.losses.Reduction.SUM_OVER_BATCH_SIZE
+    heads = tf.contrib.estimator
     both = {"linear_feature_columns": wide, "dnn_feature_columns": deep, "dnn_hidden_units": [5]}
     sgd = tf.train.GradientDescentOptimizer(0.01)
     return {
@@ -97,6 +102,32 @@ def _models(tf: Any) -> Dict[str, Any]:
         ),
         "baseline two classes": ("binary", e.BaselineClassifier, {}),
         "baseline three classes": ("three", e.BaselineClassifier, {"n_classes": 3}),
+        "head of some classes": (
+            "some", e.LinearEstimator,
+            {"feature_columns": wide, "optimizer": sgd,
+             "head": heads.multi_label_head(
+                 3, weight_column="weight", thresholds=[0.25, 0.6], classes_for_class_based_metrics=[1])},
+        ),
+        "head of counts": (
+            "count", e.LinearEstimator,
+            {"feature_columns": wide, "optimizer": sgd, "head": heads.poisson_regression_head()},
+        ),
+        "head of shares": (
+            "share", e.DNNEstimator,
+            {"feature_columns": deep, "hidden_units": [3], "optimizer": sgd,
+             "head": heads.logistic_regression_head(name="part")},
+        ),
+        "head with thresholds": (
+            "binary", e.LinearEstimator,
+            {"feature_columns": wide, "optimizer": sgd,
+             "head": heads.binary_classification_head(thresholds=[0.3], name="own")},
+        ),
+        "two heads": (
+            "both", e.LinearEstimator,
+            {"feature_columns": wide, "optimizer": sgd,
+             "head": heads.multi_head(
+                 [heads.binary_classification_head(name="class"), heads.regression_head(name="size")], [1.0, 0.5])},
+        ),
         "baseline number": ("number", e.BaselineRegressor, {"weight_column": "weight", "optimizer": sgd}),
     }  # fmt: skip
 
@@ -104,7 +135,8 @@ def _models(tf: Any) -> Dict[str, Any]:
 NAMES = [
     "dnn two classes", "dnn three classes", "dnn words", "dnn normalised", "dnn two numbers", "linear two classes",
     "linear three classes", "linear number", "combined classes", "combined number", "baseline two classes",
-    "baseline three classes", "baseline number",
+    "baseline three classes", "baseline number", "head of some classes", "head of counts", "head of shares",
+    "head with thresholds", "two heads",
 ]  # fmt: skip
 
 
@@ -184,7 +216,10 @@ def outcome(tf: Any, name: str, folder: str) -> Dict[str, Any]:
         "losses": losses,
         "names": names,
         "metrics": {key: float(value) for key, value in measured.items()},
-        "predictions": [{key: _plain(value) for key, value in row.items()} for row in predicted],
+        "predictions": [
+            {key if isinstance(key, str) else "/".join(key): _plain(value) for key, value in row.items()}
+            for row in predicted
+        ],
         "variables": {
             key: list(np.shape(estimator.get_variable_value(key))) for key in estimator.get_variable_names()
         },

@@ -85,6 +85,49 @@ def test_what_cannot_be_is_an_error_at_once(build: Any, message: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("build", "message"),
+    [
+        (lambda h: h.multi_label_head(1), "n_classes must be > 1"),
+        (
+            lambda h: h.multi_label_head(3, label_vocabulary=["a"]),
+            "1 words in label_vocabulary for 3 classes",
+        ),
+        (lambda h: h.multi_label_head(3, classes_for_class_based_metrics=[3]), "is below 3, got 3"),
+        (lambda h: h.multi_label_head(3, thresholds=[1.5]), "thresholds not in"),
+        (lambda h: h.regression_head(loss_fn=lambda y: y), "loss_fn takes labels and logits"),
+        (lambda h: h.multi_head([]), "Must specify heads"),
+        (lambda h: h.multi_head([h.regression_head(), h.regression_head()]), "has a name of its own"),
+        (lambda h: h.multi_head([h.regression_head(name="a")], [1.0, 2.0]), "the same size, got 1 and 2"),
+    ],
+)
+def test_what_heads_cannot_be_is_an_error_at_once(build: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        build(gf.contrib.estimator)
+
+
+def test_losses_of_ones_own_and_labels_that_are_sparse() -> None:
+    heads = gf.contrib.estimator
+    logits = gf.constant([[1.0, -1.0, 0.5], [0.0, 2.0, -3.0]])
+    sparse = gf.SparseTensor([[0, 0], [1, 0], [1, 1]], ["c", "a", "b"], [2, 2])
+    words = heads.multi_label_head(3, label_vocabulary=["a", "b", "c"])
+    plain = heads.multi_label_head(3)
+    own = heads.regression_head(
+        label_dimension=3,
+        loss_fn=lambda labels, logits: gf.reduce_max(abs(labels - logits), 1, keepdims=True),
+    )
+    dense = gf.constant([[0, 0, 1], [1, 1, 0]])
+    with gf.Session() as session:
+        found = [
+            head.create_loss({}, "eval", logits, labels).training_loss
+            for head, labels in ((words, sparse), (plain, dense), (own, gf.cast(dense, gf.float32)))
+        ]
+        session.run(gf.tables_initializer())
+        of_words, of_numbers, of_own = session.run(found)
+    assert of_words == of_numbers > 0
+    np.testing.assert_allclose(of_own, (1.0 + 3.0) / 2)
+
+
+@pytest.mark.parametrize(
     ("arguments", "labels", "message"),
     [
         ({}, np.zeros([4, 2], "i"), "Mismatched label shape"),

@@ -17,3 +17,7 @@ from graphflow.estimator.early_stopping import stop_if_higher_hook as stop_if_hi
 from graphflow.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
 from graphflow.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook
 from graphflow.estimator.early_stopping import stop_if_no_increase_hook as stop_if_no_increase_hook
+from graphflow.estimator.canned.mean_heads import logistic_regression_head as logistic_regression_head
+from graphflow.estimator.canned.mean_heads import multi_head as multi_head
+from graphflow.estimator.canned.mean_heads import multi_label_head as multi_label_head
+from graphflow.estimator.canned.mean_heads import poisson_regression_head as poisson_regression_head

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from inspect import signature
+from typing import Any, Final, NamedTuple, Self
 
 import graphflow.losses as losses
 import graphflow.metrics as metrics
@@ -29,6 +30,7 @@ from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.io.vocabularies import index_table_from_tensor, index_to_string_table_from_tensor
 from graphflow._core.ops.math.arithmetic import maximum
 from graphflow._core.ops.math.casting import cast
+from graphflow._core.ops.math.comparison import greater_equal
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.math.scans import argmax
 from graphflow._core.ops.math.transcendental import sigmoid
@@ -38,6 +40,7 @@ from graphflow.estimator.export import ClassificationOutput, ExportOutput, Predi
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
 from graphflow.saved_model import signature_constants
 
+_OF_LOSSES: Final = frozenset({"labels", "logits", "features", "loss_reduction"})
 _SERVING: Final = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
@@ -65,9 +68,57 @@ class Head:
     def __init__(self, size: int, weight_column: Any, loss_reduction: str) -> None:
         if loss_reduction not in losses.Reduction.all() or loss_reduction == losses.Reduction.NONE:
             raise ValueError(f"Invalid loss_reduction: {loss_reduction}")
-        self.logits_dimension = size
+        self.logits_dimension: int = size
+        self.name: str | None = None
         self._weight_column = weight_column
         self._reduction = loss_reduction
+        self._loss_fn: Callable[..., Any] | None = None
+        self._thresholds: tuple[float, ...] = ()
+
+    def with_options(
+        self,
+        name: str | None = None,
+        loss_fn: Callable[..., Any] | None = None,
+        thresholds: Sequence[float] | None = None,
+    ) -> Self:
+        """The head itself, with what the heads of tf.contrib.estimator may have besides.
+
+        Args:
+            name: Stands behind the names of metrics and summaries.
+            loss_fn: Gives the losses of examples, of any of `labels`, `logits`, `features` and `loss_reduction`.
+            thresholds: Probabilities from which on a class counts as told, for more metrics.
+
+        Raises:
+            ValueError: If a threshold is no probability, or the function takes other arguments.
+        """
+        self.name, self._loss_fn, self._thresholds = name, loss_fn, tuple(thresholds or ())
+        for threshold in self._thresholds:
+            if not 0 < threshold < 1:
+                raise ValueError(f"thresholds not in (0, 1): {threshold}.")
+        if loss_fn is not None:
+            taken = set(signature(loss_fn).parameters)
+            if not {"labels", "logits"} <= taken or not taken <= _OF_LOSSES:
+                raise ValueError(
+                    f"loss_fn takes labels and logits, and may take features, got {sorted(taken)}."
+                )
+        return self
+
+    def _named(self, key: str) -> str:
+        return f"{key}/{self.name}" if self.name else key
+
+    def _threshold_metrics(self, labels: Tensor, probabilities: Tensor, weights: Any) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        spread = weights * ones_like(probabilities)
+        for threshold in self._thresholds:
+            end = f"positive_threshold_{threshold:g}"
+            told = cast(greater_equal(probabilities, threshold), dtypes.float32)
+            found[f"accuracy/{end}"] = metrics.accuracy(labels, told, spread, name=f"accuracy/{end}")
+            for kind, measure in (
+                ("precision", metrics.precision_at_thresholds), ("recall", metrics.recall_at_thresholds),
+            ):  # fmt: skip
+                value, update = measure(labels, probabilities, (threshold,), spread, name=f"{kind}/{end}")
+                found[f"{kind}/{end}"] = (value[0], update[0])
+        return found
 
     def _predictions(self, logits: Tensor) -> dict[str, Tensor]:
         raise NotImplementedError
@@ -87,10 +138,24 @@ class Head:
     def create_loss(self, features: Mapping[str, Any], mode: str, logits: Tensor, labels: Any) -> LossSpec:
         """The loss of a batch."""
         numbers = self._labels(labels, logits)
-        unreduced = self._losses(numbers, logits)
+        unreduced = self._of_examples(numbers, logits, features)
         weights = weights_of(features, self._weight_column, logits, self._weighs_each)
         reduced = losses.compute_weighted_loss(unreduced, weights=weights, reduction=self._reduction)
         return LossSpec(reduced, unreduced, weights, numbers)
+
+    def _of_examples(self, labels: Tensor, logits: Tensor, features: Any) -> Tensor:
+        if self._loss_fn is None:
+            return self._losses(labels, logits)
+        named = {"labels": labels, "logits": logits, "features": features, "loss_reduction": self._reduction}
+        taken = signature(self._loss_fn).parameters
+        found = convert_to_tensor(
+            self._loss_fn(**{key: value for key, value in named.items() if key in taken})
+        )
+        if found.dims is not None and logits.dims is not None and len(found.dims) != len(logits.dims):
+            raise ValueError(
+                f"loss_fn gives a loss for each example, [..., 1], got {found.shape} for logits of {logits.shape}."
+            )
+        return found
 
     _weighs_each = False
 
@@ -115,7 +180,7 @@ class Head:
         Raises:
             ValueError: If it is to train and has neither of both, or labels or logits do not fit.
         """
-        with op_scope(None, "head", [logits]):
+        with op_scope(self.name, "head", [logits]):
             numbers = checked_logits(logits, self.logits_dimension)
             with op_scope(None, "predictions", [numbers]):
                 predictions = self._predictions(numbers)
@@ -131,6 +196,7 @@ class Head:
                     measured = self._metrics(predictions, found)
                     if extra is not None:
                         measured["regularization_loss"] = metrics.mean(extra)
+                measured = {self._named(key): metric for key, metric in measured.items()}
                 return EstimatorSpec(mode, predictions, loss, eval_metric_ops=measured)
             step = _training(loss, optimizer, train_op_fn)
             shown = {"loss": loss}
@@ -142,7 +208,7 @@ class Head:
             shown["regularization_loss"] = extra
         with get_default_graph().name_scope(""):
             for name, value in shown.items():
-                summary.scalar(name, value)
+                summary.scalar(self._named(name), value)
         return EstimatorSpec(mode, predictions, loss, step)
 
 
@@ -176,7 +242,7 @@ def _weighted_mean(values: Tensor, weights: Any, name: str) -> Any:
     return metrics.mean(numbers, weights=weights * ones_like(numbers), name=name)
 
 
-class _ClassHead(Head):
+class ClassHead(Head):
     """A head whose labels are classes: numbers, or words of a vocabulary."""
 
     def __init__(
@@ -214,7 +280,7 @@ class _ClassHead(Head):
         return found
 
 
-class BinaryHead(_ClassHead):
+class BinaryHead(ClassHead):
     """Two classes by one logit."""
 
     def __init__(
@@ -262,10 +328,11 @@ class BinaryHead(_ClassHead):
             "accuracy_baseline": (maximum(mean, 1.0 - mean), maximum(update, 1.0 - update)),
             "auc": metrics.auc(**curve, name="auc"),
             "auc_precision_recall": metrics.auc(**curve, curve="PR", name="auc_precision_recall"),
+            **self._threshold_metrics(labels, logistic, weights),
         }
 
 
-class MultiClassHead(_ClassHead):
+class MultiClassHead(ClassHead):
     """More than two classes, a logit each."""
 
     def __init__(
