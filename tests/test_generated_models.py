@@ -16,9 +16,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.generated_models import arithmetic, control, harness, products, sequences, views, windows
+from tests.generated_models import (
+    arithmetic,
+    control,
+    harness,
+    products,
+    selections,
+    sequences,
+    views,
+    windows,
+)
 from tests.generated_models.comparison import Reference, Report, outcome
-from tests.generated_models.generating import generate
+from tests.generated_models.generating import FIRST_WITH_SELECTIONS, generate
 from tests.generated_models.mutations import MUTATIONS, Mutation, search
 from tests.generated_models.program import Program, Step
 from tests.generated_models.shrinking import shrink, without_unused
@@ -48,6 +57,11 @@ def check(program: Program, way: str) -> Report:
 @pytest.mark.parametrize("seed", _seeds(_SAMPLE, _ALL))
 def test_compiled_numbers_are_numpys(seed: int) -> None:
     check(generate(seed), "interpreted")
+
+
+@pytest.mark.parametrize("seed", _seeds(3, 60))
+def test_compiled_numbers_of_selected_rows_are_numpys(seed: int) -> None:
+    check(generate(FIRST_WITH_SELECTIONS + 16 + seed), "interpreted")
 
 
 def test_kernels_through_llvm() -> None:
@@ -94,6 +108,10 @@ def test_every_layer_is_drawn() -> None:
         "second_gradient", "state", "conv3d", "transposed", "einsum", "strided_slice", "many_results", "own_gradient",
     ):  # fmt: skip
         assert drawn[kind] >= 3, kind
+    later = range(FIRST_WITH_SELECTIONS, FIRST_WITH_SELECTIONS + 60)
+    selected = Counter(kind for seed in later for kind in set(generate(seed).kinds))
+    for layer in selections.KINDS:
+        assert selected[layer.__name__] >= 3 and not drawn[layer.__name__], layer
     lengths = [len(generate(seed).steps) for seed in range(50)]
     assert min(lengths) >= 5 and max(lengths) > 30
 

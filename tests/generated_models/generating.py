@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from . import arithmetic, control, products, sequences, views, windows
+from . import arithmetic, control, products, selections, sequences, views, windows
 from .drawing import Drawing, NoneFitsError
 from .program import Program, Value, elements
 
 _FAMILIES = {"arithmetic": arithmetic, "views": views, "products": products, "windows": windows, "sequences": sequences,
              "control": control}  # fmt: skip
+_ALL_FAMILIES = {**_FAMILIES, "selections": selections}
+FIRST_WITH_SELECTIONS = 1000
+"""Programs of lower seeds are what they have been before there were any, so that what they have found stays found."""
 _OPTIMIZERS = (
     "tf.train.GradientDescentOptimizer(0.05)",
     "tf.train.MomentumOptimizer(0.05, 0.8)",
@@ -47,6 +50,8 @@ def generate(seed: int) -> Program:
     shares["windows"] = d.choose(
         (0, 0, 0, 1, 3)
     )  # Their kernels are made for each shape, which takes a second.
+    if seed >= FIRST_WITH_SELECTIONS:
+        shares["selections"] = d.choose((0, 1, 3, 6))
     wanted, layers = d.chance.randint(5, 22), 0
     for _ in range(_MOST_TRIES):
         if layers == wanted:
@@ -66,7 +71,7 @@ def generate(seed: int) -> Program:
 def _layer(d: Drawing, shares: dict[str, int]) -> bool:
     """Adds one layer; False if there is nothing for the one that was drawn."""
     family = d.chance.choices(list(shares), list(shares.values()))[0]
-    kinds = _FAMILIES[family].KINDS
+    kinds = _ALL_FAMILIES[family].KINDS
     kind = d.chance.choices(list(kinds), list(kinds.values()))[0]
     steps, values, variables = len(d.steps), len(d.values), len(d.variables)
     try:
