@@ -10,7 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 
@@ -274,7 +274,7 @@ def ListDirectory(dirname: str | bytes | PathLike[str]) -> list[str]:
 
 
 def MkDir(dirname: str | bytes | PathLike[str]) -> None:
-    """Makes a folder in one that is there (tf.gfile.MkDir); AlreadyExistsError, NotFoundError.
+    """Makes a folder in one that is there (tf.gfile.MkDir); NotFoundError. Does nothing if there is one of that name.
 
     Args:
         dirname: A path, or that of another file system that is installed.
@@ -284,7 +284,8 @@ def MkDir(dirname: str | bytes | PathLike[str]) -> None:
         if storage.is_remote(path):
             storage.make_folders(path)
         else:
-            os.mkdir(path)
+            with suppress(FileExistsError):
+                os.mkdir(path)
 
 
 def MakeDirs(dirname: str | bytes | PathLike[str]) -> None:

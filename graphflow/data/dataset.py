@@ -499,7 +499,19 @@ class Dataset:
             raise TypeError(f"with_options takes a gf.data.Options, got {options!r}.")
         return self
 
+    def options(self) -> Options:
+        """The options of this dataset: those of gf.data.Options(), since none has an effect."""
+        return Options()
+
     # ---- batches ---------------------------------------------------------------------------------------------------
+
+    def unbatch(self) -> Dataset:
+        """The rows of each element, one after the other.
+
+        Returns:
+            A dataset.
+        """
+        return self.flat_map(lambda *parts: Dataset.from_tensor_slices(parts if len(parts) > 1 else parts[0]))
 
     def batch(self, batch_size: IntTensorLike, drop_remainder: bool = False) -> Dataset:
         """`batch_size` elements one below the other, along a new first axis.

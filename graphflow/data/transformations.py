@@ -92,9 +92,7 @@ def parallel_interleave(
 
 def unbatch() -> Transformation:
     """The rows of each element, one after the other."""
-    return lambda dataset: dataset.flat_map(
-        lambda *components: Dataset.from_tensor_slices(components if len(components) > 1 else components[0])
-    )
+    return lambda dataset: dataset.unbatch()
 
 
 def enumerate_dataset(start: IntTensorLike = 0) -> Transformation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -150,6 +150,7 @@ class RunConfig:
             cluster, kind, number = resolver.task()
         else:
             cluster, kind, number = ClusterSpec({}), WORKER, 0
+        self._service: Mapping[str, Any] | None = _service_of(told)
         self._cluster_spec: ClusterSpec = cluster
         self._task_type: str = kind
         self._task_id: int = number
@@ -213,6 +214,27 @@ class RunConfig:
         """How many tasks train, the chief among them."""
         return self._num_worker_replicas
 
+    @property
+    def global_id_in_cluster(self) -> int | None:
+        """The number of this process among all tasks: the chief's is 0, then come workers, then those of the job "ps".
+
+        None for an evaluator, which is no task of the cluster.
+        """
+        jobs = self.cluster_spec.jobs
+        if self.task_type == EVALUATOR:
+            return None
+        if not jobs:
+            return 0
+        order: list[str] = [job for job in (CHIEF, MASTER) if job in jobs]
+        order += [job for job in sorted(jobs) if job not in (CHIEF, MASTER, PARAMETER_SERVER)]
+        order += [job for job in (PARAMETER_SERVER,) if job in jobs]
+        return sum(map(self._tasks, order[: order.index(self.task_type)])) + self.task_id
+
+    @property
+    def service(self) -> Mapping[str, Any] | None:
+        """What TF_CONFIG says of the platform under "service"; None if nothing."""
+        return self._service
+
     def _tasks(self, job: str) -> int:
         return self.cluster_spec.num_tasks(job) if job in self.cluster_spec.jobs else 0
 
@@ -248,6 +270,16 @@ def _checked(strategy: Any, name: str) -> DistributionStrategy | None:
     if strategy is not None and not isinstance(strategy, DistributionStrategy):
         raise TypeError(f"{name} must be a strategy of gf.distribute, got {strategy!r}.")
     return strategy
+
+
+def _service_of(text: str | None) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text or "{}").get("service")
+    except (ValueError, AttributeError):  # Who reads the cluster says what is wrong.
+        return None
+    if found is not None and not isinstance(found, Mapping):
+        raise TypeError(f'"service" in TF_CONFIG must be a dictionary, got {found!r}.')
+    return found
 
 
 def _names_a_cluster(text: str | None) -> bool:

@@ -94,6 +94,7 @@ from graphflow._core.ops.nn.nn import relu as relu
 from graphflow._core.ops.nn.nn import relu6 as relu6
 from graphflow._core.ops.array.compositions import repeat as repeat
 from graphflow._core.ops.array.shaping import reshape as reshape
+from graphflow._core.ops.array.indexing import scatter_nd as scatter_nd
 from graphflow._core.ops.image.resizing import resize_bilinear as resize_bilinear
 from graphflow._core.ops.image.resizing import resize_nearest_neighbor as resize_nearest_neighbor
 from graphflow._core.ops.array.layout import reverse as reverse

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import CollectionNames, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.indexing import where
@@ -13,6 +14,7 @@ from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.math.linalg import tensor_diag_part
 from graphflow._core.ops.math.sorting import confusion_matrix, top_k
+from graphflow._core.ops.sparse.sparse import sparse_tensor_to_dense
 from graphflow._core.ops.state.state import assign_add, scatter_add
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.losses.reduction import Weights
@@ -126,6 +128,10 @@ def mean_iou(
 # ---- the best k ---------------------------------------------------------------------------------------------------
 
 
+_NO_CLASS: Final = dtypes.int64.min
+"""Stands where a row of sparse labels has no more of them."""
+
+
 def _named(word: str, k: int | None, class_id: int | None) -> str:
     at = f"{word}_at_{'k' if k is None else k}"
     return at if class_id is None else f"{at}_class{class_id}"
@@ -142,6 +148,7 @@ def _missing_from(values: Tensor, others: Tensor, class_id: int | None, inside: 
         math.equal(array.expand_dims(values, -1), array.expand_dims(others, -2)), -1
     )
     kept = math.logical_and(new, found if inside else math.logical_not(found))
+    kept = math.logical_and(kept, math.not_equal(values, _NO_CLASS))
     if class_id is not None:
         kept = math.logical_and(kept, math.equal(values, class_id))
     return reductions.reduce_sum(math.cast(kept, dtypes.float64), -1)
@@ -171,7 +178,11 @@ def _at_top_k(
 ) -> Measure:
     with op_scope(name, _named(word, k, class_id), [predictions_idx, labels, weights]) as scope:
         best = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
-        y = math.cast(convert_to_tensor(labels), dtypes.int64)
+        if isinstance(labels, SparseTensor | SparseTensorValue):
+            sparse = SparseTensor.from_value(labels)
+            y = sparse_tensor_to_dense(math.cast(sparse, dtypes.int64), _NO_CLASS, validate_indices=False)
+        else:
+            y = math.cast(convert_to_tensor(labels), dtypes.int64)
         if best.dims is not None and y.dims is not None and len(best.dims) != len(y.dims):
             if len(best.dims) != len(y.dims) + 1:
                 raise ValueError(f"Unexpected labels shape {y.shape} for predictions shape {best.shape}.")
@@ -285,7 +296,7 @@ def recall_at_k(
     NaN before the first update.
 
     Args:
-        labels: Integers [...] or [..., number of labels].
+        labels: Integers [...] or [..., number of labels], a tensor or a SparseTensor.
         predictions: A number for each class, [..., classes].
         k: How many of the highest predictions of each row count.
         class_id: Looks at one class alone.

@@ -34,3 +34,14 @@ def test_the_task_is_that_of_the_environment(monkeypatch: pytest.MonkeyPatch) ->
     config = gf.estimator.RunConfig()
     assert (config.task_type, config.task_id, config.is_chief) == ("worker", 1, False)
     assert (config.num_ps_replicas, config.num_worker_replicas) == (1, 3)
+    assert (config.global_id_in_cluster, config.service) == (2, None)
+
+
+def test_the_platform_may_say_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under "service", which is a dictionary."""
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"service": {"a": 1}}))
+    config = gf.estimator.RunConfig()
+    assert (config.service, config.global_id_in_cluster) == ({"a": 1}, 0)
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"service": 1}))
+    with pytest.raises(TypeError, match="service"):
+        gf.estimator.RunConfig()

@@ -317,3 +317,47 @@ def test_a_model_without_weights_is_fit() -> None:
     model.compile("sgd", "mse")
     history = model.fit(np.array([[1.0, -2.0]]), np.array([[1.0, 2.0]]), verbose=0)
     assert history.history["loss"] == [2.0]
+
+
+LOCAL = {  # As TensorFlow 1.15.5 computes it: the kernel's shape, and the sum of what comes out, plain and by place.
+    ("channels_last", 1, "valid"): ([10, 18, 4], 1.4089, -0.5741),
+    ("channels_last", 2, "valid"): ([5, 6, 3, 2, 5, 4], -1.3385, 0.2680),
+    ("channels_last", 2, "same"): ([5, 6, 3, 3, 6, 4], 8.9992, 1.2061),
+    ("channels_last", 3, "valid"): ([720], 4.9257, 0.2382),
+    ("channels_last", 3, "same"): ([924], 8.0039, 6.0066),
+    ("channels_first", 1, "valid"): ([10, 18, 4], 12.5843, 3.4803),
+    ("channels_first", 2, "valid"): ([3, 5, 6, 4, 2, 5], 9.3424, 4.3226),
+    ("channels_first", 2, "same"): ([3, 5, 6, 4, 3, 6], -14.1508, -15.4748),
+    ("channels_first", 3, "valid"): ([720], 3.4821, 0.7373),
+    ("channels_first", 3, "same"): ([924], -0.0866, -0.9460),
+}
+
+
+@pytest.mark.parametrize(("layout", "implementation", "padding"), list(LOCAL))
+def test_kernels_of_each_window_are_kept_in_three_ways(
+    layout: str, implementation: int, padding: str
+) -> None:
+    """LocallyConnected2D with implementations 1 to 3."""
+    dims = (2, 5, 6, 3) if layout == "channels_last" else (2, 3, 5, 6)
+    x = np.random.RandomState(0).rand(*dims).astype(np.float32)
+    layer = gf.keras.layers.LocallyConnected2D(
+        4, (3, 2), strides=(2, 1), padding=padding, implementation=implementation, data_format=layout
+    )
+    output = layer(gf.constant(x))
+    kernel, total, placed = LOCAL[layout, implementation, padding]
+    assert layer.kernel.shape == kernel
+    assert output.shape == layer.compute_output_shape(dims)
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        layer.kernel.load(np.sin(np.arange(np.prod(kernel))).reshape(kernel).astype(np.float32), session)
+        found = session.run(output)
+    by_place = (found * np.arange(found.size).reshape(found.shape)).sum() / found.size
+    assert (found.sum(), by_place) == pytest.approx((total, placed), abs=2e-3)
+
+
+def test_kernels_of_each_window_have_their_paddings() -> None:
+    """Implementation 1 has none."""
+    with pytest.raises(ValueError, match="padding"):
+        gf.keras.layers.LocallyConnected1D(1, 2, padding="same")
+    with pytest.raises(ValueError, match="implementations"):
+        gf.keras.layers.LocallyConnected1D(1, 2, implementation=4)

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.types import IntsLike
@@ -33,7 +37,8 @@ class _LocallyConnected(ConfiguredLayer):
             filters: The number of output channels.
             kernel_size: The size of a window: an int, or one for each axis of space.
             strides: The steps from one window to the next: an int, or one for each axis of space.
-            padding: "valid" for windows within the input alone; there is no other.
+            padding: "valid" for windows within the input alone; "same", which implementation 1 does not have, for one
+                window at each step.
             data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
                 default that of K.image_data_format().
             activation: A function of tensors, or its name; None for none.
@@ -45,26 +50,29 @@ class _LocallyConnected(ConfiguredLayer):
             activity_regularizer: The same of the layer's output.
             kernel_constraint: A function that gives the kernels their value after each step of training, or its name.
             bias_constraint: The same of the bias.
-            implementation: 1, a kernel [windows, elements of a window, filters]; TensorFlow's others, 2 and 3, keep
-                the same numbers in larger arrays, and are not there.
+            implementation: How the kernel is kept: 1, as [windows, elements of a window, filters]; 2, as one number for
+                each pair of an input's and an output's element, of which those that are not connected do not count; 3,
+                as a vector of the numbers that count.
             **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
 
         Raises:
-            ValueError: An argument has another number of axes, or `padding` or `implementation` is another.
+            ValueError: An argument has another number of axes, or `implementation` is another or has not the padding.
         """
         super().__init__(activity_regularizer=activity_regularizer, **kwargs)
-        if padding_of(padding) != "valid" or implementation != 1:
+        padding = padding_of(padding)
+        if implementation not in (1, 2, 3):
+            raise ValueError(f"{type(self).__name__} has implementations 1, 2 and 3, not {implementation}.")
+        if padding != "valid" and implementation == 1:
             raise ValueError(
-                f'{type(self).__name__} has padding="valid" and implementation=1, not padding={padding!r} and '
-                f"implementation={implementation}."
+                f'{type(self).__name__} has padding="valid" with implementation=1, not {padding!r}: take 2 or 3.'
             )
         self._keep(
             filters=filters, kernel_size=integers(kernel_size, self.axes, "kernel_size"),
-            strides=integers(strides, self.axes, "strides"), padding="valid", data_format=layout_of(data_format),
+            strides=integers(strides, self.axes, "strides"), padding=padding, data_format=layout_of(data_format),
             activation=activation, use_bias=use_bias, kernel_initializer=kernel_initializer,
             bias_initializer=bias_initializer, kernel_regularizer=kernel_regularizer,
             bias_regularizer=bias_regularizer, activity_regularizer=activity_regularizer,
-            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, implementation=1,
+            kernel_constraint=kernel_constraint, bias_constraint=bias_constraint, implementation=implementation,
         )  # fmt: skip
         self.input_spec: Any = InputSpec(ndim=self.axes + 2)
 
@@ -75,7 +83,8 @@ class _LocallyConnected(ConfiguredLayer):
         first = own.data_format == "channels_first"
         space, depth = (sizes[2:], sizes[1]) if first else (sizes[1:-1], sizes[-1])
         after = [
-            conv_output_length(n, own.kernel_size[i], "valid", own.strides[i]) for i, n in enumerate(space)
+            conv_output_length(n, own.kernel_size[i], own.padding, own.strides[i])
+            for i, n in enumerate(space)
         ]
         return space, depth, after
 
@@ -95,11 +104,19 @@ class _LocallyConnected(ConfiguredLayer):
                 f"The layer {self.name!r} ({type(self).__name__}) has a kernel for each place: the shape of its inputs "
                 f"should be known, but is {input_shape}."
             )
-        windows = window = 1
-        for many, size in zip(after, own.kernel_size, strict=True):
-            windows, window = windows * many, window * size
+        first = own.data_format == "channels_first"
+        self._mask: Any = None
+        if own.implementation == 1:
+            dims: tuple[int, ...] = (math.prod(after), math.prod(own.kernel_size) * depth, own.filters)
+        else:
+            self._mask = connections(space, own.kernel_size, own.strides, own.padding, first)
+            dims = (depth, *space, own.filters, *after) if first else (*space, depth, *after, own.filters)
+            if own.implementation == 3:
+                pairs = np.argwhere(np.broadcast_to(self._mask, dims).reshape(math.prod(space) * depth, -1).T)
+                self._pairs: Any = pairs
+                dims = (len(pairs),)
         self.kernel: Any = self.add_weight(
-            "kernel", (windows, window * depth, own.filters), initializer=own.kernel_initializer,
+            "kernel", dims, initializer=own.kernel_initializer,
             regularizer=own.kernel_regularizer, constraint=own.kernel_constraint,
         )  # fmt: skip
         self.bias: Any = None
@@ -120,10 +137,21 @@ class _LocallyConnected(ConfiguredLayer):
             A tensor of the same layout.
         """
         own: Any = self
-        _, _, after = self._space(inputs.shape)
-        output = local_conv(inputs, self.kernel, own.kernel_size, own.strides, after, own.data_format)
+        space, depth, after = self._space(inputs.shape)
+        first = own.data_format == "channels_first"
+        if own.implementation == 1:
+            output = local_conv(inputs, self.kernel, own.kernel_size, own.strides, after, own.data_format)
+        else:
+            many, given = math.prod(after) * own.filters, math.prod(space) * depth
+            if own.implementation == 2:
+                matrix = ops.reshape(
+                    self.kernel * self._mask.astype(self.kernel.dtype.as_numpy_dtype), [given, many]
+                )
+            else:
+                matrix = ops.transpose(ops.scatter_nd(self._pairs, self.kernel, [many, given]))
+            flat = ops.matmul(ops.reshape(inputs, [-1, given]), matrix)
+            output = ops.reshape(flat, [-1, own.filters, *after] if first else [-1, *after, own.filters])
         if self.bias is not None:
-            first = own.data_format == "channels_first"
             axes = [self.axes, *range(self.axes)]
             output += ops.transpose(self.bias, axes) if first else self.bias
         return output if own.activation is None else own.activation(output)
@@ -142,6 +170,25 @@ class _LocallyConnected(ConfiguredLayer):
         after = self._space(input_shape)[2]
         first = own.data_format == "channels_first"
         return shapes.TensorShape([batch, *([own.filters, *after] if first else [*after, own.filters])])
+
+
+def connections(
+    space: Sequence[int], size: Sequence[int], strides: Sequence[int], padding: str, first: bool
+) -> Any:
+    """Which element of an input a window takes: [*space, 1, *windows, 1], with the ones in front if channels are.
+
+    With "same" padding a window's middle is at its step, whatever the stride, as TensorFlow has it.
+    """
+    mask: Any = np.ones((), bool)
+    for n, length, stride in zip(space, size, strides, strict=True):
+        steps = conv_output_length(n, length, padding, stride) or 0
+        begin = np.arange(steps) * stride - (length // 2 if padding == "same" else 0)
+        places = np.arange(n)[:, None]
+        mask = np.multiply.outer(mask, (places >= begin) & (places < begin + length))
+    axes = len(space)
+    mask = mask.transpose([*range(0, 2 * axes, 2), *range(1, 2 * axes, 2)])
+    one = 0 if first else axes
+    return np.expand_dims(mask, (one, one + axes + 1))
 
 
 class LocallyConnected1D(_LocallyConnected):
