@@ -178,3 +178,13 @@ def test_a_failure_takes_no_random_number() -> None:
         assert one[5] == "failed"
         assert_same(one, many)
         np.testing.assert_array_equal(session.run(by_six)[:4], one[6:])
+
+
+def test_rows_of_elements_are_elements() -> None:
+    """Dataset.unbatch, of a structure as of a tensor; it says what options it has."""
+    data = gf.data.Dataset.from_tensors({"a": [1, 2], "b": [[3], [4]]}).unbatch()
+    after = data.make_one_shot_iterator().get_next()
+    with gf.Session() as session:
+        found = [session.run(after) for _ in range(2)]
+    assert [(int(one["a"]), one["b"].tolist()) for one in found] == [(1, [3]), (2, [4])]
+    assert isinstance(data.options(), gf.data.Options)
