@@ -74,12 +74,14 @@ class Head:
         self._reduction = loss_reduction
         self._loss_fn: Callable[..., Any] | None = None
         self._thresholds: tuple[float, ...] = ()
+        self._eval_reduction: str | None = None
 
     def with_options(
         self,
         name: str | None = None,
         loss_fn: Callable[..., Any] | None = None,
         thresholds: Sequence[float] | None = None,
+        eval_reduction: str | None = None,
     ) -> Self:
         """The head itself, with what the heads of tf.contrib.estimator may have besides.
 
@@ -87,11 +89,13 @@ class Head:
             name: Stands behind the names of metrics and summaries.
             loss_fn: Gives the losses of examples, of any of `labels`, `logits`, `features` and `loss_reduction`.
             thresholds: Probabilities from which on a class counts as told, for more metrics.
+            eval_reduction: How losses of examples become one to evaluate, if that is in another way.
 
         Raises:
             ValueError: If a threshold is no probability, or the function takes other arguments.
         """
         self.name, self._loss_fn, self._thresholds = name, loss_fn, tuple(thresholds or ())
+        self._eval_reduction = eval_reduction
         for threshold in self._thresholds:
             if not 0 < threshold < 1:
                 raise ValueError(f"thresholds not in (0, 1): {threshold}.")
@@ -140,7 +144,8 @@ class Head:
         numbers = self._labels(labels, logits)
         unreduced = self._of_examples(numbers, logits, features)
         weights = weights_of(features, self._weight_column, logits, self._weighs_each)
-        reduced = losses.compute_weighted_loss(unreduced, weights=weights, reduction=self._reduction)
+        reduction = (self._eval_reduction if mode == ModeKeys.EVAL else None) or self._reduction
+        reduced = losses.compute_weighted_loss(unreduced, weights=weights, reduction=reduction)
         return LossSpec(reduced, unreduced, weights, numbers)
 
     def _of_examples(self, labels: Tensor, logits: Tensor, features: Any) -> Tensor:

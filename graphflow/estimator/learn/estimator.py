@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 import graphflow.train as train
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.ops.array.array import placeholder
 from graphflow.estimator.estimator import Estimator as CoreEstimator
 from graphflow.estimator.learn.arrays import check_inputs, input_of_arrays
 from graphflow.estimator.learn.exports import receiving
@@ -58,6 +60,8 @@ class Estimator:
         self.params = params
         self._engineered = feature_engineering_fn or (lambda features, labels: (features, labels))
         self._metrics: Mapping[Any, Any] = {}
+        self._labels: Any = None
+        """Those that training had: a model function may look at labels in prediction, too."""
         self._core = CoreEstimator(self._spec, model_dir, config or RunConfig())
 
     @property
@@ -81,6 +85,10 @@ class Estimator:
         return self._call_model_fn
 
     def _spec(self, features: Any, labels: Any, mode: str, config: Any) -> EstimatorSpec:
+        if mode == ModeKeys.TRAIN:
+            self._labels = labels
+        elif mode == ModeKeys.INFER and labels is None:
+            labels = _stand_ins(self._labels)
         ops = self._call_model_fn(features, labels, mode, config)
         if mode == ModeKeys.EVAL and self._metrics:
             ops.eval_metric_ops.update(_metric_ops(self._metrics, features, labels, ops.predictions))
@@ -289,6 +297,13 @@ class Estimator:
         return self._core.export_saved_model(
             export_dir_base, receiving(serving_input_fn), assets_extra, as_text, checkpoint_path
         )
+
+
+def _stand_ins(labels: Any) -> Any:
+    """Placeholders of the dtypes and shapes of labels; None for none, and for those that are no tensors."""
+    if isinstance(labels, Mapping):
+        return {name: _stand_ins(value) for name, value in labels.items()}
+    return placeholder(labels.dtype, labels.shape) if isinstance(labels, Tensor) else None
 
 
 def _metric_ops(metrics: Mapping[Any, Any], features: Any, labels: Any, predictions: Any) -> dict[str, Any]:

@@ -30,6 +30,15 @@ from graphflow.train import AdagradOptimizer, FtrlOptimizer, Optimizer
 _CLASSES: Final = "classes"
 _PROBABILITIES: Final = "probabilities"
 _SCORES: Final = "scores"
+_MEASURED: Final[Mapping[str, Sequence[str]]] = {
+    "auc": ("auc",),
+    "auc_precision_recall": ("auc_precision_recall",),
+    "label/mean": ("labels/actual_label_mean", "accuracy/baseline_label_mean"),
+    "prediction/mean": ("labels/prediction_mean",),
+    "precision": ("precision/positive_threshold_0.500000_mean",),
+    "recall": ("recall/positive_threshold_0.500000_mean",),
+}
+"""The names that metrics of two classes had, by those that they have; "loss" is the mean loss of an example."""
 _OptimizerLike = Optimizer | str | Callable[[], Optimizer] | None
 
 
@@ -58,11 +67,13 @@ class Training(NamedTuple):
 
 
 def _class_head(n_classes: int, weight_column: str | None, words: Any) -> Head:
-    return class_head(n_classes, weight_column, words, Reduction.SUM_OVER_BATCH_SIZE)
+    head = class_head(n_classes, weight_column, words, Reduction.SUM_OVER_BATCH_SIZE)
+    return head.with_options(eval_reduction=Reduction.MEAN)
 
 
 def _regression_head(label_dimension: int, weight_column: str | None) -> Head:
-    return RegressionHead(label_dimension, weight_column, Reduction.SUM_OVER_BATCH_SIZE)
+    head = RegressionHead(label_dimension, weight_column, Reduction.SUM_OVER_BATCH_SIZE)
+    return head.with_options(eval_reduction=Reduction.MEAN)
 
 
 class _Canned(Estimator):
@@ -88,14 +99,17 @@ class _Canned(Estimator):
             named = features if isinstance(features, Mapping) else {"": features}
             spec = spec_of(named, labels, mode, config)
             predictions = self._named(spec.predictions) if spec.predictions else None
-            return ModelFnOps(
-                mode, predictions, spec.loss, spec.train_op, spec.eval_metric_ops, scaffold=spec.scaffold
-            )
+            measured = self._measured(spec.eval_metric_ops)
+            return ModelFnOps(mode, predictions, spec.loss, spec.train_op, measured, scaffold=spec.scaffold)
 
         super().__init__(model_fn, model_dir, config, feature_engineering_fn=engineering)
 
     def _named(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
         raise NotImplementedError
+
+    def _measured(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        """Metrics by their former names; of numbers there is the loss alone."""
+        return {}
 
     def _one(self, key: str, x: Any, input_fn: Any, batch_size: Any, as_iterable: bool) -> Any:
         found = self.predict(x, input_fn, batch_size, [key], as_iterable)
@@ -137,6 +151,14 @@ class _Classifier(_Canned):
             _PROBABILITIES: predictions["probabilities"],
             "logits": predictions["logits"],
         }
+
+    def _measured(self, metrics: Mapping[str, Any]) -> dict[str, Any]:
+        found = {name: metrics[key] for key, names in _MEASURED.items() if key in metrics for name in names}
+        if "accuracy" in metrics:
+            found["accuracy"] = metrics["accuracy"]
+        if "precision" in metrics:  # Of two classes.
+            found["accuracy/threshold_0.500000_mean"] = metrics["accuracy"]
+        return found
 
     def predict_classes(
         self,
