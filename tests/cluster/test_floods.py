@@ -34,7 +34,8 @@ from graphflow._core.transport.strangers import MOST_STRANGERS, STRANGER_SECONDS
 from tests.cluster import flooder
 
 HERE = Path(__file__).parent
-MOST_GROWTH = 64 << 20
+MOST_GROWTH = 96 << 20
+"""Bytes of memory: half as much again as a frame each of as many strangers as may be connected."""
 LEAST_SHARE = 0.1
 """Of the steps a second, in the short tests; half in the long ones."""
 TRIES = 3

@@ -38,7 +38,7 @@ from graphflow._core.transport.dropped import Dropped
 from graphflow._core.transport.keys import PLAIN_USER, Access
 
 MOST_STRANGERS: Final = 128
-"""Connections at once that have not shown that they may be there. With a frame each that is 32 MiB; a cluster whose
+"""Connections at once that have not shown that they may be there. With a frame each that is 64 MiB; a cluster whose
 tasks all start at once has fewer for a moment, and those of it that are closed come again."""
 MOST_STRANGER_BYTES: Final = 64 << 10
 """Bytes of the one frame that is taken of a connection before its hello."""

@@ -24,8 +24,8 @@ from graphflow._core.common.timeouts import IDLE_PIECES_SECONDS
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.local_channels import MOST_FRAME_BYTES, MOST_FRAMES
 
-PIECE_BYTES: Final = 256 << 10
-MOST_WHOLE_BYTES: Final = 256 << 10
+PIECE_BYTES: Final = 512 << 10
+MOST_WHOLE_BYTES: Final = 512 << 10
 """Bytes of a frame up to which it stays in its message. ZeroMQ takes none that is larger: so much memory it gives to a
 stranger, too, before it knows that it is one."""
 _HEAD: Final = struct.Struct("<2s6xQ")
