@@ -25,6 +25,7 @@ from namespaces import RATES, Link, NoLink
 HERE = Path(__file__).resolve().parent
 RAW, TENSORFLOW, PLAIN, KEYS = "raw TCP", "TensorFlow", "graphflow", "graphflow, keys"
 CANNOT_RUN = 2
+OWN_WAY = ", but graphflow's connections by cubic or reno (see docs/cluster.md)"
 REDUCERS = ("none", "Float16Reducer", "BFloat16Reducer", "EightBitReducer", "TopKReducer")
 STEPS = 20
 """Of training with each reducer."""
@@ -84,6 +85,20 @@ def shown(workload: str, result: Result) -> str:
     if not WORKLOADS[workload][1]:
         return f"{1e6 * typical:,.0f} us"
     return f"{MEGABYTES / typical:,.0f} MB/s"
+
+
+def goals(wrong: list[str]) -> list[str]:
+    """What is to be reached, and what was not."""
+    text = "; ".join(
+        f"{least:.1f} of the rate of {other}{' on the quiet link' if other == TENSORFLOW else ''} for {peer}"
+        for (peer, other), least in LIMITS.items()
+    )
+    return [
+        f"Goals of pull and push: at least {text}. Goal of null_step: at most {NULL_LIMIT:.2f} of TensorFlow's time on "
+        "the quiet link.",
+        "",
+        *([f"Missed: {line}." for line in wrong] or ["None is missed."]),
+    ]
 
 
 def row(results: Results, link: str, workload: str) -> str:
@@ -261,14 +276,17 @@ def report(options: argparse.Namespace, machines: Machines, versions: str) -> tu
             rows.append((options.links.index(link), row(results, link, workload)))
             print(rows[-1][1], flush=True)
     lines += [line for _, line in sorted(rows, key=lambda pair: pair[0])]
+    lines += ["", *goals(wrong)]
     if not options.no_training:
         lines += ["", "Two workers train an MLP of 1.9 million parameters (7.5 MB) by `CollectiveAllReduceStrategy` "
                   f"over 100 Mbit/s, {STEPS} steps after ten without a limit; the loss is that of the last eight.", "",
                   *trainings(machines)]  # fmt: skip
+    way = machines.link.congestion
     title = (
-        f"{processor()}, {os.cpu_count()} cores, {before} when it began and {load()} when it ended; {versions}; "
-        f"medians of {options.rounds} rounds. Between two network namespaces, TCP with {machines.link.congestion}; "
-        "ratios of pull, push and fetch are of throughput, those of null_step of time."
+        f"`make bench-links`: {processor()}, {os.cpu_count()} cores, {before} when it began, {load()} when it ended; "
+        f"{versions}; medians of {options.rounds} rounds. Between two network namespaces, where TCP goes by {way}"
+        f"{OWN_WAY if way == 'bbr' else ''}; ratios of pull, push and fetch are of throughput, those of null_step of "
+        "time."
     )
     python = machines.python[TENSORFLOW]
     if python:

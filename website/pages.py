@@ -28,6 +28,7 @@ OUTSIDE: Final[Mapping[str, str]] = {
     "benchmarks/training.md": "benchmarks/training.md",
     "benchmarks/collectives.md": "benchmarks/collectives.md",
     "benchmarks/cluster.md": "benchmarks/cluster.md",
+    "benchmarks/links.md": "benchmarks/links.md",
 }
 """Pages of the project that do not lie in docs/, and where the site has them."""
 LINK: Final = re.compile(r"(?<=\]\()(?!\w+://|#)([^)#\s]+)")
