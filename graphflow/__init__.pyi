@@ -105,6 +105,7 @@ from graphflow._core.graph.dtypes import bfloat16 as bfloat16
 from graphflow._core.ops.math.sorting import bincount as bincount
 from graphflow._core.ops.array.shaping import bitcast as bitcast
 from . import audio as audio
+from . import autograph as autograph
 from . import bitwise as bitwise
 from graphflow._core.graph.dtypes import bool_ as _bool
 from graphflow._core.ops.array.compositions import boolean_mask as boolean_mask

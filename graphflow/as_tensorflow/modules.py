@@ -256,6 +256,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.ctc_ops": ("graphflow.nn",),
     "python.ops.weights_broadcast_ops": ("graphflow.as_tensorflow.inside.weights",),
     "python.ops.bitwise_ops": ("graphflow.bitwise",),
+    "python.autograph": ("graphflow.autograph",),
     "python.ops.gen_audio_ops": ("graphflow.audio",),
     "contrib.framework.audio_ops": ("graphflow.audio",),
     "python.ops.stateless_random_ops": ("graphflow.random",),

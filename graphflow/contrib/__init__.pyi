@@ -1,6 +1,7 @@
 """What programs use of tf.contrib, a module for each part, so that `from graphflow.contrib import rnn` works, too."""
 
 from graphflow.distribute import cluster_resolver as cluster_resolver
+from . import autograph as autograph
 from . import checkpoint as checkpoint
 from . import compiler as compiler
 from . import crf as crf

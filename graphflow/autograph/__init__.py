@@ -1,0 +1,7 @@
+"""Python's control flow on tensors as a graph's (tf.autograph)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
