@@ -43,6 +43,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "contrib.factorization.python.ops": "contrib.factorization",
     "contrib.factorization.python.ops.clustering_ops": "contrib.factorization",
     "contrib.factorization.python.ops.kmeans": "contrib.factorization",
+    "contrib.factorization.python.ops.gmm": "contrib.factorization",
     "contrib.learn.python.learn.estimators": "contrib.learn",
     "contrib.learn.python.learn.estimators.run_config": "contrib.learn",
     "contrib.graph_editor.select": "contrib.graph_editor",

@@ -1,4 +1,4 @@
-"""What k-means gives, asked in the same way of graphflow and of TensorFlow 1.15.5.
+"""What k-means and mixtures give, asked in the same way of graphflow and of TensorFlow 1.15.5.
 
 To record what TensorFlow says, with TensorFlow as tests/oracle/record.py describes it:
 
@@ -76,11 +76,41 @@ def outcome(tf: Any, name: str, folder: str) -> Dict[str, Any]:
     }
 
 
+MIXTURES: Dict[str, Any] = {
+    "mixture": {},
+    "mixture of one kind": {"covariance_type": "diag"},
+}
+"""TensorFlow fits means and weights only where covariances are fitted, too."""
+
+
+def mixed(tf: Any, name: str, folder: str) -> Dict[str, Any]:
+    """What a mixture is fitted to, its score and what is said of the points."""
+    rows = points()
+
+    def input_fn() -> Any:
+        return tf.constant(rows), None
+
+    config = tf.contrib.learn.RunConfig(tf_random_seed=1)
+    estimator = tf.contrib.factorization.GMM(
+        3, folder, initial_clusters=rows[[0, 1, 2]], config=config, **MIXTURES[name]
+    )
+    estimator.fit(input_fn=input_fn, steps=4)
+    told = [int(n) for n, _ in zip(estimator.predict_assignments(input_fn=input_fn), range(9))]
+    return {
+        "weights": estimator.weights().tolist(),
+        "means": estimator.clusters().tolist(),
+        "covariances": estimator.covariances().tolist(),
+        "score": float(estimator.score(input_fn=input_fn, steps=1)),
+        "told": told,
+    }
+
+
 def _record() -> None:
     import tensorflow as tf
 
     tf.compat.v1.logging.set_verbosity(tf.compat.v1.logging.ERROR)
     recorded = {name: outcome(tf, name, tempfile.mkdtemp()) for name in CASES}
+    recorded.update({name: mixed(tf, name, tempfile.mkdtemp()) for name in MIXTURES})
     with open(RECORDED, "w") as file:
         json.dump(recorded, file, indent=1, sort_keys=True)
         file.write("\n")

@@ -1,4 +1,4 @@
-"""Protects k-means: losses, centers and what is said of points are those of TensorFlow 1.15.5."""
+"""Protects k-means and mixtures: losses, centers and what is said of points are those of TensorFlow 1.15.5."""
 
 from __future__ import annotations
 
@@ -21,6 +21,26 @@ __all__ = ["cleared"]
 @pytest.mark.parametrize("name", cluster_cases.CASES)
 def test_agrees_with_tensorflow(name: str, tmp_path: Path) -> None:
     assert_same(cluster_cases.outcome(gf, name, str(tmp_path)), RECORDED[name], name)
+
+
+@pytest.mark.parametrize("name", cluster_cases.MIXTURES)
+def test_a_mixture_agrees_with_tensorflow(name: str, tmp_path: Path) -> None:
+    assert_same(cluster_cases.mixed(gf, name, str(tmp_path)), RECORDED[name], name)
+
+
+def test_what_is_not_asked_for_is_not_fitted(tmp_path: Path) -> None:
+    points = cluster_cases.points()
+    for params in ("w", "m", "c"):
+        model = factorization.GMM(3, str(tmp_path / params), params=params, initial_clusters=points[:3])
+        model.fit(input_fn=lambda: (gf.constant(points), None), steps=1)
+        whole = np.cov(points.T) + 1e-3 * np.eye(2)
+        assert np.allclose(model.weights(), 1 / 3) == (params != "w")
+        assert np.allclose(model.clusters(), points[:3]) == (params != "m")
+        assert np.allclose(model.covariances(), whole, rtol=1e-4) == (params != "c")
+    with pytest.raises(ValueError, match="Invalid covariance type: 'round'"):
+        factorization.GMM(3, str(tmp_path / "round"), covariance_type="round").fit(
+            input_fn=lambda: (gf.constant(points), None), steps=1
+        )
 
 
 @pytest.mark.parametrize(("steps", "seen"), [(1, 1), (3, 0)])

@@ -2,6 +2,7 @@
 
 from graphflow.contrib.factorization.clustering import CLUSTERS_VAR_NAME as CLUSTERS_VAR_NAME
 from graphflow.contrib.factorization.clustering import COSINE_DISTANCE as COSINE_DISTANCE
+from graphflow.estimator.learn.gmm import GMM as GMM
 from graphflow.contrib.factorization.clustering import KMC2_INIT as KMC2_INIT
 from graphflow.contrib.factorization.clustering import KMEANS_PLUS_PLUS_INIT as KMEANS_PLUS_PLUS_INIT
 from graphflow.contrib.factorization.clustering import KMeans as KMeans

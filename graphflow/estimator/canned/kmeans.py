@@ -41,7 +41,7 @@ from graphflow.train.hooks.session_run_hook import (
 _POLL_SECONDS: Final = 1.0
 
 
-class _Initializes(SessionRunHook):
+class Initializes(SessionRunHook):
     """The chief chooses the centers before the first step; workers wait for that."""
 
     def __init__(self, begin: Any, is_initialized: Any, is_chief: bool) -> None:
@@ -192,7 +192,7 @@ def _spec(model: clustering.KMeans, mode: str, config: RunConfig, tolerance: flo
     loss = reduce_sum(nearest[0])
     summary.scalar("loss/raw", loss)
     counted = assign_add(train.get_global_step(), 1).op
-    hooks: list[SessionRunHook] = [_Initializes(begin, is_initialized, config.is_chief)]
+    hooks: list[SessionRunHook] = [Initializes(begin, is_initialized, config.is_chief)]
     if tolerance is not None:
         hooks.append(_StopsWhenSettled(loss, tolerance))
     outputs = {
