@@ -412,7 +412,7 @@ class Estimator:
             spec = self._call_model_fn(receiver.features, None, experimental_mode, self._config)
             signatures = signatures_of(spec, receiver)
             with Session(config=self._config.session_config) as session:
-                saver = spec.scaffold.saver or train.Saver()
+                saver = spec.scaffold.saver or train.Saver(_saved())
                 saver.restore(session, path)
                 tables = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
                 main_op = spec.scaffold.local_init_op or (
@@ -506,6 +506,11 @@ def _has_summary(name: str) -> bool:
     )
 
 
+def _saved() -> list[Any]:
+    """What a model consists of: variables, and objects that say how they are saved."""
+    return [*global_variables(), *get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)]
+
+
 def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
     """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one.
 
@@ -515,7 +520,7 @@ def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
     graph = get_default_graph()
     if scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
         saver = train.Saver(
-            lambda: [*global_variables(), *graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)],
+            _saved,
             defer_build=True,
             max_to_keep=config.keep_checkpoint_max,
             keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,
