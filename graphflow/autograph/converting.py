@@ -7,7 +7,7 @@ import functools
 import inspect
 import textwrap
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -33,7 +33,9 @@ _OWN: Final = (
 """Packages whose functions are called as they are."""
 
 
-def do_not_convert(func: Any = None, run_as: Any = None, return_dtypes: Any = None) -> Any:
+def do_not_convert(
+    func: Callable[..., Any] | None = None, run_as: object = None, return_dtypes: object = None
+) -> Any:
     """A decorator for functions that are called as they are (tf.autograph.experimental.do_not_convert).
 
     Args:
@@ -53,8 +55,9 @@ def do_not_convert(func: Any = None, run_as: Any = None, return_dtypes: Any = No
 
 
 def to_graph(
-    entity: Callable[..., Any], recursive: bool = True, arg_values: Any = None, arg_types: Any = None,
-    experimental_optional_features: Any = None,
+    entity: Callable[..., Any], recursive: bool = True, arg_values: Mapping[str, Any] | None = None,
+    arg_types: Mapping[str, Any] | None = None,
+    experimental_optional_features: object = None,
 ) -> Callable[..., Any]:  # fmt: skip
     """A function in which `if`, `while` and `for` may depend on tensors (tf.autograph.to_graph).
 
@@ -115,8 +118,9 @@ _NAMES: Final = (
 
 
 def to_code(
-    entity: Callable[..., Any], recursive: bool = True, arg_values: Any = None, arg_types: Any = None,
-    indentation: str = "  ", experimental_optional_features: Any = None,
+    entity: Callable[..., Any], recursive: bool = True, arg_values: Mapping[str, Any] | None = None,
+    arg_types: Mapping[str, Any] | None = None,
+    indentation: str = "  ", experimental_optional_features: object = None,
 ) -> str:  # fmt: skip
     """The text of what to_graph makes of a function (tf.autograph.to_code).
 

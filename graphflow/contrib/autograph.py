@@ -15,7 +15,7 @@ __all__ = ["convert", "do_not_convert", "set_verbosity", "to_code", "to_graph", 
 
 
 def convert(
-    recursive: bool = False, optional_features: Any = None, force_conversion: bool = True, **kwargs: Any
+    recursive: bool = False, optional_features: object = None, force_conversion: bool = True, **kwargs: Any
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A decorator that converts a function (tf.contrib.autograph.convert); see gf.autograph.to_graph.
 

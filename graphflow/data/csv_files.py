@@ -175,7 +175,7 @@ def _columns(selected: Sequence[Any], names: Sequence[str]) -> list[int]:
 
 
 def make_csv_dataset(
-    file_pattern: Any, batch_size: int, column_names: Sequence[str] | None = None,
+    file_pattern: str | Sequence[str], batch_size: int, column_names: Sequence[str] | None = None,
     column_defaults: Sequence[Any] | None = None, label_name: str | None = None,
     select_columns: Sequence[Any] | None = None, field_delim: str = ",", use_quote_delim: bool = True,
     na_value: str = "", header: bool = True, num_epochs: int | None = None, shuffle: bool = True,

@@ -203,7 +203,7 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         ValueError: For what is no gf.train.Optimizer or no scale.
     """
 
-    def __init__(self, opt: Optimizer, loss_scale: Any) -> None:
+    def __init__(self, opt: Optimizer, loss_scale: float | str | LossScale) -> None:
         if not isinstance(opt, Optimizer):
             raise ValueError(f'"opt" must be a gf.train.Optimizer, got {opt!r}.')
         super().__init__(opt._use_locking, opt.get_name())
@@ -273,7 +273,7 @@ def _times(gradient: Any, factor: Tensor) -> Any:
 
 
 def enable_mixed_precision_graph_rewrite(
-    opt: Optimizer, loss_scale: Any = "dynamic"
+    opt: Optimizer, loss_scale: float | str | LossScale = "dynamic"
 ) -> MixedPrecisionLossScaleOptimizer:
     """An optimizer whose loss is scaled (tf.train.experimental.enable_mixed_precision_graph_rewrite).
 
