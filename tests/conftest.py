@@ -17,10 +17,12 @@ import logging
 import os
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+import graphflow as gf
 from graphflow._core.codegen.gpu import discovery
 from graphflow._core.plan.verify import VARIABLE
 
@@ -92,6 +94,14 @@ def no_faults(request: pytest.FixtureRequest) -> Iterator[None]:
     logger.removeHandler(faults)
     if request.node.get_closest_marker("faulty_compiler") is None:
         assert not faults.found, "\n".join(faults.found)
+
+
+@pytest.fixture(autouse=True)
+def fresh_graph() -> Iterator[None]:
+    """No test finds in the default graph what others have left there."""
+    yield
+    with suppress(AssertionError):  # A graph that outlives a test is its file's.
+        gf.reset_default_graph()
 
 
 @pytest.fixture(autouse=True)

@@ -190,13 +190,12 @@ def test_a_training_loop() -> None:
 
 
 def test_wrong_use_is_refused_where_it_is_built() -> None:
-    unknown, sparse = gf.placeholder(gf.float32), gf.sparse_placeholder(gf.float32, [3])
+    unknown = gf.placeholder(gf.float32)
     one, other = gf.constant(1), gf.constant(1.0)
     calls: list[tuple[Callable[[], Any], type[Exception], str]] = [
         (lambda: gf.train.batch([unknown], 2), ValueError, "Cannot infer Tensor's rank"),
         (lambda: gf.train.batch([gf.placeholder(gf.float32, [None])], 2), ValueError, "fully defined"),
         (lambda: gf.train.batch([], 2), ValueError, "at least one tensor"),
-        (lambda: gf.train.batch([sparse], 2), TypeError, "is sparse"),
         (lambda: gf.train.batch_join([], 2), ValueError, "at least one set"),
         (lambda: gf.train.batch_join([[one], [other]], 2), TypeError, "types to be consistent"),
         (lambda: gf.train.batch_join([{"a": one}, {"b": one}], 2), ValueError, "same keys"),

@@ -17,7 +17,17 @@ import pytest
 from graphflow._core.codegen.cpu.cache import server_name
 from graphflow._core.codegen.cpu.compiler import Compiler
 from graphflow._core.codegen.cpu.service import link as link_module
-from tests.codegen.cpu.service.servers import ended, kernel, pids_of, server_of
+from tests.codegen.cpu.service.servers import (
+    ended,
+    gated_kernel,
+    kernel,
+    output_of,
+    pids_of,
+    program,
+    requests_of,
+    server_of,
+    until,
+)
 
 Make = Callable[[], Compiler]
 
@@ -33,6 +43,31 @@ def test_a_server_that_says_nothing_is_not_waited_for(shared: Make, monkeypatch:
         assert compiler.helper_pid is not None
     finally:
         os.kill(pid, signal.SIGCONT)
+
+
+def test_who_looks_hears_of_what_was_asked_before_by_a_program_that_has_ended(
+    folder: Path, shared: Make, tmp_path: Path
+) -> None:
+    compiler = shared()
+    assert compiler.compile_async(kernel(1)).result(250)
+    pid = server_of(compiler)
+    for number in range(5):
+        gate = tmp_path / f"gate_{number}"
+        os.kill(pid, signal.SIGSTOP)  # As slow as a machine in use.
+        try:
+            source = gated_kernel(10 + number, gate)
+            output_of(program(folder, f"compiler.compile_async({source!r})\ncompiler.close()"))
+            found: list[object] = []
+            looking = threading.Thread(
+                target=lambda found=found: found.append(link_module.look(compiler.cache))
+            )
+            looking.start()
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        looking.join(200.0)
+        assert found == [(pid, 1)]
+        gate.touch()
+        until(lambda: requests_of(compiler) == 0, "it is made")
 
 
 def test_a_lock_that_nobody_serves_behind_is_not_waited_for(

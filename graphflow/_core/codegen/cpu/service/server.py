@@ -41,6 +41,7 @@ from graphflow._core.common.files.own_files import own_secret
 from graphflow._core.common.files.signed_files import CacheHome
 
 _MOST_CLIENTS: Final = 256
+_MOST_BLOCKS_AT_ONCE: Final = 64
 _MOST_UNREAD_BYTES: Final = 1 << 20
 _BLOCK_BYTES: Final = 1 << 16
 _MOST_ERROR_CHARACTERS: Final = 10_000
@@ -154,7 +155,15 @@ class Server:
         self._numbers += 1
         client = self._clients[self._numbers] = _Client(self._numbers, end, time.monotonic())
         self._selector.register(end, selectors.EVENT_READ, client)
+        for other in list(self._clients.values()):
+            self._read_all(other)
         self._tell(client, {"process": os.getpid(), "requests": len(self._requests)})
+
+    def _read_all(self, client: _Client) -> None:
+        """Takes what a client has sent: it counts for who comes after, who may want to know whether all is made."""
+        for _ in range(_MOST_BLOCKS_AT_ONCE):
+            if client.number not in self._clients or not self._serve(client, selectors.EVENT_READ):
+                return
 
     def _close(self, client: _Client) -> None:
         if self._clients.pop(client.number, None) is not None:
@@ -162,7 +171,8 @@ class Server:
             client.end.close()
             self._requests.leave(client.number)
 
-    def _serve(self, client: _Client, mask: int) -> None:
+    def _serve(self, client: _Client, mask: int) -> bool:
+        """Sends and reads as far as that is possible now; whether anything was read."""
         if mask & selectors.EVENT_WRITE:
             self._send(client)
         if mask & selectors.EVENT_READ:
@@ -170,17 +180,15 @@ class Server:
                 block = client.end.recv(_BLOCK_BYTES)
                 found = client.parser.feed(block)
             except BlockingIOError:
-                return
+                return False
             except (OSError, messages.BadFrame):
                 self._close(client)
-                return
-            if not block:
+                return False
+            if not block or not all(self._take(client, message) for message in found):
                 self._close(client)
-                return
-            for message in found:
-                if not self._take(client, message):
-                    self._close(client)
-                    return
+                return False
+            return True
+        return False
 
     def _take(self, client: _Client, message: dict[str, Any]) -> bool:
         """Notes what a client asks for; False if it makes no sense."""
