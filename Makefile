@@ -132,7 +132,7 @@ bench-gpu: $(VENV)/.gpu
 # Strictly: a link or a cross-reference that leads nowhere is an error. What a coming version of MkDocs will not do is
 # none of the site's business.
 docs: $(VENV)/.docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -q -f website/mkdocs.yml
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build -f website/mkdocs.yml
 
 faults: $(VENV)/.dev
 	$(BIN)/python -m tests.cluster.faults.table

@@ -26,6 +26,7 @@ OUTSIDE: Final[Mapping[str, str]] = {
     "SECURITY.md": "security-policy.md",
     "examples/digits/README.md": "digits.md",
     "benchmarks/training.md": "benchmarks/training.md",
+    "benchmarks/zoo.md": "benchmarks/zoo.md",
     "benchmarks/collectives.md": "benchmarks/collectives.md",
     "benchmarks/cluster.md": "benchmarks/cluster.md",
     "benchmarks/links.md": "benchmarks/links.md",

@@ -25,20 +25,18 @@ def as_array(value: Any, dtype: DType | None) -> Any:
         return _from_numpy(widened(np.asarray(value)), dtype)
     if hasattr(
         value, "__array__"
-    ):  # A column of a table of pandas, for one, which keeps its dtype as an array does.
-        return as_array(np.asarray(value), dtype)
+    ):  # A column of a table of pandas, for one: it keeps its dtype as an array does.
+        return as_array(_array_of(value), dtype)
     if value is None:
         raise ValueError("None values not supported.")
     if isinstance(value, DType):
         return np.array(value.as_datatype_enum, np.int32)
     try:
-        array = array_of(value)
+        array = _array_of(value)
         if not isinstance(value, list | tuple):  # Else it is fresh.
             array = np.array(array)
     except ValueError:
         raise _uneven(value) from None
-    except TypeError as error:
-        raise TypeError(f"Failed to convert {_short(value)} to a tensor: {error}") from None
     kind = array.dtype.kind
     if kind in "SU" and not _all_strings(value):
         raise _unsupported(value)
@@ -62,6 +60,13 @@ def as_array(value: Any, dtype: DType | None) -> Any:
     _check_python_kind(value, array, dtype)
     with np.errstate(over="ignore"):
         return array.astype(dtype.as_numpy_dtype)
+
+
+def _array_of(value: Any) -> Any:
+    try:
+        return array_of(value)
+    except TypeError as error:
+        raise TypeError(f"Failed to convert {_short(value)} to a tensor: {error}") from None
 
 
 def _dimensions_as_ints(value: Any) -> Any:
