@@ -25,6 +25,10 @@ from namespaces import RATES, Link, NoLink
 HERE = Path(__file__).resolve().parent
 RAW, TENSORFLOW, PLAIN, KEYS = "raw TCP", "TensorFlow", "graphflow", "graphflow, keys"
 CANNOT_RUN = 2
+BUSY = (
+    " The machine was busy with other programs: that holds up most who takes the processors for longest, so ratios "
+    "are better than on a machine of one's own."
+)
 OWN_WAY = ", but graphflow's connections by cubic or reno (see docs/cluster.md)"
 REDUCERS = ("none", "Float16Reducer", "BFloat16Reducer", "EightBitReducer", "TopKReducer")
 STEPS = 20
@@ -251,9 +255,14 @@ def load() -> str:
     return f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores"
 
 
+def is_busy() -> bool:
+    """Whether programs beside this one want at least as much of the cores."""
+    return os.getloadavg()[0] > 2 * (os.cpu_count() or 1)
+
+
 def report(options: argparse.Namespace, machines: Machines, versions: str) -> tuple[str, list[str]]:
     """The text of links.md, and the limits that are broken."""
-    before = load()
+    before, busy = load(), is_busy()
     lines, wrong = [], []
     head = [
         "link",
@@ -288,6 +297,8 @@ def report(options: argparse.Namespace, machines: Machines, versions: str) -> tu
         f"{OWN_WAY if way == 'bbr' else ''}; ratios of pull, push and fetch are of throughput, those of null_step of "
         "time."
     )
+    if busy or is_busy():
+        title += BUSY
     python = machines.python[TENSORFLOW]
     if python:
         title += f" TensorFlow is without encryption. {encrypted_tensorflow(python)}"
