@@ -65,6 +65,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
             "RunOptions",
         )
     },
+    "python.ops.data_flow_ops.StagingArea": ("graphflow.contrib.staging", "StagingArea"),
     "python.framework.sparse_tensor.is_sparse": ("graphflow.as_tensorflow.inside.small", "is_sparse"),
     "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),
     "python.lib.io.file_io.file_exists": ("graphflow.gfile", "Exists"),

@@ -6,7 +6,7 @@ are errors.
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from datetime import date
 from typing import Final, NoReturn
 
@@ -19,6 +19,8 @@ COMPILER_VERSION: Final = ""
 GRAPH_DEF_VERSION: Final = 134
 GRAPH_DEF_VERSION_MIN_CONSUMER: Final = 0
 GRAPH_DEF_VERSION_MIN_PRODUCER: Final = 0
+ENABLE_CONTROL_FLOW_V2: Final = False
+"""Conditionals and loops are TensorFlow 1's (tensorflow.python.ops.control_flow_util)."""
 __git_version__: Final = GIT_VERSION
 __compiler_version__: Final = COMPILER_VERSION
 
@@ -64,6 +66,20 @@ def in_graph_mode() -> bool:
 def forward_compatible(year: int, month: int, day: int) -> bool:
     """Whether TensorFlow 1.15 does what its developers were to begin that day (tf.compat.forward_compatible)."""
     return date(year, month, day) < date(2019, 8, 21)
+
+
+def forward_compatibility_horizon(year: int, month: int, day: int) -> AbstractContextManager[None]:
+    """A block in which TensorFlow does what its developers were to begin by that day: nothing changes.
+
+    Args:
+        year: The year.
+        month: The month.
+        day: The day.
+
+    Returns:
+        A context manager (tf.compat.forward_compatibility_horizon).
+    """
+    return nullcontext()
 
 
 def enabled() -> bool:

@@ -42,6 +42,15 @@ def test_a_session_takes_the_options_of_the_messages_module() -> None:
     assert small.is_sparse(gf.SparseTensor([[0]], [1], [1])) and not small.is_sparse(1)
 
 
+def test_what_switches_tensorflows_own_parts_switches_nothing() -> None:
+    """Control flow is that of TensorFlow 1, on any day."""
+    assert member("tensorflow.python.ops.control_flow_util", "ENABLE_CONTROL_FLOW_V2") is False
+    horizon = member("tensorflow.python.compat.compat", "forward_compatibility_horizon")
+    with horizon(2019, 9, 1):
+        assert member("tensorflow.python.training.tracking.util", "Checkpoint") is gf.train.Checkpoint
+    assert member("tensorflow.python.ops.data_flow_ops", "StagingArea") is gf.contrib.staging.StagingArea
+
+
 def test_dependencies_and_the_step() -> None:
     """A value that waits, and a step that is counted."""
     v = gf.Variable(1.0)
