@@ -98,6 +98,14 @@ class EstimatorSpec(_Fields):
             checked_hooks(prediction_hooks, "prediction_hooks"),
         )  # fmt: skip
 
+    def _replace(self, **changes: Any) -> EstimatorSpec:
+        # That of a named tuple would check nothing.
+        if changes.get("mode", self.mode) != self.mode:
+            raise ValueError(
+                f"The mode of EstimatorSpec cannot be changed, from {self.mode!r} to {changes['mode']!r}."
+            )
+        return EstimatorSpec(**{**self._asdict(), **changes})
+
 
 _NEEDED = {
     ModeKeys.TRAIN: ("train_op", "loss"),

@@ -96,3 +96,17 @@ def test_a_saver_may_be_told_late_what_it_saves(tmp_path: Path) -> None:
         session.run(gf.get_collection(gf.GraphKeys.INIT_OP))
         path = saver.save(session, str(tmp_path / "model"))
     assert [name for name, _ in gf.train.list_variables(path)] == ["first", "second"]
+
+
+def test_what_is_replaced_of_a_spec_is_checked() -> None:
+    """As what it is made of; the mode stays."""
+    loss = gf.constant(1.0)
+    spec = gf.estimator.EstimatorSpec("eval", loss=loss, predictions={"p": loss})
+    assert list(spec._replace(predictions={"q": loss}).predictions) == ["q"]
+    assert isinstance(spec._replace(mode="eval"), gf.estimator.EstimatorSpec)
+    with pytest.raises(ValueError, match="Loss must be scalar"):
+        spec._replace(loss=gf.constant([1.0, 2.0]))
+    with pytest.raises(ValueError, match="mode of EstimatorSpec cannot be changed"):
+        spec._replace(mode="train")
+    with pytest.raises(TypeError, match="nothing"):
+        spec._replace(nothing=1)

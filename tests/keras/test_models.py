@@ -361,3 +361,16 @@ def test_kernels_of_each_window_have_their_paddings() -> None:
         gf.keras.layers.LocallyConnected1D(1, 2, padding="same")
     with pytest.raises(ValueError, match="implementations"):
         gf.keras.layers.LocallyConnected1D(1, 2, implementation=4)
+
+
+def test_what_is_put_around_is_a_number_or_numbers() -> None:
+    """ValueError for None, as for another number of them."""
+    for layer in (
+        gf.keras.layers.ZeroPadding1D,
+        gf.keras.layers.ZeroPadding2D,
+        gf.keras.layers.ZeroPadding3D,
+    ):
+        with pytest.raises(ValueError, match="padding"):
+            layer(padding=None)
+    with pytest.raises(ValueError, match="cropping"):
+        gf.keras.layers.Cropping1D(cropping=None)

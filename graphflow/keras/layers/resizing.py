@@ -17,6 +17,8 @@ def _pairs(value: Any, axes: int, what: str) -> tuple[tuple[int, int], ...]:
     """What is put before and behind each axis, from one number for all, one for each, or a pair for each."""
     if isinstance(value, int):
         return ((value, value),) * axes
+    if not isinstance(value, list | tuple):
+        raise ValueError(f"`{what}` should be an int, or {axes} elements, one for each axis. Found: {value}")
     if axes == 1 and len(value) == 2 and all(isinstance(v, int) for v in value):
         return ((value[0], value[1]),)
     if len(value) != axes:
