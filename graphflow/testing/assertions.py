@@ -5,10 +5,13 @@ Tests of TensorFlow 1's time use both; Python 3.12 took the older names out of u
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 import unittest
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import IO, Any
 
 
 class CheckedThread:
@@ -47,6 +50,24 @@ class CheckedThread:
     def is_alive(self) -> bool:
         """Whether the function still runs."""
         return self._thread.is_alive()
+
+
+class CapturedWrites:
+    """What a file of this process was written.
+
+    Args:
+        stream: The file.
+        file: Where its text goes.
+    """
+
+    def __init__(self, stream: IO[str], file: IO[bytes]) -> None:
+        self._stream, self._file = stream, file
+
+    def contents(self) -> str:
+        """The text so far."""
+        self._stream.flush()
+        written = os.fstat(self._file.fileno()).st_size
+        return os.pread(self._file.fileno(), written, 0).decode()
 
 
 class CollectionAssertions(unittest.TestCase):
@@ -232,6 +253,27 @@ class CollectionAssertions(unittest.TestCase):
             msg: What the failure says, too.
         """
         self.assertRegex(text, expected_regexp, msg)
+
+    @contextmanager
+    def captureWritesToStream(self, stream: IO[str]) -> Iterator[CapturedWrites]:
+        """A block in which what is written to a file of this process, such as sys.stderr, goes elsewhere.
+
+        Args:
+            stream: A file that the operating system knows.
+
+        Yields:
+            What gives the text that was written so far.
+        """
+        stream.flush()
+        kept = os.dup(stream.fileno())
+        with tempfile.TemporaryFile() as file:
+            os.dup2(file.fileno(), stream.fileno())
+            try:
+                yield CapturedWrites(stream, file)
+            finally:
+                stream.flush()
+                os.dup2(kept, stream.fileno())
+                os.close(kept)
 
     def checkedThread(
         self, target: Callable[..., Any], args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import sys
+import unittest
 from typing import Any, ClassVar
 
 import numpy as np
@@ -166,3 +169,18 @@ def test_features_of_unknown_rank_become_matrices() -> None:
         assert session.run(found, {x: [[1], [2]]}).tolist() == [[1], [2]]
         with pytest.raises(gf.errors.InvalidArgumentError, match="cannot have rank 0"):
             session.run(found, {x: 1})
+
+
+def test_what_is_written_to_a_file_of_the_process_is_kept() -> None:
+    """Also what is printed by an operation; afterwards the file is as it was."""
+
+    class Case(gf.test.TestCase):
+        def runTest(self) -> None:
+            with self.captureWritesToStream(sys.stderr) as printed, gf.Session() as session:
+                session.run(gf.print("seen:", gf.constant(3)))
+                self.assertIn("seen: 3", printed.contents())
+                print("more", file=sys.stderr)
+            self.assertEqual(gf.zeros([2, 3])._shape_as_list(), [2, 3])
+            self.assertIsNone(gf.placeholder(gf.float32)._shape_as_list())
+
+    assert unittest.TextTestRunner(stream=io.StringIO()).run(Case()).wasSuccessful()

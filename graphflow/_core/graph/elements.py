@@ -377,6 +377,9 @@ class Tensor(Operators):
         """What is known of its shape, as a tuple of int or None, or None."""
         return self._dims
 
+    def _shape_as_list(self) -> list[int | None] | None:  # What programs of TensorFlow 1 ask, too.
+        return None if self._dims is None else list(self._dims)
+
     def get_shape(self) -> TensorShape:
         """What is known of its shape."""
         return TensorShape(self._dims)

@@ -36,7 +36,6 @@ _REFUSED: Final[Mapping[str, Mapping[str, Any]]] = {
     "Conv2DBackpropFilter": {"explicit_paddings": []},
     "Equal": {"incompatible_shape_error": True},
     "NotEqual": {"incompatible_shape_error": True},
-    "Substr": {"unit": "BYTE"},
 }
 """Attributes with the one value that graphflow's op has: a node that says something else is refused."""
 _ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"MaxPoolWithArgmax": {"data_format": "NHWC"}}

@@ -6,7 +6,7 @@ import base64
 import binascii
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -135,13 +135,22 @@ def _string_to_number(node: Node) -> Kernel:
     return run
 
 
+def _characters(text: bytes) -> Sequence[int]:
+    """Where each character of UTF-8 begins: at every byte that does not go on with one."""
+    return [place for place, byte in enumerate(text) if byte & 0xC0 != 0x80]
+
+
 @kernel("Substr")
 def _substr(node: Node) -> Kernel:
+    in_bytes = node.attrs.get("unit", "BYTE") == "BYTE"
+
     def part(text: bytes, start: int, length: int) -> bytes:
-        if not -len(text) <= start <= len(text):
+        begins = range(len(text)) if in_bytes else _characters(text)
+        if not -len(begins) <= start <= len(begins):
             raise invalid(f"pos {start} out of range for string {text!r}")
-        first = start + len(text) if start < 0 else start
-        return text[first : first + max(length, 0)]
+        first = start + len(begins) if start < 0 else start
+        edges = (*begins[first : first + max(length, 0) + 1], len(text))
+        return text[edges[0] : edges[min(max(length, 0), len(edges) - 1)]]
 
     def run(strings: Any, pos: Any, length: Any) -> Any:
         texts, starts, lengths = np.broadcast_arrays(np.asarray(strings, object), pos, length)

@@ -198,22 +198,28 @@ def string_to_number(
     return _one(STRING_TO_NUMBER, string_tensor, name, out_type=as_dtype(out_type))
 
 
-def substr(input: TensorLike, pos: IntTensorLike, len: IntTensorLike, name: str | None = None) -> Tensor:
-    """`len` bytes from byte `pos` of each string (tf.substr).
+def substr(
+    input: TensorLike, pos: IntTensorLike, len: IntTensorLike, name: str | None = None, unit: str = "BYTE"
+) -> Tensor:
+    """`len` bytes or characters from `pos` on of each string (tf.substr).
 
     Args:
         input: A tensor of strings.
-        pos: Where each part begins, in bytes.
+        pos: Where each part begins; a negative number counts from the end.
         len: How long it is.
         name: A name for the operation.
+        unit: In what both are counted: "BYTE", or "UTF8_CHAR".
 
     Returns:
         A tensor of strings.
 
     Raises:
+        ValueError: For another unit.
         InvalidArgumentError: If pos is out of range.
     """
-    return apply(SUBSTR, (input, pos, len), name=name).outputs[0]
+    if unit not in ("BYTE", "UTF8_CHAR"):
+        raise ValueError(f"unit of substr is 'BYTE' or 'UTF8_CHAR', not {unit!r}.")
+    return apply(SUBSTR, (input, pos, len), {"unit": unit}, name).outputs[0]
 
 
 def regex_replace(
