@@ -39,7 +39,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "remove_squeezable_dimensions",
     ),
     "python.ops.control_flow_ops.with_dependencies": (
-        "graphflow.as_tensorflow.inside.small",
+        f"{_CORE}.ops.control_flow.flow_basics",
         "with_dependencies",
     ),
     "python.training.training_util._increment_global_step": (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from os import PathLike
 from typing import Any
 
@@ -10,9 +9,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.slices import IndexedSlices, SparseTensor, SparseTensorValue
-from graphflow._core.ops.array.shaping import identity
-from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.ops.state.state import assign_add
 from graphflow.gfile import GFile
 from graphflow.train.steps import get_global_step
@@ -43,28 +40,6 @@ def write_string_to_file(filename: str | bytes | PathLike[str], file_content: st
     """Writes a file with this content, over what it had (file_io.write_string_to_file)."""
     with GFile(filename, "w") as file:
         file.write(file_content)
-
-
-def with_dependencies(dependencies: Sequence[Any], output_tensor: Any, name: str | None = None) -> Any:
-    """A tensor that is there once operations have run (control_flow_ops.with_dependencies).
-
-    Args:
-        dependencies: Operations or tensors.
-        output_tensor: A tensor, or IndexedSlices.
-        name: A name for the operation.
-
-    Returns:
-        The same value.
-    """
-    with (
-        op_scope(name, "control_dependency", [*dependencies, output_tensor]) as scope,
-        get_default_graph().control_dependencies(dependencies),
-    ):
-        if not isinstance(output_tensor, IndexedSlices):
-            return identity(convert_to_tensor(output_tensor), name=scope)
-        return IndexedSlices(
-            identity(output_tensor.values), identity(output_tensor.indices), output_tensor.dense_shape
-        )
 
 
 def is_sparse(tensor: object) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
@@ -13,7 +13,7 @@ from graphflow._core.ops.math.comparison import equal
 
 def switch_case(
     branch_index: Tensor,
-    branch_fns: Any,
+    branch_fns: Sequence[Callable[[], Any] | tuple[int, Callable[[], Any]]] | Mapping[int, Callable[[], Any]],
     default: Callable[[], Any] | None = None,
     name: str = "switch_case",
 ) -> Any:
@@ -37,7 +37,7 @@ def switch_case(
         raise TypeError(f"branch_index must be a tensor of integers, got {branch_index!r}.")
     if not isinstance(branch_fns, list | tuple | Mapping):
         raise TypeError(f"branch_fns must be a list, tuple, or dict, got {type(branch_fns).__name__}.")
-    given = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
+    given: list[Any] = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
     if not given:
         raise ValueError("switch_case() needs at least one item in branch_fns.")
     pairs: list[Any] = list(enumerate(given)) if all(map(callable, given)) else given
