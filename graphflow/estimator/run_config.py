@@ -135,8 +135,8 @@ class RunConfig:
                     "Either train_distribute and eval_distribute or experimental_distribute is given, not both."
                 )
             train_distribute, eval_distribute, _ = experimental_distribute
-        self.train_distribute = _checked(train_distribute, "train_distribute")
-        self.eval_distribute = _checked(eval_distribute, "eval_distribute")
+        self.train_distribute: DistributionStrategy | None = _checked(train_distribute, "train_distribute")
+        self.eval_distribute: DistributionStrategy | None = _checked(eval_distribute, "eval_distribute")
         self.device_fn = device_fn
         self.protocol = protocol
         self.experimental_max_worker_delay_secs = experimental_max_worker_delay_secs

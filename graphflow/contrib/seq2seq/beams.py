@@ -76,7 +76,7 @@ class Beams:
         self.batch_size = batch_size
         self.width = width
         known = constant_value(batch_size)
-        self.known_batch_size = None if known is None else int(known)
+        self.known_batch_size: int | None = None if known is None else int(known)
 
     def merged(self, tensor: Tensor, inner: TensorShape) -> Tensor:
         """[batch, beams, ...] as [batch * beams, ...]; `inner` is what is known of the rest of the shape."""

@@ -41,7 +41,7 @@ class ForestHParams:
         self.num_trees = num_trees
         self.max_nodes = max_nodes
         self.bagging_fraction = bagging_fraction
-        self.num_splits_to_consider = num_splits_to_consider
+        self.num_splits_to_consider: int = num_splits_to_consider
         self.split_after_samples = split_after_samples
         self.num_classes: int = 0
         self.num_features: int = 0

@@ -70,7 +70,7 @@ class RunConfig(CoreRunConfig):
     ) -> None:
         if save_checkpoints_secs == _USE_DEFAULT:
             save_checkpoints_secs = 600 if save_checkpoints_steps is None else None
-        self.tf_config = ConfigProto(
+        self.tf_config: ConfigProto = ConfigProto(
             log_device_placement=log_device_placement,
             inter_op_parallelism_threads=num_cores,
             intra_op_parallelism_threads=num_cores,

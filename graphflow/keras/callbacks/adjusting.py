@@ -79,7 +79,8 @@ class EarlyStopping(Callback):
         Args:
             logs: Nothing.
         """
-        self.wait = self.stopped_epoch = 0
+        self.wait: int = 0
+        self.stopped_epoch = 0
         self.best_weights: Any = None
         self.best: float = self._better.worst if self.baseline is None else self.baseline
 

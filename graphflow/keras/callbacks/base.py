@@ -236,7 +236,7 @@ class BaseLogger(Callback):
             epoch: The number of the epoch, from 0.
             logs: Nothing.
         """
-        self.seen = 0
+        self.seen: int = 0
         self.totals: dict[str, Any] = {}
 
     def on_batch_end(self, batch: int, logs: Logs = None) -> None:
@@ -347,7 +347,7 @@ class ProgbarLogger(Callback):
             epoch: The number of the epoch, from 0.
             logs: Nothing.
         """
-        self.seen = 0
+        self.seen: int = 0
         self.target: Any = self.params["steps"] if self.use_steps else self.params["samples"]
         if self.verbose and self.params.get("epochs", 1) > 1:
             print(f"Epoch {epoch + 1}/{self.params['epochs']}")

@@ -122,7 +122,7 @@ class Tokenizer:
         self.word_index: dict[str, int] = {}
         self.index_word: dict[int, str] = {}
         self.index_docs: dict[int, int] = {}
-        self.document_count = 0
+        self.document_count: int = 0
 
     def _words(self, text: Any) -> list[str]:
         if self.char_level or isinstance(text, list):
