@@ -44,7 +44,7 @@ def other(connection: socket.socket, monkeypatch: pytest.MonkeyPatch) -> bytes:
         pytest.skip("this machine allows one way alone")
     monkeypatch.setattr(congestion, "_PACED", _way(connection))
     monkeypatch.setattr(congestion, "_WAYS", (b"no such way", found))
-    monkeypatch.setattr(congestion, "_NEAR_MICROSECONDS", 1 << 32)  # However busy the machine is.
+    monkeypatch.setattr(congestion, "_NEAR", 1 << 32)  # However busy the machine is.
     return found
 
 
@@ -56,7 +56,7 @@ def test_a_near_connection_is_not_paced(connection: socket.socket, other: bytes)
 def test_a_far_connection_stays_as_it_is(
     connection: socket.socket, other: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(congestion, "_NEAR_MICROSECONDS", 0)
+    monkeypatch.setattr(congestion, "_NEAR", 0)
     unpace(connection.fileno(), connection.getpeername()[1])
     assert _way(connection) != other
 

@@ -16,8 +16,8 @@ from typing import Final
 _OPTION: Final[int | None] = getattr(socket, "TCP_CONGESTION", None)
 _INFO: Final[int | None] = getattr(socket, "TCP_INFO", None)
 _PACED: Final = b"bbr"
-_NEAR_MICROSECONDS: Final = 1000
-"""Of a round trip: in a room it takes a tenth of that, between cities ten times as long."""
+_NEAR: Final = 1000
+"""Microseconds of a round trip: in a room it takes a tenth of that, between cities ten times as long."""
 _ROUND_TRIP: Final = struct.Struct("148xI")
 """The shortest round trip so far in the kernel's tcp_info, in microseconds."""
 _WAYS: Final = b"cubic", b"reno"
@@ -48,7 +48,7 @@ def unpace(file: int, port: int) -> None:
             (round_trip,) = _ROUND_TRIP.unpack(
                 connection.getsockopt(socket.IPPROTO_TCP, _INFO, _ROUND_TRIP.size)
             )
-            if round_trip < _NEAR_MICROSECONDS:
+            if round_trip < _NEAR:
                 _choose(connection, _OPTION)
 
 
