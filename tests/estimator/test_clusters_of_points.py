@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import threading
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.estimator.canned import kmeans
 from tests.estimator import cluster_cases
 from tests.estimator.test_canned import assert_same, cleared
 
@@ -104,3 +106,21 @@ def test_what_cannot_be_is_an_error(arguments: dict[str, Any], message: str) -> 
     ):
         with pytest.raises(ValueError, match=message):
             made()
+
+
+def test_a_worker_waits_for_the_chiefs_centers_so_long_and_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
+    done, looked = gf.Variable(False), gf.Variable(0)
+    with gf.control_dependencies([looked.assign_add(1)]):
+        is_initialized = gf.identity(done)
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        monkeypatch.setattr(kmeans, "SESSION_POLL_SECONDS", 0.0)
+        monkeypatch.setattr(kmeans, "_LONGEST_WAIT", 0.0)
+        with pytest.raises(gf.errors.DeadlineExceededError, match="The chief has not chosen"):
+            kmeans.Initializes(None, is_initialized, False).after_create_session(session, None)
+        monkeypatch.setattr(kmeans, "_LONGEST_WAIT", 100.0)
+        chosen = threading.Timer(0.05, session.run, [done.assign(True)])
+        chosen.start()
+        kmeans.Initializes(None, is_initialized, False).after_create_session(session, None)
+        chosen.join()
+        assert session.run(looked) > 2

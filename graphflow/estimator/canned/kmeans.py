@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from typing import Any, Final
 
 import numpy as np
 
+import graphflow.errors as errors
 import graphflow.metrics as metrics
 import graphflow.summary as summary
 import graphflow.train as train
+from graphflow._core.common.status_line import Waiting
+from graphflow._core.common.timeouts import SESSION_POLL_SECONDS
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array.array import concat
 from graphflow._core.ops.control_flow.flow_basics import with_dependencies
@@ -38,22 +42,38 @@ from graphflow.train.hooks.session_run_hook import (
     SessionRunValues,
 )
 
-_POLL_SECONDS: Final = 1.0
+_LONGEST_WAIT: Final = 7200.0
+"""Seconds, as workers wait at most for the chief to initialize a model."""
 
 
 class Initializes(SessionRunHook):
-    """The chief chooses the centers before the first step; workers wait for that."""
+    """The chief chooses the centers before the first step; workers wait for that, and say so.
+
+    begin: chooses them, or some of them. is_initialized: whether all are chosen.
+    """
 
     def __init__(self, begin: Any, is_initialized: Any, is_chief: bool) -> None:
         self._begin, self._is_initialized, self._is_chief = begin, is_initialized, is_chief
 
     def after_create_session(self, session: Any, coord: Any) -> None:
-        """Runs the operation that chooses until it says that it is done."""
-        while not session.run(self._is_initialized):
-            if self._is_chief:
-                session.run(self._begin)
-            else:
-                time.sleep(_POLL_SECONDS)
+        """Runs the operation that chooses until it says that it is done.
+
+        Raises:
+            DeadlineExceededError: If the chief has not chosen within two hours.
+        """
+        with closing(Waiting(_LONGEST_WAIT)) as waiting:
+            while not session.run(self._is_initialized):
+                if self._is_chief:
+                    session.run(self._begin)
+                    continue
+                if waiting.seconds() > _LONGEST_WAIT:
+                    raise errors.DeadlineExceededError(
+                        None,
+                        None,
+                        "The chief has not chosen the first centers in time: see what its log says.",
+                    )
+                waiting.update("the chief to choose the first centers")
+                time.sleep(SESSION_POLL_SECONDS)
 
 
 class _StopsWhenSettled(SessionRunHook):
