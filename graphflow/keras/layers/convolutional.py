@@ -5,7 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph import shapes
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import IntsLike
+from graphflow._core.ops.array.array import shape as tensor_shape
+from graphflow._core.ops.array.array import stack, transpose
 from graphflow.keras import ops
 from graphflow.keras.layers.base import ConfiguredLayer, layout_of
 from graphflow.keras.typing import Named, Shapes, Tensors
@@ -13,6 +16,7 @@ from graphflow.keras.utils.windows import conv_output_length
 from graphflow.layers import channelwise, convolutional
 from graphflow.layers.arguments import integers, padding_of
 from graphflow.layers.input_spec import InputSpec
+from graphflow.nn import atrous_conv2d_transpose
 
 
 class _Convolution(ConfiguredLayer):
@@ -140,11 +144,23 @@ class _Transposed(_Convolution):
                 fits.
             data_format: "channels_last" for [batch, ..., channels] or "channels_first" for [batch, channels, ...]; by
                 default that of K.image_data_format().
-            dilation_rate: The distance of a window's elements: an int, or one for each axis of space.
+            dilation_rate: The distance of a window's elements, for images alone: an int, or one that is the same for
+                each axis of space.
             **kwargs: The other arguments of a convolution, such as `activation` and `kernel_initializer`, and those
                 of every layer.
+
+        Raises:
+            ValueError: Dilated volumes, axes of different rates, or a dilation together with strides.
         """
         super().__init__(filters, kernel_size, strides, padding, data_format, dilation_rate, **kwargs)
+        rates: tuple[int, ...] = integers(dilation_rate, self.axes, "dilation_rate")
+        if max(rates) > 1 and (
+            self.axes != 2 or len(set(rates)) > 1 or max(integers(strides, self.axes, "strides")) > 1
+        ):
+            raise ValueError(
+                f"A transposed convolution may be dilated for images, alike in both axes and with strides of 1: got "
+                f"dilation_rate={rates} and strides={strides} for {self.axes} axes. Drop one of them."
+            )
         self._keep(
             output_padding=None
             if output_padding is None
@@ -159,10 +175,33 @@ class Conv2DTranspose(channelwise.Conv2DTranspose, _Transposed):
 
     def _enlarged(self, size: Any, axis: int) -> Any:
         given: Any = self.__dict__["output_padding"]
-        if size is None or given is None:
-            return super()._enlarged(size, axis)
-        pad = self.kernel_size[axis] // 2 if self.padding == "same" else 0
-        return (size - 1) * self.strides[axis] + self.kernel_size[axis] - 2 * pad + given[axis]
+        if size is None:
+            return None
+        window = self._rate * (self.kernel_size[axis] - 1) + 1
+        if given is None:
+            more = max(window - self.strides[axis], 0) if self.padding == "valid" else 0
+            return size * self.strides[axis] + more
+        pad = window // 2 if self.padding == "same" else 0
+        return (size - 1) * self.strides[axis] + window - 2 * pad + given[axis]
+
+    @property
+    def _rate(self) -> int:
+        rate: int = self.__dict__["dilation_rate"][0]
+        return rate
+
+    def convolved(self, inputs: Tensor) -> Tensor:
+        """The inputs enlarged by the kernel."""
+        if self._rate == 1:
+            return super().convolved(inputs)
+        first = self.data_format == "channels_first"
+        images = transpose(inputs, [0, 2, 3, 1]) if first else inputs
+        sizes = tensor_shape(images)
+        space = [self._enlarged(sizes[1 + axis], axis) for axis in range(2)]
+        wanted = stack([sizes[0], *space, self.filters])
+        found = atrous_conv2d_transpose(images, self.kernel, wanted, self._rate, self.padding.upper())
+        outputs = transpose(found, [0, 3, 1, 2]) if first else found
+        outputs.set_shape(self.compute_output_shape(inputs.shape))
+        return outputs
 
 
 class Conv3DTranspose(channelwise.Conv3DTranspose, _Transposed):

@@ -47,6 +47,11 @@ Lambda(lambda x:x*2.0)|2,4
 Conv1D(3,2,padding='causal',dilation_rate=2)|2,6,4
 Conv2D(3,(2,3),strides=2,padding='same',activation='relu')|2,6,5,2
 Conv2DTranspose(3,3,strides=2,padding='same')|2,4,5,2
+Conv2DTranspose(3,3,padding='same',dilation_rate=2)|2,4,6,2
+Conv2DTranspose(3,(3,2),dilation_rate=(2,2),activation='tanh')|2,4,5,2
+SeparableConv2D(4,3,dilation_rate=2)|2,6,6,2
+DepthwiseConv2D(2,dilation_rate=2)|2,6,6,2
+Conv3D(2,2,dilation_rate=2)|1,4,4,5,2
 SeparableConv2D(4,3,depth_multiplier=2)|2,6,5,2
 SeparableConv1D(4,3)|2,6,2
 DepthwiseConv2D(3,depth_multiplier=2,strides=2)|2,7,7,2

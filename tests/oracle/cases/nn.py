@@ -45,6 +45,8 @@ FAMILY.differentiable(
     tf.nn.relu(ph([-1.0, 0.0, 1.0]))
     tf.nn.leaky_relu(ph(f(4)), alpha=0.5)
     tf.nn.leaky_relu(ph(f(4)), 0.1)
+    tf.nn.leaky_relu(ph(f(4)), 3.0)
+    tf.nn.leaky_relu(ph(f(4)), -0.5)
     tf.nn.bias_add(ph(f(2, 3)), ph(f(3)))
     tf.nn.bias_add(ph(f(2, 2, 2, 3), [None, 2, 2, 3]), ph(f(3)))
     tf.nn.xw_plus_b(ph(f(2, 3)), ph(f(3, 4)), ph(f(4)))

@@ -32,7 +32,9 @@ simple("Relu6Grad", lambda g, x: _gate((x > 0) & (x < 6), g))
 @kernel("LeakyRelu")
 def _leaky_relu(node: Node) -> Kernel:
     alpha = node.dtypes[0].as_numpy_dtype(node.attrs["alpha"])
-    return lambda x: np.maximum(x, x * alpha)
+    if 0 <= alpha <= 1:
+        return lambda x: np.maximum(x, x * alpha)
+    return lambda x: np.where(x > 0, x, x * alpha)
 
 
 @kernel("LeakyReluGrad")

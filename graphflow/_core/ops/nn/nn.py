@@ -84,7 +84,7 @@ LEAKY_RELU = op_def(
     gradient=lambda op, g: (
         apply(LEAKY_RELU_GRAD, (g, op.inputs[0]), {"alpha": op.attrs["alpha"]}).outputs[0],
     ),
-    scalar="max({features}, {features} * {@alpha})",
+    scalar="{features} if {features} > 0 else {features} * {@alpha}",
     outputs=("activations",),
 )
 
@@ -250,7 +250,7 @@ def softsign(features: TensorLike, name: str | None = None) -> Tensor:
 
 
 def leaky_relu(features: TensorLike, alpha: float = 0.2, name: str | None = None) -> Tensor:
-    """max(features, alpha * features) elementwise (tf.nn.leaky_relu).
+    """features above 0 as they are, the others times `alpha` (tf.nn.leaky_relu).
 
     Integer features become float32. `alpha` is a Python number: TypeError for a tensor.
 
