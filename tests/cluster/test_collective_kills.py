@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     sys.platform != "linux", reason="the processes are looked after as Linux does"
 )
 
-STEPS = 24
+STEPS = 96
 
 
 def alone() -> list[str]:

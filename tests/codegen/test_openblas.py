@@ -68,6 +68,25 @@ def test_the_wide_kernels_are_taken_once(chosen: list[str]) -> None:
     assert chosen == ["SkylakeX"]
 
 
+def test_threads_that_wait_a_moment_later_change_nothing(
+    chosen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks = iter([False] * 20 + [True])
+    monkeypatch.setattr(openblas, "_others_wait", lambda: next(looks))
+    interval = sys.getswitchinterval()
+    assert openblas.choose_kernels() == "SkylakeX instead of Haswell"
+    assert sys.getswitchinterval() == pytest.approx(interval)
+
+
+def test_beside_threads_that_are_at_work_all_the_time_nothing_changes(
+    chosen: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openblas, "_others_wait", lambda: False)
+    monkeypatch.setattr(openblas, "OTHERS_WAIT_SECONDS", 0.05)
+    assert openblas.choose_kernels() == "other threads are at work"
+    assert not chosen
+
+
 def test_what_a_program_has_chosen_stays(chosen: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENBLAS_CORETYPE", "Haswell")
     assert "OPENBLAS_CORETYPE is set" in openblas.choose_kernels()

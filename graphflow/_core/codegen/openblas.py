@@ -6,7 +6,9 @@ there were when it was written. On one that is younger it falls back to kernels 
 vectors of 512 bits). Where the processor says that it has such vectors, OpenBLAS is asked to choose once more, as it
 does for who sets OPENBLAS_CORETYPE; a program that sets that variable has its own choice.
 
-Other threads must not multiply meanwhile. So nothing changes unless each of them is seen to wait.
+Other threads must not multiply meanwhile. So nothing changes unless each of them is seen to wait, and none gets the
+interpreter until it is done. Threads that are about to wait, as those that have just begun, are given time for it: a
+program must not multiply with other kernels, and so with other bits, since one of its threads was a moment late.
 """
 
 from __future__ import annotations
@@ -19,12 +21,15 @@ import queue
 import selectors
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from types import FrameType
 from typing import Final
+
+from graphflow._core.common.compile_timeouts import OTHERS_LOOK_SECONDS, OTHERS_WAIT_SECONDS
 
 _LOG: Final = logging.getLogger("graphflow.compiler")
 _VARIABLE: Final = "OPENBLAS_CORETYPE"
@@ -86,16 +91,36 @@ def choose_kernels() -> str:
     before = core_name(library)
     if before not in _NARROW:
         return f"OpenBLAS knows the processor: {before}"
-    if not _others_wait():
+    if not _choose_while_others_wait(library):
+        _LOG.info("OpenBLAS does not know this processor, and keeps its kernels: other threads are at work.")
         return "other threads are at work"
-    _choose(library, _WIDE)
     after = core_name(library)
     _LOG.info("OpenBLAS does not know this processor: its kernels for %s take over from %s.", after, before)
     return f"{after} instead of {before}"
 
 
+def _choose_while_others_wait(library: ctypes.CDLL) -> bool:
+    """Whether all others were seen to wait, and the choice was made."""
+    limit = time.monotonic() + OTHERS_WAIT_SECONDS
+    while True:
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(OTHERS_WAIT_SECONDS)
+        try:
+            if _others_wait():
+                _choose(library, _WIDE)
+                return True
+        finally:
+            sys.setswitchinterval(interval)
+        if time.monotonic() > limit:
+            return False
+        time.sleep(OTHERS_LOOK_SECONDS)
+
+
 def _choose(library: ctypes.CDLL, name: str) -> None:
-    forget, choose = (getattr(library, function) for function in _CHOICE)
+    holding = ctypes.PyDLL(
+        library._name, handle=library._handle
+    )  # Does not give the interpreter to others meanwhile.
+    forget, choose = (getattr(holding, function) for function in _CHOICE)
     os.environ[_VARIABLE] = name
     try:
         forget()

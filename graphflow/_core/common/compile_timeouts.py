@@ -137,3 +137,13 @@ LONGEST_ONE_CORE_SECONDS: Final = 2.0
 
 Guard: tests/runtime/compiled/test_sharing.py::test_attempts_become_rare_beside_steady_neighbours
 """
+OTHERS_WAIT_SECONDS: Final = 1.0
+"""For how long a program's first session looks whether its other threads wait, before OpenBLAS keeps its kernels.
+
+Guard: tests/codegen/test_openblas.py::test_threads_that_wait_a_moment_later_change_nothing
+"""
+OTHERS_LOOK_SECONDS: Final = 0.001
+"""How often it looks meanwhile.
+
+Guard: tests/codegen/test_openblas.py::test_threads_that_wait_a_moment_later_change_nothing
+"""

@@ -22,7 +22,7 @@ from graphflow._core.ops.math import (
     scans,
     transcendental,
 )
-from graphflow._core.ops.math.broadcasting import broadcast_like, unbroadcast, unbroadcast_pair
+from graphflow._core.ops.math.broadcasting import broadcast_like, unbroadcast_pair
 from graphflow._core.ops.math.contraction import split_axes
 from graphflow._core.ops.math.elementwise import binary
 
@@ -76,7 +76,7 @@ def _truncatemod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @gradient_of("Pow")
-def _power_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor | None]:
+def _power_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     x, y = map(numeric.conj, op.inputs)
     exponent = core.constant_value(y)
     if exponent is not None and exponent.ndim == 0 and exponent == 2:
@@ -85,8 +85,6 @@ def _power_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor | None]:
         x_gradient = arithmetic.multiply(
             arithmetic.multiply(g, y), arithmetic.pow_(x, arithmetic.subtract(y, 1))
         )
-    if y.op.op_def.is_constant:
-        return unbroadcast(x_gradient, op.inputs[0], y), None
     # log(x) where it exists; the other elements stay out of log, whose gradient would be NaN there.
     zero = array.zeros_like(x)
     usable = comparison.not_equal(x, zero) if x.dtype.is_complex else comparison.greater(x, zero)
