@@ -142,3 +142,12 @@ def test_rows_of_what_was_joined_are_rows_of_its_parts(session: Any, axis: int |
     found = session.run([gf.convert_to_tensor(g) for g in gradients], feed)
     for got, wanted in zip(found, np.split(expected, 2, 1 if axis == 1 else 0), strict=True):
         np.testing.assert_allclose(got, wanted)
+
+
+@pytest.mark.parametrize("dtype", [gf.float32, gf.float64])
+def test_a_power_has_a_gradient_by_an_exponent_that_is_a_constant(dtype: gf.DType) -> None:
+    x, y = gf.constant([[1.0, 3.5, 6.0]], dtype), gf.constant([1.0], dtype)
+    with gf.Session() as session:
+        found = session.run(gf.gradients(gf.pow(x, y), [x, y]))
+    np.testing.assert_allclose(found[0], [[1.0, 1.0, 1.0]])
+    np.testing.assert_allclose(found[1], [15.135227], rtol=1e-6)  # As TensorFlow 1.15.5 has it.
