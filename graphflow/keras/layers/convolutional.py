@@ -190,7 +190,14 @@ class Conv2DTranspose(channelwise.Conv2DTranspose, _Transposed):
         return rate
 
     def convolved(self, inputs: Tensor) -> Tensor:
-        """The inputs enlarged by the kernel."""
+        """The inputs enlarged by the kernel, whose elements are as far apart as `dilation_rate` says.
+
+        Args:
+            inputs: Images, [batch, rows, columns, channels] or as `data_format` says.
+
+        Returns:
+            A tensor of the same dtype and layout, with `filters` channels.
+        """
         if self._rate == 1:
             return super().convolved(inputs)
         first = self.data_format == "channels_first"
