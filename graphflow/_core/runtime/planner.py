@@ -235,7 +235,7 @@ class Planner:
             if options.traced:
                 tiered = None if plain else self._compiled_like(part, store)
                 if tiered is not None and tiered.worth_cutting is not None:
-                    return in_stages(part, found.borrows, tiered.worth_cutting.after)
+                    return in_stages(part, self.partition(part), found.borrows, tiered.worth_cutting.after)
                 return found if tiered is None else TracedExecutable(found, tiered)
             gpu = gpu_of(part)
             if gpu is not None and not options.looks:
@@ -245,7 +245,9 @@ class Planner:
             if plain or _has_files(part):
                 return found
             tiered = self._tiered(found, part, store, options, threads)
-            return CutExecutable(tiered, lambda after: in_stages(part, found.borrows, after))
+            return CutExecutable(
+                tiered, lambda after: in_stages(part, self.partition(part), found.borrows, after)
+            )
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
             found = base(part, True)
@@ -254,12 +256,12 @@ class Planner:
                 runner.takes = for_host
             return runner
 
-        def in_stages(part: Plan, borrows: bool, after: Collection[str] = ()) -> Executable:
-            return StagedExecutable(part, self.partition(part), stage, self.threads, borrows, after)
+        def in_stages(part: Plan, cut: Partition, borrows: bool, after: Collection[str] = ()) -> Executable:
+            return StagedExecutable(part, cut, stage, self.threads, borrows, after)
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             return faster(base(plan, borrows), plan)
-        return in_stages(plan, borrows)
+        return in_stages(plan, cut, borrows)
 
     def _insisted(self, options: ExecutionOptions) -> ExecutionOptions:
         compiled = self._config.compiled if options.compiled == "auto" else options.compiled

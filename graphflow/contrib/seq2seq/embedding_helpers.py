@@ -14,7 +14,7 @@ from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math import math, reductions, scans
 from graphflow._core.ops.nn.embedding import embedding_lookup
 from graphflow._core.ops.random import multinomial
-from graphflow.contrib.seq2seq.helpers import ChoosesIds
+from graphflow.contrib.seq2seq.helpers import ChoosesIds, StartsWithInputs
 
 
 def embedding_function(embedding: Any) -> Callable[[Any], Any]:
@@ -35,7 +35,7 @@ def start_and_end(start_tokens: Any, end_token: Any) -> tuple[Tensor, Tensor]:
     return start, end
 
 
-class GreedyEmbeddingHelper(ChoosesIds):
+class GreedyEmbeddingHelper(StartsWithInputs, ChoosesIds):
     """Reads the id with the largest output of the step before (tf.contrib.seq2seq.GreedyEmbeddingHelper).
 
     Args:
@@ -57,19 +57,6 @@ class GreedyEmbeddingHelper(ChoosesIds):
         self._start_tokens, self._end_token = start_and_end(start_tokens, end_token)
         self._batch_size = array.size(self._start_tokens)
         self._start_inputs = self._embedding_fn(self._start_tokens)
-
-    @property
-    def batch_size(self) -> Tensor:
-        """How many start tokens there are."""
-        return self._batch_size
-
-    def initialize(self, name: str | None = None) -> tuple[Tensor, Any]:
-        """No sequence has ended, and the start tokens are read.
-
-        Args:
-            name: A name for the operations.
-        """
-        return array.tile([False], [self._batch_size]), self._start_inputs
 
     def sample(
         self, time: IntTensorLike, outputs: TensorLike, state: TensorStructure, name: str | None = None

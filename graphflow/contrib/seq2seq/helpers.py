@@ -295,7 +295,27 @@ class TrainingHelper(ChoosesIds):
             return finished, self._read_unless_all(finished, following), state
 
 
-class InferenceHelper(Helper):
+class StartsWithInputs(Helper):
+    """What helpers have in common that give the first step inputs of their own, one for each sequence."""
+
+    _start_inputs: Any
+    _batch_size: Tensor
+
+    @property
+    def batch_size(self) -> Tensor:
+        """How many sequences begin."""
+        return self._batch_size
+
+    def initialize(self, name: str | None = None) -> tuple[Tensor, Any]:
+        """No sequence has ended, and the start inputs are read.
+
+        Args:
+            name: A name for the operations.
+        """
+        return array.tile([False], [self._batch_size]), self._start_inputs
+
+
+class InferenceHelper(StartsWithInputs):
     """Reads what is chosen by a function of the outputs (tf.contrib.seq2seq.InferenceHelper).
 
     Args:
@@ -325,11 +345,6 @@ class InferenceHelper(Helper):
         self._batch_size = array.shape(self._start_inputs)[0]
 
     @property
-    def batch_size(self) -> Tensor:
-        """How many start inputs there are."""
-        return self._batch_size
-
-    @property
     def sample_ids_shape(self) -> TensorShape:
         """The shape that was given."""
         return self._sample_shape
@@ -338,14 +353,6 @@ class InferenceHelper(Helper):
     def sample_ids_dtype(self) -> Any:
         """The dtype that was given."""
         return self._sample_dtype
-
-    def initialize(self, name: str | None = None) -> tuple[Tensor, Tensor]:
-        """No sequence has ended, and the start inputs are read.
-
-        Args:
-            name: A name for the operations.
-        """
-        return array.tile([False], [self._batch_size]), self._start_inputs
 
     def sample(
         self, time: IntTensorLike, outputs: TensorLike, state: TensorStructure, name: str | None = None
