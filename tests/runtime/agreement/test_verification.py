@@ -18,7 +18,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.compiler import lower
 from graphflow._core.compiler.reasons import Declines, Disagrees
-from graphflow._core.runtime.agreement import trial, verification
+from graphflow._core.runtime.agreement import bounds, trial, verification
 from graphflow._core.runtime.agreement.report import load
 from graphflow._core.session import executables
 from tests.runtime.agreement.warned import warned
@@ -379,21 +379,58 @@ def test_other_threads_that_train_meanwhile_are_no_disagreement(verdicts: list[A
     assert total > 1.0 and set(verdicts) <= {"AGREED", "LATER"}
 
 
+def _bits(build: Callable[[], Any], seeded: bool, **options: Any) -> list[bytes]:
+    """The bits of the losses of some steps."""
+    with gf.Graph().as_default():
+        if seeded:
+            gf.set_random_seed(1)
+        fetches, feeds = build()
+        tier_name = "auto" if seeded else "always"
+        with gf.Session(config=_config(compiled=tier_name, **options)) as session:
+            session.run(gf.global_variables_initializer())
+            return [session.run(fetches, feeds)[0].tobytes() for _ in range(12)]
+
+
 @pytest.mark.parametrize("seeded", [True, False])
 def test_bits_do_not_depend_on_whether_it_is_verified(seeded: bool) -> None:
     """A program that goes on from a checkpoint is verified at another run than the one that was never stopped."""
+    assert _bits(_dense, seeded) == _bits(_dense, seeded, verify_compiled=False)
 
-    def run(**options: Any) -> Any:
-        with gf.Graph().as_default():
-            if seeded:
-                gf.set_random_seed(1)
-            fetches, feeds = _dense()
-            with gf.Session(config=_config(**options)) as session:
-                session.run(gf.global_variables_initializer())
-                return [session.run(fetches, feeds)[0].tobytes() for _ in range(12)]
 
-    tier_name = "auto" if seeded else "always"
-    assert run(compiled=tier_name) == run(compiled=tier_name, verify_compiled=False)
+def test_bits_do_not_depend_on_how_it_was_found_that_the_tiers_agree(
+    monkeypatch: pytest.MonkeyPatch, verdicts: list[Any]
+) -> None:
+    """What is apart by more than the bounds agrees all the same if trials of rounding explain it."""
+    expected = _bits(_dense, True, verify_compiled=False)
+    monkeypatch.setattr(verification, "roundings", lambda plan, known: 0.0)
+    monkeypatch.setattr(bounds, "_UNITS_OF_VALUE", 0.0)
+    explained: list[Any] = []
+    disagreement = verification.disagreement
+
+    def watched(*arguments: Any) -> Any:
+        explained.append(disagreement(*arguments))
+        return explained[-1]
+
+    monkeypatch.setattr(verification, "disagreement", watched)
+    assert _bits(_dense, True) == expected
+    assert None in explained and "APART" not in verdicts
+
+
+def test_bits_do_not_depend_on_how_much_there_is_to_record(
+    monkeypatch: pytest.MonkeyPatch, verdicts: list[Any]
+) -> None:
+    """What cannot be repeated is recorded, however large it is, if all bits are fixed."""
+
+    def build() -> Any:
+        drawn = gf.random_uniform([4, 300])
+        w = gf.Variable(RNG(0).randn(300, 3).astype("f"), name="w")
+        loss = gf.reduce_mean(gf.square(gf.tanh(gf.matmul(drawn, w))))
+        return [loss, gf.train.GradientDescentOptimizer(0.1).minimize(loss)], {}
+
+    expected = _bits(build, True, verify_compiled=False)
+    monkeypatch.setattr(verification, "BUDGET_BYTES", 2 * 300 * 3 * 4 + 16)
+    assert _bits(build, True) == expected
+    assert "AGREED" in verdicts and "UNTRIED" not in verdicts
 
 
 def test_tasks_of_a_cluster_verify_too(verdicts: list[Any]) -> None:
