@@ -444,7 +444,9 @@ from graphflow._core.graph.dtypes import string as string
 from graphflow._core.ops.strings import string_join as string_join
 from graphflow._core.ops.strings import string_split as string_split
 from graphflow._core.ops.strings import string_strip as string_strip
-from graphflow._core.ops.strings import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+from graphflow._core.ops.hash_buckets import string_to_hash_bucket as string_to_hash_bucket
+from graphflow._core.ops.hash_buckets import string_to_hash_bucket_fast as string_to_hash_bucket_fast
+from graphflow._core.ops.hash_buckets import string_to_hash_bucket_strong as string_to_hash_bucket_strong
 from graphflow._core.ops.strings import string_to_number as string_to_number
 from . import strings as strings
 from graphflow._core.ops.strings import substr as substr

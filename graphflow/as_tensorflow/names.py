@@ -34,6 +34,11 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
             ("_transform_features", "transform_features"),
         )
     },
+    **{
+        f"python.ops.{module}.string_{name}": ("graphflow.strings", name)
+        for module in ("string_ops", "gen_string_ops")
+        for name in ("format", "length", "lower", "upper")
+    },
     "python.ops.confusion_matrix.remove_squeezable_dimensions": (
         "graphflow.as_tensorflow.inside.weights",
         "remove_squeezable_dimensions",

@@ -17,11 +17,12 @@ from graphflow._core.graph.types import DTypeLike
 from graphflow._core.ops.array.array import fill, identity, shape
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow import assertions
+from graphflow._core.ops.hash_buckets import string_to_hash_bucket_fast
 from graphflow._core.ops.io.vocabularies import index_table_from_file, index_table_from_tensor
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import logical_or
 from graphflow._core.ops.state.scopes import control_dependencies
-from graphflow._core.ops.strings import as_string, string_to_hash_bucket_fast
+from graphflow._core.ops.strings import as_string
 from graphflow.feature_column.base import (
     CategoricalColumn,
     FeatureTransformationCache,

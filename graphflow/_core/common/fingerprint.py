@@ -1,7 +1,8 @@
 """64-bit fingerprints of strings, the same as TensorFlow's on every machine: what hashed buckets are numbered by.
 
 The function is Fingerprint64 of FarmHash (Pike and Alakuijala 2014: farmhashna::Hash64 of farmhash.cc); the combination
-of two is FingerprintCat64 of TensorFlow's core/platform/fingerprint.h. Numbers are Python's, cut to 64 bits.
+of two is FingerprintCat64 of TensorFlow's core/platform/fingerprint.h. The older one is MurmurHash64A (Appleby 2008),
+and the one with a key is SipHash-2-4 (Aumasson and Bernstein 2012). Numbers are Python's, cut to 64 bits.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ _K0: Final = 0xC3A5C85C97CB3127
 _K1: Final = 0xB492B66FBE98F273
 _K2: Final = 0x9AE16A3B2F90404F
 _CAT: Final = 0xC6A4A7935BD1E995
+_OLD_SEED: Final = 0xDECAFCAFFE
 _KEPT: Final = 1 << 16
 """Fingerprints that are kept: the values of a categorical feature come again and again."""
 
@@ -137,3 +139,44 @@ def joined_fingerprint(first: int, second: int) -> int:
     result ^= _mix((second & _MASK) * _CAT) * _CAT & _MASK
     result = result * _CAT & _MASK
     return _mix(_mix(result) * _CAT)
+
+
+@lru_cache(_KEPT)
+def old_fingerprint64(text: bytes) -> int:
+    """The fingerprint of TensorFlow's first hashed buckets, from 0 to 2**64 - 1."""
+    size = len(text)
+    found = _OLD_SEED ^ (size * _CAT & _MASK)
+    whole = size // 8 * 8
+    for at in range(0, whole, 8):
+        found = (found ^ _mix(_fetch(text, at) * _CAT) * _CAT & _MASK) * _CAT & _MASK
+    if size > whole:
+        found = (found ^ _fetch(text, whole)) * _CAT & _MASK
+    return _mix(_mix(found) * _CAT)
+
+
+def keyed_fingerprint64(key: tuple[int, int], text: bytes) -> int:
+    """A fingerprint, from 0 to 2**64 - 1, that nobody foresees who does not know the key, two numbers of 64 bits."""
+    low, high = (part & _MASK for part in key)
+    a, b, c, d = (
+        low ^ 0x736F6D6570736575, high ^ 0x646F72616E646F6D, low ^ 0x6C7967656E657261, high ^ 0x7465646279746573
+    )  # fmt: skip
+
+    def rounds(count: int) -> None:
+        nonlocal a, b, c, d
+        for _ in range(count):
+            a, c = (a + b) & _MASK, (c + d) & _MASK
+            b, d = _rotate(b, 51) ^ a, _rotate(d, 48) ^ c
+            a = (_rotate(a, 32) + d) & _MASK
+            c = (c + b) & _MASK
+            b, d = _rotate(b, 47) ^ c, _rotate(d, 43) ^ a
+            c = _rotate(c, 32)
+
+    whole = len(text) // 8 * 8
+    for at in range(0, whole + 1, 8):
+        word = _fetch(text, at) | (len(text) & 0xFF) << 56 if at == whole else _fetch(text, at)
+        d ^= word
+        rounds(2)
+        a ^= word
+    c ^= 0xFF
+    rounds(4)
+    return a ^ b ^ c ^ d

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import codecs
 import math
 import re
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.fingerprint import fingerprint64
 from graphflow._core.kernels.array.array import invalid, normalized
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
@@ -37,24 +37,32 @@ def _each(function: Callable[[Any], Any]) -> Kernel:
 def _as_string(node: Node) -> Kernel:
     attrs = node.attrs
     precision, width, fill = attrs["precision"], attrs["width"], attrs["fill"]
+    if len(fill) > 1 or fill not in " +-0":
+        raise invalid(f"Fill string must be one or fewer characters, of ' +-0', got {fill!r}")
+    if attrs["scientific"] and attrs["shortest"]:
+        raise invalid("Cannot select both scientific and shortest notation")
     letter = "e" if attrs["scientific"] else "g" if attrs["shortest"] else "f"
-    flag = fill if fill in ("0", "-", " ", "+") else ""
-    size = str(width) if width > -1 else ""
+    size = f"{fill}{width}" if width > -1 else ""
     places = f".{precision}" if precision > -1 else ""
 
     def text(value: Any) -> Any:
         if isinstance(value, bool):
             return b"true" if value else b"false"
         if isinstance(value, int):
-            return (f"%{flag}{size}d" % value).encode()
+            return (f"%{size}d" % value).encode()
         if isinstance(value, complex):
-            return f"(%{places}{letter},%{places}{letter})".encode() % (value.real, value.imag)
+            form = f"%{size}{places}{letter}"
+            return f"({form},{form})".encode() % (value.real, value.imag)
         if isinstance(value, bytes):
             return value
-        return (f"%{flag}{size}{places}{letter}" % value).encode()
+        return (f"%{size}{places}{letter}" % value).encode()
 
     def run(x: Any) -> Any:
         array = np.asarray(x)
+        if array.dtype.kind not in "fc" and letter != "f":
+            raise invalid(f"scientific and shortest format not supported for datatype {array.dtype}")
+        if array.dtype.kind not in "fc" and places:
+            raise invalid(f"precision not supported for datatype {array.dtype}")
         return _strings([text(v) for v in array.reshape(-1).tolist()], array.shape)
 
     return run
@@ -84,12 +92,20 @@ def _as_sparse(rows: list[list[bytes]]) -> Any:
     return indices, _strings(parts, (len(parts),)), np.array([len(rows), widest], np.int64)
 
 
+def _separator(value: Any) -> bytes:
+    array = np.asarray(value, object)
+    if array.ndim:
+        raise invalid(f"delimiter must be a scalar, got shape: {list(array.shape)}")
+    text: bytes = array.item()
+    return text
+
+
 @kernel("StringSplit")
 def _string_split(node: Node) -> Kernel:
     skip_empty = node.attrs["skip_empty"]
 
     def run(strings: Any, delimiter: Any) -> Any:
-        at = delimiter.item() if hasattr(delimiter, "item") else delimiter
+        at = _separator(delimiter)
         pattern = re.compile(b"[" + re.escape(at) + b"]") if at else None
         rows = []
         for text in strings:
@@ -105,21 +121,33 @@ def _string_split_v2(node: Node) -> Kernel:
     most = node.attrs["maxsplit"]
 
     def run(strings: Any, separator: Any) -> Any:
-        at = separator.item() if hasattr(separator, "item") else separator
+        at = _separator(separator)
         return _as_sparse([text.split(at or None, most) for text in strings])
 
     return run
 
 
+_HEXADECIMAL: Final = re.compile(rb"\s*[+-]?0x[0-9a-f]+\s*", re.IGNORECASE)
+
+
+def _float(text: bytes) -> float:
+    """The number that a text writes; in hexadecimal it is an integer. "infinity" is none, but "inf" is."""
+    if _HEXADECIMAL.fullmatch(text):
+        return float(int(text, 16))
+    if b"infinity" in text.lower():
+        raise ValueError
+    return float(text)
+
+
 @kernel("StringToNumber")
 def _string_to_number(node: Node) -> Kernel:
     kind = node.attrs["out_type"].as_numpy_dtype
-    parse: Any = float if np.dtype(kind).kind == "f" else int
+    parse: Any = _float if np.dtype(kind).kind == "f" else int
 
     def number(text: bytes) -> Any:
         try:
             value = parse(text)
-            limits = None if parse is float else np.iinfo(kind)
+            limits = None if parse is _float else np.iinfo(kind)
             if b"_" in text or (limits is not None and not limits.min <= value <= limits.max):
                 raise ValueError
         except ValueError:
@@ -188,18 +216,6 @@ def _regex_full_match(node: Node) -> Kernel:
     return run
 
 
-@kernel("StringToHashBucketFast")
-def _to_hash_bucket_fast(node: Node) -> Kernel:
-    buckets = node.attrs["num_buckets"]
-
-    def run(x: Any) -> Any:
-        array = np.asarray(x, object)
-        found = [fingerprint64(text) % buckets for text in array.reshape(-1)]
-        return np.array(found, np.int64).reshape(array.shape)
-
-    return run
-
-
 @kernel("StringStrip")
 def _strip(node: Node) -> Kernel:
     return _each(lambda text: text.strip())
@@ -245,6 +261,84 @@ def _reduce_join(node: Node) -> Kernel:
         return _strings(joined, shape)
 
     return run
+
+
+@kernel("UnsortedSegmentJoin")
+def _unsorted_segment_join(node: Node) -> Kernel:
+    separator = node.attrs["separator"].encode()
+
+    def run(x: Any, ids: Any, count: Any) -> Any:
+        array, segments = np.asarray(x, object), np.asarray(ids)
+        if array.shape[: segments.ndim] != segments.shape:
+            raise invalid(f"segment_ids of shape {segments.shape} is no prefix of the shape {array.shape}")
+        outside = segments[(segments < 0) | (segments >= count)]
+        if outside.size:
+            raise invalid(f"segment_ids must be from 0 to {int(count) - 1}, got {outside.flat[0]}")
+        inner = array.shape[segments.ndim :]
+        rows = array.reshape(segments.size, math.prod(inner))
+        chosen = segments.reshape(-1)
+        parts = [rows[chosen == segment] for segment in range(int(count))]
+        joined = [separator.join(column) for part in parts for column in part.T]
+        return _strings(joined, (int(count), *inner))
+
+    return run
+
+
+_NO_TEXT: Final = frozenset({"idna", "punycode", "raw-unicode-escape", "undefined", "unicode-escape"})
+"""Python's codecs of strings that are no encodings of text."""
+
+
+def _byte_order(encoding: str, text: bytes) -> tuple[str, bytes]:
+    """The encoding that bytes are in, and they themselves: UTF-16 and UTF-32 are as the mark at the start says."""
+    if encoding not in ("utf-16", "utf-32"):
+        return encoding, text
+    low, high = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE) if encoding == "utf-16" else (
+        codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE
+    )  # fmt: skip
+    if text.startswith(low):
+        return f"{encoding}-le", text[len(low) :]
+    return f"{encoding}-be", text.removeprefix(high)
+
+
+def _pieces(encoding: str, text: bytes) -> Iterator[str | None]:
+    """The characters of bytes; None for each run of bytes that are none."""
+    name, rest = _byte_order(encoding, text)
+    while rest:
+        try:
+            yield rest.decode(name)
+        except UnicodeDecodeError as error:
+            yield rest[: error.start].decode(name)
+            yield None
+            rest = rest[error.end :]
+        else:
+            return
+
+
+@kernel("UnicodeTranscode")
+def _transcode(node: Node) -> Kernel:
+    attrs = node.attrs
+    source, target, errors = attrs["input_encoding"], attrs["output_encoding"], attrs["errors"]
+    try:
+        encoding = codecs.lookup(source).name
+        b"".decode(source)
+    except LookupError:
+        encoding = None
+    if encoding is None or encoding in _NO_TEXT:
+        raise invalid(f"Could not create converter for input encoding: {source}")
+    if not 0 <= attrs["replacement_char"] <= 0x10FFFF:
+        raise invalid(f"replacement_char must be a character's number, got {attrs['replacement_char']}")
+    wrong = "" if errors == "ignore" else chr(attrs["replacement_char"])
+    controls = dict.fromkeys(range(32), wrong) if attrs["replace_control_characters"] else {}
+
+    def transcoded(text: bytes) -> bytes:
+        found = []
+        for piece in _pieces(encoding, text):
+            if piece is None and errors == "strict":
+                raise invalid(f"Invalid formatting on input string: {text!r} is not in {source}")
+            found.append(wrong if piece is None else piece.translate(controls))
+        return "".join(found).encode(target, "surrogatepass")
+
+    return _each(transcoded)
 
 
 @kernel("EncodeBase64")

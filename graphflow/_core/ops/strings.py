@@ -13,8 +13,9 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
+from graphflow._core.ops.array.shaping import scalar_value
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
-from graphflow._core.ops.rules import deprecated, same_as_input, same_shape
+from graphflow._core.ops.rules import deprecated, require_rank, same_as_input, same_shape
 
 
 def _define(name: str, *inputs: str, infer: Any = same_as_input, dynamic: bool = False) -> OpDef:
@@ -31,6 +32,8 @@ def _join_infer(op: Operation) -> Signature:
 
 
 def _split_infer(op: Operation) -> Signature:
+    require_rank(op.inputs[0].dims, 1, "input")
+    require_rank(op.inputs[1].dims, 0, "the delimiter")
     return [(dtypes.int64, (None, 2)), (dtypes.string, (None,)), (dtypes.int64, (2,))]
 
 
@@ -44,6 +47,19 @@ def _reduce_infer(op: Operation) -> Signature:
     return [
         (dtypes.string, tuple(1 if i in chosen else d for i, d in enumerate(dims) if keep or i not in chosen))
     ]
+
+
+def _segments_infer(op: Operation) -> Signature:
+    texts, ids, count = op.inputs
+    known = scalar_value(count)
+    if texts.dims is None or ids.dims is None:
+        return [(dtypes.string, None)]
+    if len(ids.dims) > len(texts.dims) or not shapes.compatible(texts.dims[: len(ids.dims)], ids.dims):
+        raise ValueError(
+            f"segment_ids of shape {shapes.text(ids.dims)} must be a prefix of the shape of inputs, "
+            f"{shapes.text(texts.dims)}."
+        )
+    return [(dtypes.string, (known, *texts.dims[len(ids.dims) :]))]
 
 
 def _raw_infer(op: Operation) -> Signature:
@@ -68,8 +84,12 @@ STRING_STRIP = _define("StringStrip", "input: string")
 STRING_LOWER = _define("StringLower", "input: string")
 STRING_UPPER = _define("StringUpper", "input: string")
 STRING_LENGTH = _define("StringLength", "input: string", infer=same_shape(dtypes.int32))
-TO_HASH_BUCKET_FAST = _define("StringToHashBucketFast", "input: string", infer=same_shape(dtypes.int64))
 REDUCE_JOIN = _define("ReduceJoin", "inputs: string", "reduction_indices: int32", infer=_reduce_infer)
+UNSORTED_SEGMENT_JOIN = _define(
+    "UnsortedSegmentJoin", "inputs: string", "segment_ids: Tindices=index", "num_segments: Tnumsegments=index",
+    infer=_segments_infer,
+)  # fmt: skip
+UNICODE_TRANSCODE = _define("UnicodeTranscode", "input: string")
 ENCODE_BASE64 = _define("EncodeBase64", "input: string")
 DECODE_BASE64 = _define("DecodeBase64", "input: string")
 DECODE_RAW = _define("DecodeRaw", "bytes: string", infer=_raw_infer, dynamic=True)
@@ -98,12 +118,8 @@ def as_string(
         A tensor of strings.
 
     Raises:
-        ValueError: For a format that does not go with the dtype.
+        InvalidArgumentError: When it runs, for a format that does not go with the dtype.
     """
-    if scientific and shortest:
-        raise ValueError("Cannot specify both scientific and shortest notation.")
-    if len(fill) > 1:
-        raise ValueError(f"fill must be one character, got {fill!r}.")
     return _one(
         AS_STRING,
         input,
@@ -311,25 +327,6 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
     return _one(STRING_LENGTH, input, name, unit=unit)
 
 
-def string_to_hash_bucket_fast(input: TensorLike, num_buckets: int, name: str | None = None) -> Tensor:
-    """A number for each string by its fingerprint, the same ones as TensorFlow's (tf.strings.to_hash_bucket_fast).
-
-    Args:
-        input: Strings, of any shape.
-        num_buckets: How many numbers there are.
-        name: A name for the operation.
-
-    Returns:
-        An int64 tensor of the same shape, from 0 to num_buckets - 1.
-
-    Raises:
-        ValueError: If there is no bucket.
-    """
-    if num_buckets < 1:
-        raise ValueError(f"num_buckets must be at least 1, got {num_buckets}.")
-    return _one(TO_HASH_BUCKET_FAST, input, name, num_buckets=int(num_buckets))
-
-
 def reduce_join(
     inputs: TensorLike, axis: IntTensorLike | None = None, keep_dims: bool | None = None,
     separator: str = "", name: str | None = None, reduction_indices: IntTensorLike | None = None,
@@ -359,6 +356,65 @@ def reduce_join(
             axes = np.arange(len(tensor.dims) - 1, -1, -1, dtype=np.int32)
         attrs = {"keep_dims": keep, "separator": separator}
         return apply(REDUCE_JOIN, (tensor, axes), attrs).outputs[0]
+
+
+def unsorted_segment_join(
+    inputs: TensorLike, segment_ids: IntTensorLike, num_segments: IntTensorLike, separator: str = "",
+    name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The strings of each segment joined, in their order; "" for an empty one (tf.strings.unsorted_segment_join).
+
+    Args:
+        inputs: A tensor of strings.
+        segment_ids: The segment of each row, integers of a shape that the shape of `inputs` begins with.
+        num_segments: How many segments the result has, an integer.
+        separator: What is put between.
+        name: A name for the operation.
+
+    Returns:
+        A tensor [num_segments, ...] of strings.
+
+    Raises:
+        InvalidArgumentError: If a segment's number is below 0, or not below num_segments.
+    """
+    given = (inputs, segment_ids, num_segments)
+    return apply(UNSORTED_SEGMENT_JOIN, given, {"separator": separator}, name).outputs[0]
+
+
+def unicode_transcode(
+    input: TensorLike, input_encoding: str, output_encoding: str, errors: str = "replace",
+    replacement_char: int = 0xFFFD, replace_control_characters: bool = False, name: str | None = None,
+) -> Tensor:  # fmt: skip
+    """The strings in another encoding (tf.strings.unicode_transcode).
+
+    Args:
+        input: A tensor of strings.
+        input_encoding: What they are in, a name that Python knows, such as "UTF-8", "US-ASCII" or "shift_jis".
+            "UTF-16" and "UTF-32" are read as the mark at the start says, from the highest byte on if there is none.
+        output_encoding: "UTF-8", "UTF-16-BE" or "UTF-32-BE".
+        errors: What is done about bytes that are no characters: "strict" for an error, "replace" or "ignore".
+        replacement_char: The number of the character that stands for each of them.
+        replace_control_characters: Whether characters below 32 are taken for such bytes, too.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of strings of the same shape.
+
+    Raises:
+        ValueError: For another output_encoding, or another value of `errors`.
+        InvalidArgumentError: If nobody knows the input_encoding, or `errors` is "strict" and a string is not in it.
+    """
+    if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
+        raise ValueError(
+            f"output_encoding of unicode_transcode is 'UTF-8', 'UTF-16-BE' or 'UTF-32-BE', not {output_encoding!r}."
+        )
+    if errors not in ("strict", "replace", "ignore"):
+        raise ValueError(f"errors of unicode_transcode is 'strict', 'replace' or 'ignore', not {errors!r}.")
+    attrs = {
+        "input_encoding": input_encoding, "output_encoding": output_encoding, "errors": errors,
+        "replacement_char": int(replacement_char), "replace_control_characters": bool(replace_control_characters),
+    }  # fmt: skip
+    return apply(UNICODE_TRANSCODE, (input,), attrs, name).outputs[0]
 
 
 def encode_base64(input: TensorLike, pad: bool = False, name: str | None = None) -> Tensor:

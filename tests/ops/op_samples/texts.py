@@ -233,14 +233,60 @@ def _format(random: Random) -> Iterable[Sample]:
         )
 
 
-def _buckets(random: Random) -> Iterable[Sample]:
+def _buckets(**attrs: Any) -> Draw:
     """What TensorFlow's fingerprints are is recorded in tests/oracle/cases/lookup.py."""
-    for shape in ((4,), (), (2, 0)):
-        yield Sample((_words(random, shape),), {"num_buckets": 5})
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for shape in ((4,), (), (2, 0)):
+            yield Sample((_words(random, shape),), {"num_buckets": 5, **attrs})
+
+    return generate
+
+
+def _segments(random: Random) -> Iterable[Sample]:
+    for shape, ids in (
+        ((4, 2), ints(2, 0, 2, 0)),
+        ((2, 2, 3), ints(0, 1, 1, 1).reshape(2, 2)),
+        ((0,), ints()),
+    ):
+
+        def reference(x: Any, ids: Any, count: Any) -> Any:
+            result = np.empty((int(count), *x.shape[ids.ndim :]), object)
+            for at in np.ndindex(result.shape):
+                chosen = [x[(*row, *at[1:])] for row in np.ndindex(ids.shape) if ids[row] == at[0]]
+                result[at] = b", ".join(chosen)
+            return result
+
+        yield Sample((_words(random, shape), ids, scalar(3, np.int32)), {"separator": ", "}, reference)
+
+
+def _transcode(random: Random) -> Iterable[Sample]:
+    for source, codec in (("UTF-8", "utf-8"), ("UTF-16", "utf-16-be"), ("ISO-8859-1", "latin-1")):
+        for target, errors in (("UTF-16-BE", "strict"), ("UTF-8", "replace")):
+            attrs = {
+                "input_encoding": source, "output_encoding": target, "errors": errors, "replacement_char": 63,
+                "replace_control_characters": True,
+            }  # fmt: skip
+
+            def reference(x: Any, codec: str = codec, target: str = target) -> Any:
+                result = np.empty(x.shape, object)
+                for at in np.ndindex(x.shape):
+                    result[at] = x[at].decode(codec).encode(target)
+                return result
+
+            for shape in ((4,), (), (2, 0)):
+                texts = _words(random, shape)
+                for at in np.ndindex(texts.shape):
+                    texts[at] = texts[at].decode().encode(codec)
+                yield Sample((texts,), attrs, reference)
 
 
 TABLE: dict[str, Draw] = {
-    "StringToHashBucketFast": _buckets,
+    "StringToHashBucket": _buckets(),
+    "StringToHashBucketFast": _buckets(),
+    "StringToHashBucketStrong": _buckets(key=[3, -1]),
+    "UnsortedSegmentJoin": _segments,
+    "UnicodeTranscode": _transcode,
     "AsString": _as_string,
     "StringJoin": _join,
     "ShardedFilename": _sharded,

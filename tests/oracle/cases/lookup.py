@@ -13,6 +13,10 @@ FAMILY.expressions(
     tf.strings.to_hash_bucket_fast(ph([b"", b"a", b"emerson", b"a string of 20 bytes"]), 1000)
     tf.string_to_hash_bucket_fast([[b"0123456789" * 4, b"0123456789" * 9], [b"-1", b"x"]], num_buckets=10)
     tf.strings.to_hash_bucket_fast(ph([b"a", b"b"], [None]), 3).name
+    tf.strings.to_hash_bucket(ph([b"", b"a", b"emerson\\xff", b"0123456789abcdef", b"\\xe9" * 21]), 1000003)
+    tf.string_to_hash_bucket([["a"]], num_buckets=10)
+    tf.strings.to_hash_bucket_strong([b"", b"a", b"emerson\\xff", b"0123456789abcdef", b"\\xe9" * 21], 1000003, [3, -1])
+    tf.string_to_hash_bucket_strong([["a"]], 10, key=[98765, 132]).name
     tf.sparse.cross([tf.sparse.from_dense([[1, 0, 2], [3, 0, 0]]), ph([[b"a", b"b"], [b"c", b"d"]])]).values
     tf.sparse.cross([tf.sparse.from_dense([[1, 0, 2], [0, 0, 0]]), ph([[b"a"], [b"c"]])]).indices
     tf.sparse.cross([tf.sparse.from_dense([[1, 0, 2], [0, 0, 0]]), ph([[b"a"], [b"c"]])]).dense_shape

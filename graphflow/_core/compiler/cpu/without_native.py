@@ -123,6 +123,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "StaticRegex*",
             "String*",
             "Substr",
+            "UnicodeTranscode",
+            "UnsortedSegmentJoin",
         ),
         (),
     ),

@@ -53,6 +53,8 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "StaticRegex*",
             "String*",
             "Substr",
+            "UnicodeTranscode",
+            "UnsortedSegmentJoin",
         ),
         (),
     ),

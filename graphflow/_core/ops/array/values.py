@@ -35,6 +35,8 @@ def as_array(value: Any, dtype: DType | None) -> Any:
         array = _array_of(value)
         if not isinstance(value, list | tuple):  # Else it is fresh.
             array = np.array(array)
+    except UnicodeDecodeError:  # Strings beside bytes that are not ASCII: NumPy has no array of both.
+        return _strings(value, dtype)
     except ValueError:
         raise _uneven(value) from None
     kind = array.dtype.kind

@@ -22,10 +22,11 @@ from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow.flow_basics import no_op
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
+from graphflow._core.ops.hash_buckets import string_to_hash_bucket_fast
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import not_equal
 from graphflow._core.ops.rules import no_outputs, scalar_of
-from graphflow._core.ops.strings import as_string, string_to_hash_bucket_fast
+from graphflow._core.ops.strings import as_string
 
 
 def _of_one(handle: Tensor) -> tuple[Dims, Dims]:
