@@ -336,8 +336,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "contrib.layers.utils": ("graphflow.contrib.slim.utils",),
     "nn.seq2seq": ("graphflow.contrib.legacy_seq2seq",),
     "python.feature_column.feature_column": _COLUMNS,
-    "python.feature_column.feature_column_v2": _COLUMNS,
-    "python.feature_column.feature_column_lib": _COLUMNS,
+    "python.feature_column.feature_column_v2": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
+    "python.feature_column.feature_column_lib": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
     "python.feature_column.dense_features": ("graphflow.keras.layers",),
     "python.feature_column.sequence_feature_column": (
         "graphflow.keras.experimental",
@@ -385,6 +385,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.layers.recurrent": ("graphflow.keras.layers",),
     "keras.layers.embeddings": ("graphflow.keras.layers",),
     "keras.layers.merge": ("graphflow.keras.layers",),
+    "keras.layers.dense_attention": ("graphflow.keras.layers",),
     "keras.layers.wrappers": ("graphflow.keras.layers",),
     "keras.layers.noise": ("graphflow.keras.layers",),
     "keras.layers.advanced_activations": ("graphflow.keras.layers",),

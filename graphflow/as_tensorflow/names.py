@@ -39,6 +39,13 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         for module in ("string_ops", "gen_string_ops")
         for name in ("format", "length", "lower", "upper")
     },
+    **{
+        f"{where}.sequence_feature_column.concatenate_context_input": (
+            "graphflow.feature_column.layers",
+            "concatenate_context_input",
+        )
+        for where in ("python.feature_column", "contrib.feature_column.python.feature_column")
+    },
     "python.ops.confusion_matrix.remove_squeezable_dimensions": (
         "graphflow.as_tensorflow.inside.weights",
         "remove_squeezable_dimensions",

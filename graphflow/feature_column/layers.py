@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.ops.array.array import concat, identity, reshape, shape, stack
-from graphflow._core.ops.control_flow.assertions import assert_equal
+from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.ops.array.array import concat, expand_dims, identity, reshape, shape, stack, tile
+from graphflow._core.ops.control_flow.assertions import assert_equal, assert_rank, assert_type
 from graphflow._core.ops.core import partial_shape
 from graphflow._core.ops.math.linalg import matmul
 from graphflow._core.ops.math.numeric import add_n
@@ -117,14 +119,16 @@ def _weighted(
         return found
     weights = state.variable(column, "weights", (rows, units), Zeros())
     ids, amounts = column.get_sparse_tensors(cache, state)
-    wanted = stack([ids.dense_shape[0], -1])
-    found = safe_embedding_lookup_sparse(
-        weights, sparse_reshape(ids, wanted), None if amounts is None else sparse_reshape(amounts, wanted), combiner,
-        name="weighted_sum",
-    )  # fmt: skip
+    # The places of the weights do not count, and may be others than those of the ids.
+    amounts = None if amounts is None else _as_rows(amounts)
+    found = safe_embedding_lookup_sparse(weights, _as_rows(ids), amounts, combiner, name="weighted_sum")
     known = partial_shape(ids.dense_shape)
     found.set_shape((None if known is None else known[0], units))
     return found
+
+
+def _as_rows(sparse: SparseTensor) -> SparseTensor:
+    return sparse_reshape(sparse, stack([sparse.dense_shape[0], -1]))
 
 
 def weighted_sum(
@@ -283,3 +287,30 @@ def sequence_features(
     same = [assert_equal(lengths[0], other) for other in lengths[1:]]
     with control_dependencies(same):
         return concat(outputs, -1), identity(lengths[0])
+
+
+def concatenate_context_input(context_input: Tensor, sequence_input: Tensor) -> Tensor:
+    """Each step of sequences with what is known of the whole one behind it.
+
+    This is concatenate_context_input of TensorFlow's sequence_feature_column.
+
+    Args:
+        context_input: A float32 tensor [batch, numbers].
+        sequence_input: A float32 tensor [batch, longest, elements].
+
+    Returns:
+        A float32 tensor [batch, longest, elements + numbers].
+
+    Raises:
+        ValueError: One has another rank.
+        TypeError: One has another dtype.
+    """
+    checks = []
+    for found, ndims, name in ((sequence_input, 3, "sequence_input"), (context_input, 2, "context_input")):
+        message = f"{name} must have rank {ndims}"
+        checks.append(assert_rank(found, ndims, message=message, data=[shape(found)]))
+        assert_type(found, dtypes.float32, message=f"{name} must have dtype float32")
+    with control_dependencies([check for check in checks if check is not None]):
+        steps = shape(sequence_input)[1]
+        repeated = tile(expand_dims(context_input, 1), stack([1, steps, 1]))
+    return concat([sequence_input, repeated], 2)

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.feature_column.layers import concatenate_context_input
 from graphflow.keras.backend.convolutions import channels_behind, padding_of_operations
+from graphflow.keras.layers.linear_features import LinearModel
 from graphflow.keras.preprocessing.sequence import shorter_ones
 from graphflow.keras.utils import windows
 from graphflow.keras.utils.replicas import replicated
@@ -260,6 +262,48 @@ def test_a_model_of_sequences_of_columns() -> None:
     values, lengths = layer({"rain": rain})
     found = K.backend.get_session().run([values, lengths])
     assert found[0].tolist() == [[[1.0], [0.0]], [[2.0], [3.0]]] and found[1].tolist() == [1, 2]
+
+
+def test_a_linear_model_of_columns_is_fit() -> None:
+    column = gf.feature_column
+    hours = column.numeric_column("hours")
+    place = column.categorical_column_with_identity("place", 2)
+    model = LinearModel([place, hours], units=2)
+    model.compile("sgd", "mse")
+    assert model.bias is None
+    x = {"hours": np.array([[1.0], [2.0]], "f"), "place": np.array([[1], [0]])}
+    first, second = model.fit(x, np.ones((2, 2)), epochs=2, verbose=0).history["loss"]
+    assert first == pytest.approx(1.0) and second < first
+    names = {v.name: v.shape.as_list() for v in model.weights}
+    assert names == {
+        "linear_model/hours/weights:0": [1, 2],
+        "linear_model/place/weights:0": [2, 2],
+        "linear_model/bias_weights:0": [2],
+    }
+    hours_weights, place_weights, bias = model.get_weights()
+    expected = hours_weights * [[1.0], [2.0]] + place_weights[[1, 0]] + bias
+    np.testing.assert_allclose(model.predict(x), expected, rtol=1e-5)
+
+
+def test_a_model_of_a_class_compares_with_targets_of_other_shapes() -> None:
+    class Sums(K.Model):  # type: ignore[misc]
+        def call(self, inputs: Any, training: Any = None, mask: Any = None) -> Any:
+            return gf.reduce_sum(inputs, -1, keepdims=True)
+
+    model = Sums()
+    model.compile("sgd", "mse")
+    assert model.evaluate(np.ones((2, 3)), np.ones((2, 4)), verbose=0) == pytest.approx(4.0)
+
+
+def test_context_is_put_behind_each_step() -> None:
+    steps, context = gf.ones([2, 3, 1]), gf.constant([[2.0, 3.0], [4.0, 5.0]])
+    with gf.Session() as session:
+        found = session.run(concatenate_context_input(context, steps))
+    assert found[0].tolist() == [[1.0, 2.0, 3.0]] * 3 and found[1].tolist() == [[1.0, 4.0, 5.0]] * 3
+    with pytest.raises(ValueError, match="context_input must have rank 2"):
+        concatenate_context_input(steps, steps)
+    with pytest.raises(TypeError, match="sequence_input must have dtype float32"):
+        concatenate_context_input(context, gf.ones([2, 3, 1], gf.float64))
 
 
 def test_variables_of_another_graph_have_their_values() -> None:

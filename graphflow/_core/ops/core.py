@@ -198,7 +198,7 @@ def _converted(
     for spec, value in zip(specs, values, strict=True):
         if spec.variable is not None and spec.variable not in wanted:
             dtype = next(
-                (d for d in map(_dtype_of, value if spec.variadic else [value]) if d is not None), None
+                (d for d in map(dtype_of_tensors, value if spec.variadic else [value]) if d is not None), None
             )
             if dtype is not None:
                 wanted[spec.variable] = dtype
@@ -266,13 +266,13 @@ def _preferred_of_array(spec: InputSpec, array: Any) -> DType | None:
     return (dtypes.int64 if array.dtype.itemsize > 2 else dtypes.int32) if narrow else None
 
 
-def _dtype_of(value: Any) -> DType | None:
+def dtype_of_tensors(value: Any) -> DType | None:
     if isinstance(value, Tensor):
         return value.dtype
     if hasattr(value, "_as_graph_element") or hasattr(value, "as_graph_tensor"):
         return as_dtype(value.dtype)
     if isinstance(value, list | tuple):
-        return next((d for d in map(_dtype_of, value) if d is not None), None)
+        return next((d for d in map(dtype_of_tensors, value) if d is not None), None)
     return None
 
 
@@ -384,7 +384,7 @@ def _holds_tensor(value: Any) -> bool:
 
 
 def _pack(value: Any, dtype: DType | None, name: str | None) -> Tensor:
-    dtype = dtype or _dtype_of(value)
+    dtype = dtype or dtype_of_tensors(value)
     graph = get_default_graph()
     with graph.name_scope(name or "packed") as scope:
         parts = [convert_to_tensor(v, dtype=dtype, name=str(i)) for i, v in enumerate(value)]

@@ -35,7 +35,7 @@ class _VariablesOfLayer(StateManager):
         return found
 
 
-class _Features(Layer):
+class Features(Layer):
     """A layer of columns."""
 
     def __init__(
@@ -59,7 +59,7 @@ class _Features(Layer):
         return sum(number_of_elements(column) for column in self._feature_columns)
 
 
-class DenseFeatures(_Features):
+class DenseFeatures(Features):
     """What dense feature columns give of a dictionary of tensors, side by side (tf.keras.layers.DenseFeatures).
 
     Args:
@@ -104,7 +104,7 @@ class DenseFeatures(_Features):
         return shapes.TensorShape([shapes.as_shape(one).as_list()[0], self._elements()])
 
 
-class SequenceFeatures(_Features):
+class SequenceFeatures(Features):
     """What columns of sequences give, side by side, and the lengths (tf.keras.experimental.SequenceFeatures).
 
     Args:

@@ -190,6 +190,29 @@ def gradients_of_a_linear_model(tf, t):
 
 
 @FAMILY.case()
+def weights_in_other_places(tf, t):
+    fc = tf.feature_column
+    column = fc.weighted_categorical_column(_columns(tf)["words"], "amounts")
+    features = dict(_features(tf), amounts=tf.constant([[0.5, 2.0, -1.0, 3.0]]))
+    found = tf.feature_column.linear_model(features, [column])
+    _filled(tf, t)
+    return t.run(found)
+
+
+@FAMILY.case()
+def sparse_of_the_same_shape(tf, t):
+    """Indices are taken as they are, even those outside of the shape."""
+    same = tf.sparse_reshape(tf.SparseTensor([[0, 0, 2], [1, 0, 0]], [5, 7], [2, 2, 2]), [2, 2, 2])
+    return t.run([same.indices, same.values, same.dense_shape])
+
+
+@FAMILY.case()
+def lists_of_tensors_of_another_dtype(tf, t):
+    mixed = [[tf.constant(1), 2], [tf.constant(3), tf.constant(4)]]
+    return tf.convert_to_tensor(mixed, tf.int64), tf.convert_to_tensor([tf.constant(-1.5), 2], tf.int32)
+
+
+@FAMILY.case()
 def examples(tf, t):
     columns = _columns(tf)
     spec = tf.feature_column.make_parse_example_spec(

@@ -101,6 +101,8 @@ def _reshape(indices: Any, shape: Any, new_shape: Any) -> Any:
     size = math.prod(old)
     if wanted.count(-1) > 1 or any(n < -1 for n in wanted):
         raise invalid(f"only one output dimension may be -1, got {wanted}")
+    if wanted == list(old):
+        return indices, shape
     rest = math.prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not rest or size % rest:

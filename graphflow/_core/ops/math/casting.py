@@ -12,7 +12,13 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
-from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.core import (
+    apply,
+    convert_to_tensor,
+    dtype_of_tensors,
+    op_scope,
+    register_tensor_conversion_function,
+)
 from graphflow.errors import UnimplementedError
 
 
@@ -89,6 +95,23 @@ def cast(
         if tensor.dtype is target:
             return tensor
         return apply(CAST, (tensor,), {"DstT": target, "Truncate": False}, scope).outputs[0]
+
+
+def _cast_inside(value: Any, dtype: DType) -> Any:
+    if isinstance(value, list | tuple):
+        return [_cast_inside(item, dtype) for item in value]
+    return cast(value, dtype) if dtype_of_tensors(value) is not None else value
+
+
+def _list_of_another_dtype(value: Any, dtype: DType | None, name: str | None, as_ref: bool) -> Any:
+    """A list with tensors of another dtype than the one wanted: they are cast, as TensorFlow does."""
+    found = None if dtype is None else dtype_of_tensors(value)
+    if dtype is None or found is None or found is dtype:
+        return NotImplemented
+    return convert_to_tensor(_cast_inside(value, dtype), dtype, name)
+
+
+register_tensor_conversion_function((list, tuple), _list_of_another_dtype)
 
 
 class _Conversion(Protocol):
