@@ -147,7 +147,7 @@ FAMILY.expressions(
     tf.strings.unsorted_segment_join([["a", "b"], ["c", "d"]], [[1, 0], [1, 1]], 2, separator="-", name="j")
     tf.as_string(ph([1 + 2j]), width=12, fill="0")
     tf.as_string([True, False], width=7)
-    tf.constant(["a", b"\\xf0\\x9f"])
+    tf.string_split(["a b", b"\\xf0\\x9f c"])
     tf.string_to_number(["0xF", "-0xf ", "-INF", "1e400"], tf.float64)
     tf.reduce_join([["a", "b"], ["c", "d"]])
     tf.reduce_join([["a", "b"], ["c", "d"]], 0, separator="+")
