@@ -35,12 +35,14 @@ from graphflow.config import RunMetadata as RunMetadata
 from graphflow.config import RunOptions as RunOptions
 from graphflow._core.session import Session as Session
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
+from graphflow.data.specs import SparseTensorSpec as SparseTensorSpec
 from graphflow._core.graph.slices import SparseTensorValue as SparseTensorValue
 from graphflow._core.ops.io.readers import TFRecordReader as TFRecordReader
 from graphflow._core.graph.elements import Tensor as Tensor
 from graphflow._core.ops.control_flow.tensor_array import TensorArray as TensorArray
 from graphflow._core.graph.shapes import TensorShape as TensorShape
 from graphflow.data.specs import TensorSpec as TensorSpec
+from graphflow.data.specs import TypeSpec as TypeSpec
 from graphflow._core.ops.io.readers import TextLineReader as TextLineReader
 from graphflow._core.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature

@@ -316,7 +316,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.data.ops.dataset_ops": ("graphflow.data",),
     "python.data.ops.iterator_ops": ("graphflow.data",),
     "python.data.ops.readers": ("graphflow.data",),
-    "python.data.util.nest": ("graphflow.nest",),
+    "python.data.util.nest": ("graphflow.as_tensorflow.inside.data_nest",),
     "python.data.experimental": ("graphflow.data.experimental",),
     "python.data.ops": (),
     "python.data": ("graphflow.data",),

@@ -1,6 +1,7 @@
 """Input pipelines (tf.data)."""
 
 from graphflow.data.dataset import Dataset as Dataset
+from graphflow.data.nested import DatasetSpec as DatasetSpec
 from graphflow.data.files import FixedLengthRecordDataset as FixedLengthRecordDataset
 from graphflow.data.iterators import Iterator as Iterator
 from graphflow.data.options import Options as Options

@@ -6,6 +6,7 @@ Every transformation adds one op. Nothing is read before an iterator asks for an
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 from graphflow._core.common.shown.graphs import facts_html
@@ -13,25 +14,34 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef
-from graphflow._core.graph.random_seed import get_seed
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops.array.indexing import where
-from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor
+from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.io import whole_datasets as whole
 from graphflow._core.ops.io.files import matching_files
-from graphflow._core.ops.math.comparison import equal, logical_and
 from graphflow.data import iterators, structure
-from graphflow.data.functions import ElementFunction
+from graphflow.data.functions import ElementFunction, StateFunction
 from graphflow.data.iterators import Iterator
-from graphflow.data.options import Options
+from graphflow.data.nested import DatasetOf
+from graphflow.data.options import Options, merged
+from graphflow.data.parameters import (
+    MAX_INT32,
+    as_bool,
+    as_int64,
+    known_shape,
+    known_size,
+    padded_shape,
+    padding_value,
+    seeds_of,
+)
+from graphflow.data.specs import specs_for
 
-_MAX_INT32 = 2**31 - 1
 AUTOTUNE = -1
 """Lets a number be chosen: of parallel calls, or of elements made ahead."""
 
 
-class Dataset:
+class Dataset(structure.Component):
     """A sequence of elements, each a tensor or a nested tuple or dictionary of tensors.
 
     Made by the functions from_tensors, from_tensor_slices, from_generator, range, zip and list_files, and by the
@@ -48,23 +58,33 @@ class Dataset:
         self._variant_tensor = variant_tensor
         self._output_types = types
         self._output_shapes = shapes
+        self._options: tuple[Options, ...] = ()
+        """Those of the datasets that it is made of, and its own."""
 
     # ---- what it is ------------------------------------------------------------------------------------------------
 
     @property
     def output_types(self) -> Any:
         """The structure of the dtypes of an element."""
-        return structure.dtypes_for(self._output_types)
+        return structure.shown(self._output_types, self._output_shapes)[0]
 
     @property
     def output_shapes(self) -> Any:
         """The structure of the shapes of an element."""
-        return self._output_shapes
+        return structure.shown(self._output_types, self._output_shapes)[1]
 
     @property
     def output_classes(self) -> Any:
         """The structure of the classes of an element: Tensor or SparseTensor for each component."""
-        return structure.classes_for(self._output_types)
+        return structure.shown(self._output_types, self._output_shapes)[2]
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of the specs of an element, such as gf.TensorSpec."""
+        return specs_for(self._output_types, self._output_shapes)
+
+    def _component(self) -> tuple[structure.Kind, TensorShape]:
+        return DatasetOf(self._output_types, self._output_shapes), self._variant_tensor.shape
 
     def __repr__(self) -> str:
         name = self._variant_tensor.op.name
@@ -114,7 +134,7 @@ class Dataset:
         Returns:
             A dataset of one element.
         """
-        element = _normalized(tensors)
+        element = as_components(tensors)
         types, forms = structure.signature(element)
         return built(ops.TENSOR, (structure.moved(element),), types, forms, Toutput_types=True)
 
@@ -138,7 +158,7 @@ class Dataset:
             ...     print(session.run(element), session.run(element))
             [2 4] [6]
         """
-        element = _normalized(tensors)
+        element = as_components(tensors)
         types, forms = structure.signature(element)
         sizes: shapes.Dims = (None,)
         for number, form in enumerate(structure.flatten(forms)):
@@ -196,7 +216,7 @@ class Dataset:
         if not 1 <= len(args) <= 3:
             raise ValueError(f"Dataset.range takes one to three arguments, got {len(args)}.")
         start, stop, step = (0, *args, 1) if len(args) == 1 else (*args, 1)[:3]
-        inputs = (_int64(start, "start"), _int64(stop, "stop"), _int64(step, "step"))
+        inputs = (as_int64(start, "start"), as_int64(stop, "stop"), as_int64(step, "step"))
         return built(ops.RANGE, inputs, dtypes.int64, TensorShape([]))
 
     @staticmethod
@@ -217,8 +237,8 @@ class Dataset:
                     f"The argument to `Dataset.zip()` must be a nested structure of datasets, got {what}. Use a tuple."
                 )
         types = structure.pack(datasets, [source._output_types for source in sources])
-        forms = structure.pack(datasets, [source.output_shapes for source in sources])
-        return built(ops.ZIP, ([s._variant_tensor for s in sources],), types, forms, N=len(sources))
+        forms = structure.pack(datasets, [source._output_shapes for source in sources])
+        return built(ops.ZIP, (sources,), types, forms, N=len(sources))
 
     @staticmethod
     def list_files(file_pattern: TensorLike, shuffle: bool | None = None, seed: int | None = None) -> Dataset:
@@ -234,7 +254,7 @@ class Dataset:
         """
         files = matching_files(file_pattern)
         dataset = Dataset.from_tensor_slices(files)
-        return dataset if shuffle is False else dataset.shuffle(_MAX_INT32, seed)
+        return dataset if shuffle is False else dataset.shuffle(MAX_INT32, seed)
 
     # ---- order and number ------------------------------------------------------------------------------------------
 
@@ -257,12 +277,12 @@ class Dataset:
                 f"Two datasets to concatenate have different types {self.output_types} and {dataset.output_types}"
             )
         pairs = zip(
-            structure.flatten(self._output_shapes), structure.flatten(dataset.output_shapes), strict=True
+            structure.flatten(self._output_shapes), structure.flatten(dataset._output_shapes), strict=True
         )
         forms = structure.pack(
             self._output_shapes, [TensorShape(shapes.relax(a.raw, b.raw)) for a, b in pairs]
         )
-        inputs = (self._variant_tensor, dataset._variant_tensor)
+        inputs = (self, dataset)
         return built(ops.CONCATENATE, inputs, self._output_types, forms)
 
     def repeat(self, count: IntTensorLike | None = None) -> Dataset:
@@ -274,7 +294,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._same(ops.REPEAT, _int64(-1 if count is None else count, "count"))
+        return self._same(ops.REPEAT, as_int64(-1 if count is None else count, "count"))
 
     def take(self, count: IntTensorLike) -> Dataset:
         """The first `count` elements; all if it is -1 or too large.
@@ -285,7 +305,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._same(ops.TAKE, _int64(count, "count"))
+        return self._same(ops.TAKE, as_int64(count, "count"))
 
     def skip(self, count: IntTensorLike) -> Dataset:
         """The elements after the first `count`; none if it is -1.
@@ -296,7 +316,7 @@ class Dataset:
         Returns:
             A dataset.
         """
-        return self._same(ops.SKIP, _int64(count, "count"))
+        return self._same(ops.SKIP, as_int64(count, "count"))
 
     def shard(self, num_shards: IntTensorLike, index: IntTensorLike) -> Dataset:
         """Every num_shards-th element, from number `index` on: the part of one worker of several.
@@ -312,7 +332,7 @@ class Dataset:
             raise ValueError(f"num_shards must be >= 1; got: {num_shards}")
         if isinstance(num_shards, int) and isinstance(index, int) and not 0 <= index < num_shards:
             raise ValueError(f"index must be >= 0 and < num_shards; got: {index} (num_shards: {num_shards})")
-        return self._same(ops.SHARD, _int64(num_shards, "num_shards"), _int64(index, "index"))
+        return self._same(ops.SHARD, as_int64(num_shards, "num_shards"), as_int64(index, "index"))
 
     def shuffle(
         self,
@@ -331,9 +351,9 @@ class Dataset:
         Returns:
             A dataset.
         """
-        size = _int64(buffer_size, "buffer_size")
+        size = as_int64(buffer_size, "buffer_size")
         again = reshuffle_each_iteration is None or bool(reshuffle_each_iteration)
-        return self._same(ops.SHUFFLE, size, *_seeds(seed), reshuffle_each_iteration=again)
+        return self._same(ops.SHUFFLE, size, *seeds_of(seed), reshuffle_each_iteration=again)
 
     def prefetch(self, buffer_size: IntTensorLike | None) -> Dataset:
         """The elements, made up to `buffer_size` ahead by a thread while the training step runs.
@@ -345,7 +365,7 @@ class Dataset:
             A dataset.
         """
         return self._same(
-            ops.PREFETCH, _int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
+            ops.PREFETCH, as_int64(AUTOTUNE if buffer_size is None else buffer_size, "buffer_size")
         )
 
     def cache(self, filename: TensorLike = "") -> Dataset:
@@ -387,9 +407,7 @@ class Dataset:
             A dataset.
         """
         function = self._function(map_func, "map")
-        if function.dataset is not None:
-            raise TypeError("map_func returned a Dataset: use flat_map or interleave.")
-        inputs = (self._variant_tensor, function.captures)
+        inputs = (self, function.captures)
         attrs = {"f": function.graph_function, "preserve_cardinality": False}
         if num_parallel_calls is None:
             return built(ops.MAP, inputs, function.types, function.shapes, **attrs)
@@ -408,8 +426,8 @@ class Dataset:
             A dataset.
         """
         function, inner = self._dataset_function(map_func, "flat_map")
-        inputs = (self._variant_tensor, function.captures)
-        types, forms = inner._output_types, inner.output_shapes
+        inputs = (self, function.captures)
+        types, forms = inner._output_types, inner._output_shapes
         return built(ops.FLAT_MAP, inputs, types, forms, f=function.graph_function)
 
     def interleave(
@@ -435,16 +453,16 @@ class Dataset:
         function, inner = self._dataset_function(map_func, "interleave")
         cycle = _DEFAULT_CYCLE if cycle_length in (None, AUTOTUNE) else cycle_length
         inputs: tuple[Any, ...] = (
-            self._variant_tensor,
+            self,
             function.captures,
-            _int64(cycle, "cycle_length"),
-            _int64(block_length, "block_length"),
+            as_int64(cycle, "cycle_length"),
+            as_int64(block_length, "block_length"),
         )
         definition = ops.INTERLEAVE
         if num_parallel_calls is not None:
             definition = ops.PARALLEL_INTERLEAVE
-            inputs = (*inputs, _int64(num_parallel_calls, "num_parallel_calls"))
-        types, forms = inner._output_types, inner.output_shapes
+            inputs = (*inputs, as_int64(num_parallel_calls, "num_parallel_calls"))
+        types, forms = inner._output_types, inner._output_shapes
         return built(definition, inputs, types, forms, f=function.graph_function)
 
     def filter(self, predicate: Callable[..., Any]) -> Dataset:
@@ -460,10 +478,10 @@ class Dataset:
             ValueError: If it gives anything else.
         """
         function = self._function(predicate, "filter")
-        returned = [] if function.dataset is not None else structure.flatten(function.types)
+        returned = structure.flatten(function.types)
         if returned != [dtypes.bool_] or structure.flatten(function.shapes)[0].raw not in ((), None):
             raise ValueError("`predicate` must return a scalar boolean tensor.")
-        inputs = (self._variant_tensor, function.captures)
+        inputs = (self, function.captures)
         types, forms = self._output_types, self._output_shapes
         return built(ops.FILTER, inputs, types, forms, predicate=function.graph_function)
 
@@ -487,21 +505,26 @@ class Dataset:
         return result
 
     def with_options(self, options: Options) -> Dataset:
-        """The same dataset: none of the options has an effect.
+        """The same dataset with options, which have no effect but that options() says them.
 
         Args:
             options: A gf.data.Options.
 
         Returns:
-            This dataset.
+            A dataset.
+
+        Raises:
+            ValueError: If it has an option already, and of another value.
         """
         if not isinstance(options, Options):
             raise TypeError(f"with_options takes a gf.data.Options, got {options!r}.")
-        return self
+        found = Dataset(self._variant_tensor, self._output_types, self._output_shapes)
+        found._options = (self.options().merge(options),)
+        return found
 
     def options(self) -> Options:
-        """The options of this dataset: those of gf.data.Options(), since none has an effect."""
-        return Options()
+        """The options of this dataset and of those that it is made of."""
+        return reduce(merged, self._options, Options())
 
     # ---- batches ---------------------------------------------------------------------------------------------------
 
@@ -526,12 +549,12 @@ class Dataset:
         Returns:
             A dataset.
         """
-        size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
-        first = _known_size(size, drop)
+        size, drop = as_int64(batch_size, "batch_size"), as_bool(drop_remainder, "drop_remainder")
+        first = known_size(size, drop)
         forms = structure.map_structure(
             lambda shape: TensorShape([first]).concatenate(shape), self._output_shapes
         )
-        inputs = (self._variant_tensor, size, drop)
+        inputs = (self, size, drop)
         return built(ops.BATCH, inputs, self._output_types, forms, parallel_copy=False)
 
     def padded_batch(
@@ -556,9 +579,9 @@ class Dataset:
         """
         if any(isinstance(kind, structure.SparseOf) for kind in structure.flatten(self._output_types)):
             raise TypeError("padded_batch() pads tensors, but a component is a SparseTensor: use batch().")
-        size, drop = _int64(batch_size, "batch_size"), _bool(drop_remainder, "drop_remainder")
+        size, drop = as_int64(batch_size, "batch_size"), as_bool(drop_remainder, "drop_remainder")
         wanted = [
-            _padded_shape(shape, known)
+            padded_shape(shape, known)
             for shape, known in zip(
                 structure.flatten_up_to(self._output_types, padded_shapes, "padded_shapes"),
                 structure.flatten(self._output_shapes),
@@ -571,118 +594,120 @@ class Dataset:
             if padding_values is None
             else structure.flatten_up_to(self._output_types, padding_values, "padding_values")
         )
-        padding = [_padding(value, dtype) for value, dtype in zip(given, types, strict=True)]
-        first = _known_size(size, drop)
+        padding = [padding_value(value, dtype) for value, dtype in zip(given, types, strict=True)]
+        first = known_size(size, drop)
         forms = structure.pack(
             self._output_shapes,
-            [TensorShape([first]).concatenate(_as_known_shape(shape)) for shape in wanted],
+            [TensorShape([first]).concatenate(known_shape(shape)) for shape in wanted],
         )
-        inputs = (self._variant_tensor, size, wanted, padding, drop)
+        inputs = (self, size, wanted, padding, drop)
         return built(ops.PADDED_BATCH, inputs, self._output_types, forms, Toutput_types=True, N=len(types))
+
+    def window(
+        self,
+        size: IntTensorLike,
+        shift: IntTensorLike | None = None,
+        stride: IntTensorLike = 1,
+        drop_remainder: bool = False,
+    ) -> Dataset:
+        """Windows of `size` elements, each a dataset; of elements of several components one dataset for each.
+
+        Args:
+            size: How many elements a window has.
+            shift: How many elements further the next window begins, by default `size`.
+            stride: How far apart the elements of a window are.
+            drop_remainder: Whether the last windows, of fewer elements, are left out.
+
+        Returns:
+            A dataset of datasets.
+
+        Examples:
+            >>> windows = gf.data.Dataset.range(5).window(3, shift=1, drop_remainder=True)
+            >>> element = windows.flat_map(lambda window: window.batch(3)).make_one_shot_iterator().get_next()
+            >>> with gf.Session() as session:
+            ...     print(session.run(element), session.run(element))
+            [0 1 2] [1 2 3]
+        """
+        length = as_int64(size, "size")
+        inputs = (
+            self,
+            length,
+            length if shift is None else as_int64(shift, "shift"),
+            as_int64(stride, "stride"),
+            as_bool(drop_remainder, "drop_remainder"),
+        )
+        pairs = zip(
+            structure.flatten(self._output_types), structure.flatten(self._output_shapes), strict=True
+        )
+        types = structure.pack(self._output_types, [DatasetOf(kind, shape) for kind, shape in pairs])
+        return built(ops.WINDOW, inputs, types, structure.map_structure(lambda _: TensorShape([]), types))
+
+    def reduce(self, initial_state: Any, reduce_func: Callable[[Any, Any], Any]) -> Any:
+        """The state after a function of a state and an element was called with each element.
+
+        Args:
+            initial_state: A structure of tensors, given to the first call.
+            reduce_func: From a state and an element to the next state, of the same structure and types.
+
+        Returns:
+            The last state, a structure of tensors. A run that takes it goes through the whole dataset.
+
+        Raises:
+            TypeError: If the function gives a state of other types.
+        """
+        state = as_components(initial_state)
+        step = StateFunction(self, state, reduce_func, "reduce")
+        inputs = (self._variant_tensor, structure.moved(state), step.function.captures)
+        attrs = {"f": step.function.graph_function, **step.attributes}
+        attrs |= structure.attributes(step.types, step.shapes)
+        return structure.received(step.types, step.shapes, apply(whole.REDUCE, inputs, attrs).outputs)
 
     # ---- helpers ---------------------------------------------------------------------------------------------------
 
     def _same(self, definition: OpDef, *parameters: Tensor, **attrs: Any) -> Dataset:
         """A dataset whose elements are of the same kind."""
-        inputs = (self._variant_tensor, *parameters)
+        inputs = (self, *parameters)
         return built(definition, inputs, self._output_types, self._output_shapes, **attrs)
 
     def _function(self, function: Callable[..., Any], transformation: str) -> ElementFunction:
-        return ElementFunction(function, transformation, self._output_types, self._output_shapes, Dataset)
+        return ElementFunction(function, transformation, self._output_types, self._output_shapes)
 
     def _dataset_function(
         self, function: Callable[..., Any], transformation: str
     ) -> tuple[ElementFunction, Dataset]:
         made = self._function(function, transformation)
-        if not isinstance(made.dataset, Dataset):
+        if not isinstance(made.returned, Dataset):
             raise TypeError("`map_func` must return a `Dataset` object.")
-        return made, made.dataset
+        return made, made.returned
 
 
 _DEFAULT_CYCLE = 4
 
 
+DatasetOf.install(Dataset)
+
+
 def built(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **attrs: Any) -> Dataset:
-    """The dataset of a new operation, whose elements have these types and shapes."""
+    """The dataset of a new operation, whose elements have these types and shapes; datasets may be among the inputs."""
     described = structure.attributes(types, forms)
     if attrs.pop("Toutput_types", False):
         attrs["Toutput_types"] = described["output_types"]
         if definition is not ops.PADDED_BATCH:
             described.pop("output_types")
-    op: Operation = apply(definition, inputs, {**described, **attrs})
-    return Dataset(op.outputs[0], types, forms)
+    op: Operation = apply(definition, [_tensors(value) for value in inputs], {**described, **attrs})
+    found = Dataset(op.outputs[0], types, forms)
+    sources = [s for value in inputs for s in (value if isinstance(value, list) else [value])]
+    found._options = tuple(one for s in sources if isinstance(s, Dataset) for one in s._options)
+    return found
 
 
-def _normalized(tensors: Any) -> Any:
+def _tensors(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_tensors(one) for one in value]
+    return value._variant_tensor if isinstance(value, Dataset) else value
+
+
+def as_components(tensors: Any) -> Any:
+    """A structure of values as the components of an element."""
     with get_default_graph().name_scope("normalize_element"):
         return structure.to_tensors(tensors)
-
-
-def _int64(value: Any, name: str) -> Tensor:
-    return convert_to_tensor(value, dtype=dtypes.int64, name=name)
-
-
-def _bool(value: Any, name: str) -> Tensor:
-    return convert_to_tensor(value, dtype=dtypes.bool_, name=name)
-
-
-def _known_size(size: Tensor, drop: Tensor) -> int | None:
-    """The size of every batch, if that is known."""
-    known = constant_value(size)
-    return int(known) if known is not None and constant_value(drop) else None
-
-
-def _seeds(seed: Any) -> tuple[Tensor, Tensor]:
-    """The two seeds of a shuffle, as TensorFlow builds them."""
-    first, second = get_seed(seed)
-    graph = get_default_graph()
-    if first is None or second is None:
-        return constant(0, dtypes.int64, name="seed"), constant(0, dtypes.int64, name="seed2")
-    one = _int64(first, "seed")
-    with graph.name_scope("seed2") as scope:
-        two = constant(second, dtypes.int64)
-        none = logical_and(
-            equal(one, constant(0, dtypes.int64, name="Equal/y")),
-            equal(two, constant(0, dtypes.int64, name="Equal_1/y")),
-        )
-        return one, where(none, constant(_MAX_INT32, dtypes.int64), two, name=scope)
-
-
-def _padded_shape(shape: Any, known: TensorShape) -> Tensor:
-    if isinstance(shape, Tensor):
-        return shape
-    if isinstance(shape, list | tuple):
-        shape = [None if isinstance(size, int) and size < 0 else size for size in shape]
-    dims = shapes.as_dims(shape)
-    if dims is None:
-        raise ValueError("padded_shapes must have a known rank for each component.")
-    if known.raw is not None and len(known.raw) != len(dims):
-        raise ValueError(
-            f"The padded shape {shapes.text(dims)} does not have the rank of the component's shape {known}."
-        )
-    for size, padded in zip(known.raw or (), dims, strict=False):
-        if size is not None and padded is not None and padded < size:
-            raise ValueError(
-                f"The padded shape {shapes.text(dims)} is not compatible with the corresponding input component shape "
-                f"{known}."
-            )
-    return constant(
-        [-1 if size is None else size for size in dims], dtypes.int64, shape=[len(dims)], name="padded_shapes"
-    )
-
-
-def _as_known_shape(shape: Tensor) -> TensorShape:
-    known = constant_value(shape)
-    if known is not None:
-        return TensorShape([None if n < 0 else int(n) for n in known])
-    (rank,) = shape.dims or (None,)
-    return TensorShape(None if rank is None else [None] * rank)
-
-
-def _padding(value: Any, dtype: dtypes.DType) -> Tensor:
-    if value is None:
-        value = "" if dtype is dtypes.string else False if dtype.is_bool else 0
-    tensor = convert_to_tensor(value, dtype=dtype, name="padding_value")
-    if tensor.dims not in ((), None):
-        raise ValueError(f"A padding value must be a scalar, got the shape {tensor.shape}.")
-    return tensor

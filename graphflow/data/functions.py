@@ -6,21 +6,21 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import graphflow.errors as errors
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.function import FunctionGraph, GraphFunction
+from graphflow._core.graph.shapes import TensorShape, relax
 from graphflow.data import structure
 
 
 class ElementFunction:
     """A function of a dataset's elements, built once as a graph.
 
-    types, shapes: of what it returns, as structures. dataset: what it returns, if that is a dataset.
+    types, shapes: of what it returns, as structures. returned: what that is, in the function's graph.
     """
 
-    def __init__(
-        self, function: Callable[..., Any], transformation: str, types: Any, shapes: Any, dataset_type: type
-    ) -> None:
+    def __init__(self, function: Callable[..., Any], transformation: str, types: Any, shapes: Any) -> None:
         if not callable(function):
             raise TypeError(f"Dataset.{transformation} takes a function, got {function!r}.")
         outer = get_default_graph()
@@ -36,15 +36,11 @@ class ElementFunction:
             ]
             element = structure.received(types, shapes, arguments)
             result = function(*element) if type(element) is tuple else function(element)
-            self.dataset: Any = result if isinstance(result, dataset_type) else None
-            if self.dataset is not None:
-                outputs = [self.dataset._variant_tensor]  # type: ignore[attr-defined]
-            else:
-                result = self._tensors(function, tuple(result) if isinstance(result, list) else result)
-                outputs = structure.moved(result)
-                self.types: Any
-                self.shapes: Any
-                self.types, self.shapes = structure.signature(result)
+            self.returned = self._tensors(function, tuple(result) if isinstance(result, list) else result)
+            outputs = structure.moved(self.returned)
+            self.types: Any
+            self.shapes: Any
+            self.types, self.shapes = structure.signature(self.returned)
         self.graph_function: GraphFunction = graph.finish(
             _root(graph).unique_name(f"Dataset_{transformation}_{called or 'function'}"), arguments, outputs
         )
@@ -62,6 +58,64 @@ class ElementFunction:
             raise TypeError(
                 f"Unsupported return value from function passed to Dataset: {result!r}. {error}"
             ) from None
+
+
+class StateFunction:
+    """A function of a state and an element, which gives the next state and perhaps something else.
+
+    function: as a graph. types, shapes: of the state, of whose sizes those that change are not known. output: the
+    types and shapes of what else it gives; None without `gives_more`. attributes: those of the operation that say how
+    many inputs are states, and how many are captured.
+    """
+
+    def __init__(
+        self,
+        dataset: Any,
+        state: Any,
+        function: Callable[..., Any],
+        transformation: str,
+        gives_more: bool = False,
+    ) -> None:
+        self.types, self.shapes = structure.signature(state)
+        self.output: tuple[Any, Any] | None = None
+        element = dataset._output_types, dataset._output_shapes
+        while True:
+            self.function = ElementFunction(
+                function, transformation, (self.types, element[0]), (self.shapes, element[1])
+            )
+            types, shapes = self.function.types, self.function.shapes
+            if gives_more:
+                if type(types) is not tuple or len(types) != 2:
+                    raise TypeError(
+                        f"The {transformation} function must return a pair comprising the new state and the output "
+                        f"value, got {self.function.returned!r}."
+                    )
+                (types, more), (shapes, more_shapes) = types, shapes
+                self.output = more, more_shapes
+            if not self._wider(types, shapes):
+                break
+        self.attributes: dict[str, Any] = {
+            "Tstate": structure.attributes(self.types, self.shapes)["output_types"],
+            "Targuments": [tensor.dtype for tensor in self.function.captures],
+        }
+
+    def _wider(self, types: Any, shapes: Any) -> bool:
+        """Forgets the sizes that the function changes; whether there were any. Raises if it gives another state."""
+        if len(structure.flatten(types)) != len(structure.flatten(self.types)):
+            raise errors.InvalidArgumentError(
+                None, None, f"The function gives a state of the types {types}, expected {self.types}."
+            )
+        if not structure.same_structure(types, self.types) or structure.flatten(types) != structure.flatten(
+            self.types
+        ):
+            raise TypeError(
+                f"The element types for the new state must match the initial state. Expected {self.types}; got {types}."
+            )
+        pairs = zip(structure.flatten(self.shapes), structure.flatten(shapes), strict=True)
+        wider = [TensorShape(relax(old.raw, new.raw)) for old, new in pairs]
+        changed = any(a.raw != b.raw for a, b in zip(wider, structure.flatten(self.shapes), strict=True))
+        self.shapes = structure.pack(self.shapes, wider)
+        return changed
 
 
 def _root(graph: Any) -> Any:

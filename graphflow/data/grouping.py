@@ -55,7 +55,7 @@ def group_by_window(
         return convert_to_tensor(window_size, dtype=dtypes.int64)
 
     def apply(dataset: Dataset) -> Dataset:
-        types, shapes = dataset._output_types, dataset.output_shapes
+        types, shapes = dataset._output_types, dataset._output_shapes
         scalar = TensorShape([])
 
         def as_key(*element: Any) -> Any:
@@ -67,15 +67,13 @@ def group_by_window(
         def reduce(key: Tensor, window: Tensor) -> Dataset:
             return reduce_func(key, Dataset(window, types, shapes))
 
-        keys = ElementFunction(as_key, "group_by_window", _tuple(types), _tuple(shapes), Dataset)
-        sizes = ElementFunction(as_size, "group_by_window", dtypes.int64, scalar, Dataset)
-        reduced = ElementFunction(
-            reduce, "group_by_window", (dtypes.int64, dtypes.variant), (scalar, scalar), Dataset
-        )
+        keys = ElementFunction(as_key, "group_by_window", _tuple(types), _tuple(shapes))
+        sizes = ElementFunction(as_size, "group_by_window", dtypes.int64, scalar)
+        reduced = ElementFunction(reduce, "group_by_window", (dtypes.int64, dtypes.variant), (scalar, scalar))
         for what, function in (("key_func", keys), ("window_size_func", sizes)):
             if function.shapes.raw not in ((), None):
                 raise ValueError(f"`{what}` must return a single tf.int64 scalar tensor.")
-        made = reduced.dataset
+        made = reduced.returned
         if not isinstance(made, Dataset):
             raise TypeError("`reduce_func` must return a `Dataset` object.")
         functions = {"key_func": keys, "reduce_func": reduced, "window_size_func": sizes}
@@ -83,8 +81,10 @@ def group_by_window(
         types_of = {
             f"T{name}_other_arguments": [t.dtype for t in one.captures] for name, one in functions.items()
         }
-        inputs = (dataset._variant_tensor, *(one.captures for one in functions.values()))
-        return built(ops.GROUP_BY_WINDOW, inputs, made._output_types, made.output_shapes, **attrs, **types_of)
+        inputs = (dataset, *(one.captures for one in functions.values()))
+        return built(
+            ops.GROUP_BY_WINDOW, inputs, made._output_types, made._output_shapes, **attrs, **types_of
+        )
 
     return apply
 
@@ -138,7 +138,7 @@ def bucket_by_sequence_length(
         size = size_of(bucket)
         if no_padding:
             return window.batch(size, drop_remainder)
-        shapes = padded_shapes if padded_shapes is not None else window.output_shapes
+        shapes = padded_shapes if padded_shapes is not None else window._output_shapes
         if pad_to_bucket_boundary:
             # Those beyond the last boundary have none: -1 stands for the longest of them.
             widths = constant(np.append(limits.astype(np.int64) - 1, np.int64(-1)))

@@ -13,6 +13,7 @@ from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow.data import structure
+from graphflow.data.specs import specs_for
 
 
 class Described(Protocol):
@@ -21,6 +22,7 @@ class Described(Protocol):
     _variant_tensor: Tensor
 
     _output_types: Any
+    _output_shapes: Any
 
     @property
     def output_types(self) -> Any: ...
@@ -127,7 +129,7 @@ class Iterator:
         """
         for what, own, other in (
             ("types", self._output_types, dataset._output_types),
-            ("shapes", self._output_shapes, dataset.output_shapes),
+            ("shapes", self._output_shapes, dataset._output_shapes),
         ):
             fits = structure.same_structure(own, other) and all(
                 a.is_compatible_with(b)
@@ -180,17 +182,22 @@ class Iterator:
     @property
     def output_types(self) -> Any:
         """The structure of the dtypes."""
-        return structure.dtypes_for(self._output_types)
+        return structure.shown(self._output_types, self._output_shapes)[0]
 
     @property
     def output_shapes(self) -> Any:
         """The structure of the shapes."""
-        return self._output_shapes
+        return structure.shown(self._output_types, self._output_shapes)[1]
 
     @property
     def output_classes(self) -> Any:
         """The structure of the classes: Tensor or SparseTensor for each component."""
-        return structure.classes_for(self._output_types)
+        return structure.shown(self._output_types, self._output_shapes)[2]
+
+    @property
+    def element_spec(self) -> Any:
+        """The structure of the specs of an element, such as gf.TensorSpec."""
+        return specs_for(self._output_types, self._output_shapes)
 
 
 def _resource(types: Any, shapes: Any, shared_name: str | None) -> Tensor:
@@ -213,10 +220,10 @@ def make_initializable_iterator(dataset: Described, shared_name: str | None = No
     """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
-        resource = _resource(dataset._output_types, dataset.output_shapes, shared_name)
+        resource = _resource(dataset._output_types, dataset._output_shapes, shared_name)
         with graph.colocate_with(resource.op):
             initializer = apply(ops.MAKE_ITERATOR, (dataset._variant_tensor, resource))
-        return Iterator(resource, initializer, dataset._output_types, dataset.output_shapes)
+        return Iterator(resource, initializer, dataset._output_types, dataset._output_shapes)
 
 
 def make_one_shot_iterator(dataset: Described) -> Iterator:
@@ -249,11 +256,11 @@ def make_one_shot_iterator(dataset: Described) -> Iterator:
             "dataset_factory": factory,
             "shared_name": "",
             "container": "",
-            **structure.attributes(dataset._output_types, dataset.output_shapes),
+            **structure.attributes(dataset._output_types, dataset._output_shapes),
         }
         resource = apply(ops.ONE_SHOT_ITERATOR, (), attrs).outputs[0]
         graph.add_to_collection(GLOBAL_ITERATORS, resource)
-        return Iterator(resource, None, dataset._output_types, dataset.output_shapes)
+        return Iterator(resource, None, dataset._output_types, dataset._output_shapes)
 
 
 def get_output_types(dataset_or_iterator: Described) -> Any:

@@ -5,6 +5,7 @@ Unlike in the rest of the library a list is no structure here but a tensor to be
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -99,45 +100,101 @@ def flatten_up_to(form: Any, structure: Any, what: str) -> list[Any]:
     return found
 
 
-@dataclass(frozen=True)
-class SparseOf:
-    """The type of a component that is a SparseTensor: its values' dtype. It is three strings while it is moved."""
+class Kind(ABC):
+    """The type of a component that is no tensor: which tensor stands for it in operations, and how it is shown."""
 
-    dtype: DType
+    @abstractmethod
+    def moved(self, shape: TensorShape) -> tuple[DType, TensorShape]:
+        """The dtype and the shape of the tensor that stands for a component of this shape."""
+
+    @abstractmethod
+    def send(self, value: Any, rows: bool) -> Tensor:
+        """The tensor that stands for a component; rows: one for each of its rows, one below the other."""
+
+    @abstractmethod
+    def receive(self, tensor: Tensor, shape: TensorShape) -> Any:
+        """The component that a tensor stands for."""
+
+    @abstractmethod
+    def shown(self, shape: TensorShape) -> tuple[Any, Any, Any]:
+        """What output_types, output_shapes and output_classes say of it."""
 
     def is_compatible_with(self, other: object) -> bool:
         """Whether another type is the same."""
         return self == other
 
 
+class Component(ABC):
+    """A component that is no tensor and no SparseTensor, and knows its own type: a dataset, for one."""
+
+    @abstractmethod
+    def _component(self) -> tuple[Kind, TensorShape]:
+        """Its type and its shape as a component."""
+
+
+@dataclass(frozen=True)
+class SparseOf(Kind):
+    """The type of a component that is a SparseTensor: its values' dtype. It is three strings while it is moved."""
+
+    dtype: DType
+
+    def moved(self, shape: TensorShape) -> tuple[DType, TensorShape]:
+        """Strings, as many as it takes."""
+        return dtypes.string, TensorShape(None)
+
+    def send(self, value: Any, rows: bool) -> Tensor:
+        """Three strings, or three for each row."""
+        return (serialize_many_sparse if rows else serialize_sparse)(value)
+
+    def receive(self, tensor: Tensor, shape: TensorShape) -> SparseTensor:
+        """The SparseTensor of such strings."""
+        found = deserialize_sparse(tensor, self.dtype)
+        if shape.ndims is None:
+            return found
+        found.indices.set_shape([None, shape.ndims])
+        found.dense_shape.set_shape([shape.ndims])
+        if not shape.is_fully_defined():
+            return found
+        return SparseTensor(found.indices, found.values, constant(shape.as_list(), dtypes.int64))
+
+    def shown(self, shape: TensorShape) -> tuple[Any, Any, Any]:
+        """The dtype of its values, its shape, and SparseTensor."""
+        return self.dtype, shape, SparseTensor
+
+
 def to_tensors(structure: Any) -> Any:
     """The structure with tensors and SparseTensors for components; TypeError for what is no value."""
-    flat = []
-    for i, value in enumerate(flatten(structure)):
-        if isinstance(value, IndexedSlices):
-            raise TypeError(
-                f"{type(value).__name__} cannot be a component of a dataset: give its parts as components."
-            )
-        sparse = isinstance(value, SparseTensor | SparseTensorValue)
-        flat.append(
-            SparseTensor.from_value(value) if sparse else convert_to_tensor(value, name=f"component_{i}")
+    return pack(structure, [_as_component(value, i) for i, value in enumerate(flatten(structure))])
+
+
+def _as_component(value: Any, position: int) -> Any:
+    if isinstance(value, Component):
+        return value
+    if isinstance(value, IndexedSlices):
+        raise TypeError(
+            f"{type(value).__name__} cannot be a component of a dataset: give its parts as components."
         )
-    return pack(structure, flat)
+    if isinstance(value, SparseTensor | SparseTensorValue):
+        return SparseTensor.from_value(value)
+    return convert_to_tensor(value, name=f"component_{position}")
 
 
 def signature(element: Any) -> tuple[Any, Any]:
     """The types and the shapes of the components of an element, as structures."""
+    found = [_described(value) for value in flatten(element)]
+    return pack(element, [kind for kind, _ in found]), pack(element, [shape for _, shape in found])
 
-    def type_of(value: Any) -> Any:
-        return SparseOf(value.dtype) if isinstance(value, SparseTensor) else value.dtype
 
-    return map_structure(type_of, element), map_structure(lambda value: value.shape, element)
+def _described(value: Any) -> tuple[Any, TensorShape]:
+    if isinstance(value, Component):
+        return value._component()
+    return (SparseOf(value.dtype) if isinstance(value, SparseTensor) else value.dtype), value.shape
 
 
 def moved(element: Any, rows: bool = False) -> list[Tensor]:
     """The tensors that stand for an element in operations; rows: in place of one for each of its rows."""
-    serialize = serialize_many_sparse if rows else serialize_sparse
-    return [serialize(value) if isinstance(value, SparseTensor) else value for value in flatten(element)]
+    pairs = [(_described(value)[0], value) for value in flatten(element)]
+    return [kind.send(value, rows) if isinstance(kind, Kind) else value for kind, value in pairs]
 
 
 def received(types: Any, shapes: Any, tensors: Sequence[Tensor]) -> Any:
@@ -147,16 +204,7 @@ def received(types: Any, shapes: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def _received(kind: Any, shape: TensorShape, tensor: Tensor) -> Any:
-    if not isinstance(kind, SparseOf):
-        return tensor
-    found = deserialize_sparse(tensor, kind.dtype)
-    if shape.ndims is None:
-        return found
-    found.indices.set_shape([None, shape.ndims])
-    found.dense_shape.set_shape([shape.ndims])
-    if not shape.is_fully_defined():
-        return found
-    return SparseTensor(found.indices, found.values, constant(shape.as_list(), dtypes.int64))
+    return kind.receive(tensor, shape) if isinstance(kind, Kind) else tensor
 
 
 def types_of(types: Any) -> Any:
@@ -180,22 +228,16 @@ def with_classes(types: Any, classes: Any) -> Any:
     return pack(types, [SparseOf(dtype) if kind is SparseTensor else dtype for dtype, kind in pairs])
 
 
-def dtypes_for(types: Any) -> Any:
-    """A structure of dtypes: of a SparseTensor that of its values."""
-    return map_structure(lambda kind: kind.dtype if isinstance(kind, SparseOf) else kind, types)
-
-
-def classes_for(types: Any) -> Any:
-    """A structure of classes: Tensor or SparseTensor for each component."""
-    return map_structure(lambda kind: SparseTensor if isinstance(kind, SparseOf) else Tensor, types)
+def shown(types: Any, shapes: Any) -> tuple[Any, Any, Any]:
+    """What output_types, output_shapes and output_classes say, as structures."""
+    pairs = zip(flatten(types), flatten(shapes), strict=True)
+    found = [k.shown(shape) if isinstance(k, Kind) else (k, shape, Tensor) for k, shape in pairs]
+    first, second, third = (pack(types, [one[i] for one in found]) for i in range(3))
+    return first, second, third
 
 
 def attributes(types: Any, shapes: Any) -> dict[str, Any]:
     """The attributes output_types and output_shapes of an op."""
-    pairs = list(zip(flatten(types), flatten(shapes), strict=True))
-    return {
-        "output_types": [dtypes.string if isinstance(kind, SparseOf) else kind for kind, _ in pairs],
-        "output_shapes": [
-            TensorShape(None) if isinstance(kind, SparseOf) else shape for kind, shape in pairs
-        ],
-    }
+    pairs = zip(flatten(types), flatten(shapes), strict=True)
+    sent = [kind.moved(shape) if isinstance(kind, Kind) else (kind, shape) for kind, shape in pairs]
+    return {"output_types": [dtype for dtype, _ in sent], "output_shapes": [shape for _, shape in sent]}

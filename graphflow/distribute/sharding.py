@@ -43,7 +43,7 @@ def shard_dataset(dataset: Any, num_shards: int, index: int) -> Any:
     made = apply(ops.SHARD, (op.outputs[0], *parameters), _described(op)).outputs[0]
     for upper in reversed(above):
         made = _again(upper, made)
-    return type(dataset)(made, dataset.output_types, dataset.output_shapes)
+    return type(dataset)(made, dataset._output_types, dataset._output_shapes)
 
 
 def _input_of(op: Operation) -> Tensor:

@@ -147,6 +147,19 @@ PIPELINES: dict[str, Callable[[], Any]] = {
         .prefetch(2)
     ),
     "enumerate": lambda: words().enumerate(5),
+    "window": lambda: numbers().window(4, shift=2, stride=2).flat_map(lambda w: w.batch(4)),
+    "window_gap": lambda: numbers().window(2, shift=5).flat_map(lambda w: w),
+    "window_of_pairs": lambda: slices().window(5, 3).flat_map(lambda i, r: D.zip((i, r["label"])).batch(5)),
+    "window_shuffle": lambda: words().window(3).shuffle(4, seed=2).flat_map(lambda w: w.batch(3)),
+    "window_prefetch": lambda: ragged().window(3).prefetch(2).flat_map(lambda w: w.padded_batch(3, [None])),
+    "window_reduce": lambda: numbers().window(3).map(lambda w: w.reduce(np.int64(0), lambda a, b: a + b)),
+    "datasets": lambda: numbers(5).map(halves).shuffle(3, seed=1).flat_map(lambda nested: nested),
+    "datasets_random": lambda: (
+        numbers(4).map(lambda n: D.from_tensors(noisy(n)).repeat(3)).prefetch(1).interleave(lambda x: x, 2)
+    ),
+    "datasets_of_windows": lambda: (
+        numbers().window(4).map(lambda w: w.batch(3)).shuffle(2).flat_map(lambda x: x)
+    ),
 }
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.files.paths import user_path
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.io.csv import record_reader, stand_ins_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
@@ -25,6 +26,7 @@ from graphflow._core.resources.datasets.files import (
 )
 from graphflow._core.resources.datasets.grouping import GroupByWindowDataset
 from graphflow._core.resources.datasets.iterators import IteratorResource
+from graphflow._core.resources.datasets.lists import WindowDataset
 from graphflow._core.resources.datasets.mapping import FilterDataset, InterleaveDataset, MapDataset
 from graphflow._core.resources.datasets.shuffling import ShuffleDataset
 from graphflow._core.resources.datasets.sources import (
@@ -192,14 +194,21 @@ def _concatenate(node: Node, origin: Origin, first: Any, second: Any) -> Dataset
 
 @_dataset("MapDataset")
 def _map(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
-    return MapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
+    return _nesting(node, MapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured]))
+
+
+def _nesting(node: Node, dataset: MapDataset) -> MapDataset:
+    """The dataset, which says whether its function gives datasets."""
+    dataset.nested = dtypes.variant in node.attrs["output_types"]
+    return dataset
 
 
 @_dataset("ParallelMapDataset")
 def _parallel_map(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     *captured, calls = rest
     number = 2 if int(calls) == -1 else _positive(origin, "num_parallel_calls", calls)
-    return ParallelMapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], calls=number)
+    captures = [_fixed(c) for c in captured]
+    return _nesting(node, ParallelMapDataset(origin, source, node.attrs["f"], captures, calls=number))
 
 
 @_dataset("FilterDataset")
@@ -232,6 +241,15 @@ def _group_by_window(node: Node, origin: Origin, source: Any, *captured: Any) ->
         functions.append((node.attrs[name], rest[:count]))
         rest = rest[count:]
     return GroupByWindowDataset(origin, source, functions)
+
+
+@_dataset("WindowDataset")
+def _window(
+    node: Node, origin: Origin, source: Any, size: Any, shift: Any, stride: Any, drop: Any
+) -> DatasetBase:
+    sizes = {"size": size, "shift": shift, "stride": stride}
+    found = [_positive(origin, f"Window {what}", value) for what, value in sizes.items()]
+    return WindowDataset(origin, source, found, bool(drop))
 
 
 @_dataset("BatchDatasetV2")

@@ -27,7 +27,8 @@ def _handle(op: Operation) -> Signature:
     return [(dtypes.string, ())]
 
 
-def _elements(op: Operation) -> Signature:
+def elements(op: Operation) -> Signature:
+    """The types and shapes of an element, as the attributes say."""
     types, shapes = op.attrs["output_types"], op.attrs["output_shapes"]
     return [(dtype, shape.raw) for dtype, shape in zip(types, shapes, strict=True)]
 
@@ -101,6 +102,9 @@ GROUP_BY_WINDOW = _dataset(
     "reduce_func_other_arguments*: any",
     "window_size_func_other_arguments*: any",
 )
+WINDOW = _dataset(
+    "WindowDataset", _INPUT, "size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"
+)
 FILTER = _dataset("FilterDataset", _INPUT, _ARGUMENTS)
 BATCH = _dataset("BatchDatasetV2", _INPUT, "batch_size: int64", "drop_remainder: bool")
 PADDED_BATCH = _dataset(
@@ -118,10 +122,9 @@ SKIP = _dataset("SkipDataset", _INPUT, "count: int64")
 SHARD = _dataset("ShardDataset", _INPUT, "num_shards: int64", "index: int64")
 PREFETCH = _dataset("PrefetchDataset", _INPUT, "buffer_size: int64")
 CACHE = _dataset("CacheDataset", _INPUT, "filename: string")
-
 ITERATOR = _iterator("IteratorV2")
 ONE_SHOT_ITERATOR = _iterator("OneShotIterator")
 MAKE_ITERATOR = _iterator("MakeIterator", "dataset: variant", "iterator: resource", infer=no_outputs)
-GET_NEXT = _iterator("IteratorGetNext", "iterator: resource", infer=_elements, dynamic=True)
+GET_NEXT = _iterator("IteratorGetNext", "iterator: resource", infer=elements, dynamic=True)
 TO_STRING_HANDLE = _iterator("IteratorToStringHandle", "resource_handle: resource", infer=_handle)
 FROM_STRING_HANDLE = _iterator("IteratorFromStringHandleV2", "string_handle: string")

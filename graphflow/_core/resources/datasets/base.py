@@ -28,6 +28,10 @@ from graphflow._core.resources.services import ElementFunction, FunctionService
 Element: TypeAlias = tuple[Any, ...]
 
 
+INTERRUPTIONS = (errors.CancelledError, errors.DeadlineExceededError, errors.AbortedError)
+"""Errors of the run that waits, not of an element."""
+
+
 class Table(Protocol):
     """Elements in memory, by number."""
 
@@ -126,6 +130,13 @@ class Context:
                 runner.set_state(restored)
         return runner
 
+    def function_named(self, name: str) -> ElementFunction:
+        """The runner of a function that is in use; ValueError if none of that name is."""
+        for function, runner in self._functions.items():
+            if function.name == name:
+                return runner
+        raise ValueError(f"The saved position needs the function {name!r}, which the dataset does not have.")
+
     def shared(self, key: Any, make: Callable[[], Any]) -> Any:
         """An object that outlives one walk over a dataset, such as a cache."""
         if key not in self._shared:
@@ -182,7 +193,7 @@ class Context:
             worker.stop()
 
 
-class DatasetBase(ABC):
+class DatasetBase(states.Component, ABC):
     """A description of elements; `origin` is the op that it comes from."""
 
     def __init__(self, origin: Origin) -> None:
@@ -195,6 +206,14 @@ class DatasetBase(ABC):
     def walk_again(self, context: Context, before: Elements | None) -> Elements:
         """A walk for a repetition: the first, or the one after the walk `before`."""
         return self.walk(context)
+
+    def as_state(self) -> State:
+        """What from_state makes it of again, if it is a component of an element; UnimplementedError if it cannot be."""
+        raise self.error(
+            "this dataset is a component of an element that an iterator holds, and no checkpoint can keep it: take its "
+            "elements at once, with flat_map or interleave, or use window.",
+            errors.UnimplementedError,
+        )
 
     def error(self, message: str, kind: type[errors.OpError] = errors.InvalidArgumentError) -> errors.OpError:
         """An error of this dataset."""

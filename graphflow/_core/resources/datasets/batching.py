@@ -36,6 +36,9 @@ class BatchDataset(DatasetBase):
     def _stacked(self, component: int, values: Sequence[Any]) -> np.ndarray[Any, Any]:
         first = np.asarray(values[0])
         result = np.empty((len(values), *first.shape), first.dtype)
+        if isinstance(values[0], states.Component):
+            result[:] = values
+            return result
         for row, value in enumerate(values):
             if np.shape(value) != first.shape:
                 raise self.error(

@@ -12,38 +12,9 @@ from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, owned
+from graphflow._core.resources.datasets.lists import ListDataset
 from graphflow._core.resources.datasets.mapping import MapDataset
 from graphflow._core.resources.datasets.states import State
-
-
-class ListDataset(DatasetBase):
-    """Elements that are there."""
-
-    def __init__(self, origin: Origin, elements: Sequence[Element]) -> None:
-        super().__init__(origin)
-        self.elements = elements
-
-    def walk(self, context: Context) -> Elements:
-        """A walk from the first element on."""
-        return _ListElements(self.elements)
-
-
-class _ListElements(Elements):
-    def __init__(self, elements: Sequence[Element]) -> None:
-        self._elements = elements
-        self._position = 0
-
-    def next(self, run: Any) -> Element | None:
-        if self._position == len(self._elements):
-            return None
-        self._position += 1
-        return self._elements[self._position - 1]
-
-    def get_state(self) -> State:
-        return {"position": states.number(self._position)}
-
-    def set_state(self, state: Mapping[str, Any]) -> None:
-        self._position = states.integer(state, "position")
 
 
 class GroupByWindowDataset(DatasetBase):

@@ -12,11 +12,17 @@ import graphflow.errors as errors
 from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements, owned
+from graphflow._core.resources.datasets.base import (
+    INTERRUPTIONS,
+    Block,
+    Context,
+    DatasetBase,
+    Element,
+    Elements,
+    owned,
+)
 from graphflow._core.resources.datasets.states import State
 
-_INTERRUPTIONS = (errors.CancelledError, errors.DeadlineExceededError, errors.AbortedError)
-"""Errors of the run that waits, not of an element."""
 _TOGETHER = 256
 """How many elements are made at once for a buffer: a block of them stays in the processor's cache."""
 
@@ -50,11 +56,69 @@ class FunctionDataset(DatasetBase):
 
 
 class MapDataset(FunctionDataset):
-    """A function of each element."""
+    """A function of each element. nested: whether it gives datasets."""
+
+    nested = False
 
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on."""
         return MapElements(self, self.source.walk(context), context)
+
+    def call(self, runner: Any, element: Element) -> tuple[Any, ...]:
+        """The function's outputs for an element; those that are datasets can be made again."""
+        if not self.nested:
+            return super().call(runner, element)
+        drawn = runner.get_state() if runner.random else {}
+        call = self.function.name, (*element, *self.captured), drawn
+        found = super().call(runner, element)
+        return tuple(
+            MadeDataset(self.origin, call, number, value) if isinstance(value, DatasetBase) else value
+            for number, value in enumerate(found)
+        )
+
+
+class MadeDataset(DatasetBase):
+    """A dataset that a function gave: a state holds the call, which makes it again.
+
+    call: the function's name, its arguments, and the random states before it. output: which of the results it is.
+    """
+
+    kept_as = "call"
+
+    def __init__(
+        self, origin: Origin, call: tuple[str, Element, State], output: int, made: DatasetBase | None
+    ) -> None:
+        super().__init__(origin)
+        self._call = call
+        self._output = output
+        self._made = made
+
+    def walk(self, context: Context) -> Elements:
+        """A walk over the dataset, which is made if it came from a state."""
+        if self._made is None:
+            name, arguments, drawn = self._call
+            runner = context.function_named(name)
+            now = runner.get_state()
+            runner.set_state(drawn)
+            self._made = runner(arguments)[self._output]
+            runner.set_state(now)
+        return self._made.walk(context)
+
+    def as_state(self) -> State:
+        """The call."""
+        name, arguments, drawn = self._call
+        state: State = {"function": states.text(name), "output": states.number(self._output)}
+        states.put_origin(state, self.origin)
+        states.put_elements(state, "arguments", [arguments])
+        states.put(state, "drawn", drawn)
+        return state
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> MadeDataset:
+        """The dataset of a call."""
+        (arguments,) = states.get_elements(state, "arguments") or [()]
+        call = states.get_text(state, "function"), arguments, states.get(state, "drawn")
+        return cls(states.get_origin(state), call, states.integer(state, "output"), None)
 
 
 class _FunctionElements(Elements):
@@ -138,7 +202,7 @@ class MapElements(_FunctionElements):
         rows: list[Element] = []
         try:
             self._inner.extend(run, rows, count)
-        except _INTERRUPTIONS:
+        except INTERRUPTIONS:
             self._pending.extend(rows)
             raise
         except errors.OpError as error:

@@ -7,11 +7,46 @@ if their shapes agree, and stored one by one otherwise; strings become their byt
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+import graphflow.errors as errors
+from graphflow._core.plan.ir import Origin
+
 State: TypeAlias = dict[str, Any]
+
+
+class Component:
+    """A component of an element that is no array, and knows how a state holds it: a dataset, for one.
+
+    kept_as: the name of its class in states, "" for what no state holds.
+    """
+
+    kept_as: ClassVar[str] = ""
+    _classes: ClassVar[dict[str, type[Component]]] = {}
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        super().__init_subclass__(**arguments)
+        if "kept_as" in vars(cls):
+            Component._classes[cls.kept_as] = cls
+
+    def as_state(self) -> State:
+        """What from_state makes it of again."""
+        raise NotImplementedError(type(self).__name__)
+
+    @classmethod
+    def from_state(cls, state: Mapping[str, Any]) -> Component:
+        """The component of a state that as_state returned."""
+        raise NotImplementedError(cls.__name__)
+
+    @staticmethod
+    def kept(state: Mapping[str, Any]) -> Component:
+        """The component of whatever class that a state holds."""
+        name = get_text(state, "class")
+        if name not in Component._classes:
+            raise ValueError(f"The state of an iterator holds a component of an unknown class {name!r}.")
+        return Component._classes[name].from_state(state)
 
 
 def put(state: State, name: str, part: Mapping[str, Any]) -> None:
@@ -61,11 +96,37 @@ def get_text(state: Mapping[str, Any], name: str) -> str:
     return bytes(np.asarray(state.get(name, ()), np.uint8)).decode()
 
 
+def put_origin(state: State, origin: Origin) -> None:
+    """Adds where a dataset comes from."""
+    state["type"], state["name"] = text(origin.type), text(origin.name)
+
+
+def get_origin(state: Mapping[str, Any]) -> Origin:
+    """Where a dataset comes from; the line is not kept."""
+    return Origin(get_text(state, "name"), get_text(state, "type"), ("<checkpoint>", 0))
+
+
+def error(value: errors.OpError) -> State:
+    """An error to be stored: its number and its text."""
+    return {"code": number(value.error_code), "message": text(value.message)}
+
+
+def get_error(state: Mapping[str, Any]) -> errors.OpError:
+    """An error that was stored."""
+    code = integer(state, "code")
+    kinds = (kind for kind in errors.OpError.__subclasses__() if kind.default_code == code)
+    return next(kinds, errors.UnknownError)(None, None, get_text(state, "message"))
+
+
 def put_elements(state: State, name: str, elements: Sequence[tuple[Any, ...]]) -> None:
     """Adds elements under a name."""
     state[f"{name}.count"] = number(len(elements))
     state[f"{name}.width"] = number(len(elements[0]) if elements else 0)
     for position, column in enumerate(zip(*elements, strict=True)):
+        if any(isinstance(value, Component) for value in column):
+            for row, value in enumerate(column):
+                put(state, f"{name}.{position}.{row}", {"class": text(value.kept_as), **value.as_state()})
+            continue
         arrays = [np.asarray(value) for value in column]
         if len({array.shape for array in arrays}) == 1:
             _put_array(state, f"{name}.{position}", np.stack(arrays))
@@ -85,8 +146,13 @@ def get_elements(state: Mapping[str, Any], name: str) -> list[tuple[Any, ...]]:
         if stacked is not None:
             columns.append([_element(stacked[row]) for row in range(count)])
         else:
-            columns.append([_element(_get_array(state, f"{name}.{position}.{row}")) for row in range(count)])
+            columns.append([_single(state, f"{name}.{position}.{row}") for row in range(count)])
     return list(zip(*columns, strict=True))
+
+
+def _single(state: Mapping[str, Any], name: str) -> Any:
+    array = _get_array(state, name)
+    return Component.kept(get(state, name)) if array is None else _element(array)
 
 
 def _element(value: Any) -> Any:
