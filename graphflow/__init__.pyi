@@ -353,7 +353,7 @@ from graphflow._core.ops.math.reductions import reduce_mean as reduce_mean
 from graphflow._core.ops.math.reductions import reduce_min as reduce_min
 from graphflow._core.ops.math.reductions import reduce_prod as reduce_prod
 from graphflow._core.ops.math.reductions import reduce_sum as reduce_sum
-from graphflow._core.ops.strings import regex_replace as regex_replace
+from graphflow._core.ops.regular_expressions import regex_replace as regex_replace
 from graphflow._core.ops.core import register_tensor_conversion_function as register_tensor_conversion_function
 from graphflow._core.ops.array.compositions import repeat as repeat
 from graphflow._core.ops.state.variable_collections import report_uninitialized_variables as report_uninitialized_variables
@@ -430,6 +430,7 @@ from graphflow._core.ops.math.segments import sparse_segment_mean as sparse_segm
 from graphflow._core.ops.math.segments import sparse_segment_sqrt_n as sparse_segment_sqrt_n
 from graphflow._core.ops.math.segments import sparse_segment_sum as sparse_segment_sum
 from graphflow._core.ops.sparse.sparse import sparse_slice as sparse_slice
+from graphflow._core.ops.sparse.splitting import sparse_split as sparse_split
 from graphflow._core.ops.sparse.sparse import sparse_tensor_dense_matmul as sparse_tensor_dense_matmul
 from graphflow._core.ops.sparse.sparse import sparse_tensor_to_dense as sparse_tensor_to_dense
 from graphflow._core.ops.sparse.sparse import sparse_to_dense as sparse_to_dense

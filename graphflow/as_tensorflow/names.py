@@ -46,6 +46,25 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         )
         for where in ("python.feature_column", "contrib.feature_column.python.feature_column")
     },
+    **{
+        f"python.ops.gen_string_ops.static_{name}": ("graphflow.strings", name)
+        for name in ("regex_full_match", "regex_replace")
+    },
+    **{
+        f"python.ops.{module}.sparse_{name}": ("graphflow.sparse", name)
+        for module in ("sparse_ops", "gen_sparse_ops")
+        for name in ("cross", "cross_hashed")
+    },
+    "python.ops.sparse_ops.deserialize_sparse": (
+        f"{_CORE}.ops.sparse.serializing",
+        "deserialize_sparse",
+    ),
+    "python.ops.array_ops.scatter_nd_non_aliasing_add": ("graphflow", "tensor_scatter_add"),
+    **{
+        f"python.ops.init_ops.convolutional_{kind}": ("graphflow.contrib.framework", f"convolutional_{kind}")
+        for kind in ("delta_orthogonal", "orthogonal_1d", "orthogonal_2d", "orthogonal_3d")
+    },
+    "python.ops.init_ops.identity_initializer": ("graphflow.initializers", "identity"),
     "python.ops.confusion_matrix.remove_squeezable_dimensions": (
         "graphflow.as_tensorflow.inside.weights",
         "remove_squeezable_dimensions",

@@ -20,6 +20,7 @@ from graphflow._core.ops.sparse.sparse import sparse_reorder as _reorder
 from graphflow._core.ops.sparse.sparse import sparse_reshape as _reshape
 from graphflow._core.ops.sparse.sparse import sparse_retain as _retain
 from graphflow._core.ops.sparse.sparse import sparse_slice as _slice
+from graphflow._core.ops.sparse.splitting import sparse_split as _split
 from graphflow._core.ops.sparse.sparse import sparse_tensor_dense_matmul as _sparse_dense_matmul
 from graphflow._core.ops.sparse.sparse import sparse_tensor_to_dense as _to_dense
 from graphflow._core.ops.sparse.sparse import sparse_transpose as _transpose
@@ -33,6 +34,7 @@ to_indicator = _to_indicator
 add = _add
 concat = _concat
 cross = _cross
+split = _split
 cross_hashed = _cross_hashed
 fill_empty_rows = _fill_empty_rows
 placeholder = _placeholder

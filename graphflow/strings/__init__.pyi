@@ -6,8 +6,8 @@ from graphflow._core.ops.strings import string_join as _join
 from graphflow._core.ops.strings import string_length as _length
 from graphflow._core.ops.strings import lower as lower
 from graphflow._core.ops.strings import reduce_join as reduce_join
-from graphflow._core.ops.strings import regex_full_match as regex_full_match
-from graphflow._core.ops.strings import regex_replace as regex_replace
+from graphflow._core.ops.regular_expressions import regex_full_match as regex_full_match
+from graphflow._core.ops.regular_expressions import regex_replace as regex_replace
 from graphflow._core.ops.strings import split as split
 from graphflow._core.ops.strings import string_strip as _strip
 from graphflow._core.ops.strings import substr as substr

@@ -85,7 +85,7 @@ OTHERS = {
     "regex_replace", "register_tensor_conversion_function", "report_uninitialized_variables",
     "reset_default_graph", "set_random_seed", "sparse_maximum", "sparse_merge", "sparse_minimum",
     "sparse_placeholder", "sparse_reset_shape", "sparse_softmax", "sparse_to_indicator", "string_join", "string_split",
-    "string_to_hash_bucket", "string_to_hash_bucket_strong",
+    "sparse_split", "string_to_hash_bucket", "string_to_hash_bucket_strong",
     "string_strip", "substr", "tables_initializer", "trainable_variables", "variable_axis_size_partitioner",
     "variable_creator_scope", "variable_op_scope", "write_file",
 }  # fmt: skip

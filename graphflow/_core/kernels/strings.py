@@ -16,7 +16,7 @@ from graphflow._core.kernels.array.array import invalid, normalized
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 
-def _strings(items: Any, shape: tuple[int, ...]) -> Any:
+def string_array(items: Any, shape: tuple[int, ...]) -> Any:
     """An object array of bytes."""
     result = np.empty(len(items), object)
     result[:] = items
@@ -28,7 +28,7 @@ def _each(function: Callable[[Any], Any]) -> Kernel:
 
     def run(x: Any) -> Any:
         array = np.asarray(x, object)
-        return _strings([function(v) for v in array.reshape(-1)], array.shape)
+        return string_array([function(v) for v in array.reshape(-1)], array.shape)
 
     return run
 
@@ -63,7 +63,7 @@ def _as_string(node: Node) -> Kernel:
             raise invalid(f"scientific and shortest format not supported for datatype {array.dtype}")
         if array.dtype.kind not in "fc" and places:
             raise invalid(f"precision not supported for datatype {array.dtype}")
-        return _strings([text(v) for v in array.reshape(-1).tolist()], array.shape)
+        return string_array([text(v) for v in array.reshape(-1).tolist()], array.shape)
 
     return run
 
@@ -79,7 +79,7 @@ def _string_join(node: Node) -> Kernel:
         if bad is not None:
             raise invalid(f"Input shapes do not match: {shape} and {bad.shape}")
         rows = [np.broadcast_to(a, shape).reshape(-1) for a in arrays]
-        return _strings([separator.join(parts) for parts in zip(*rows, strict=True)], shape)
+        return string_array([separator.join(parts) for parts in zip(*rows, strict=True)], shape)
 
     return run
 
@@ -89,7 +89,7 @@ def _as_sparse(rows: list[list[bytes]]) -> Any:
     parts = [part for row in rows for part in row]
     widest = max((len(row) for row in rows), default=0)
     indices = np.array(places, np.int64).reshape(-1, 2)
-    return indices, _strings(parts, (len(parts),)), np.array([len(rows), widest], np.int64)
+    return indices, string_array(parts, (len(parts),)), np.array([len(rows), widest], np.int64)
 
 
 def _separator(value: Any) -> bytes:
@@ -183,35 +183,7 @@ def _substr(node: Node) -> Kernel:
     def run(strings: Any, pos: Any, length: Any) -> Any:
         texts, starts, lengths = np.broadcast_arrays(np.asarray(strings, object), pos, length)
         flat = zip(texts.reshape(-1), starts.reshape(-1).tolist(), lengths.reshape(-1).tolist(), strict=True)
-        return _strings([part(*item) for item in flat], texts.shape)
-
-    return run
-
-
-@kernel("StaticRegexReplace")
-def _regex_replace(node: Node) -> Kernel:
-    pattern = _compiled(node.attrs["pattern"])
-    rewrite = re.sub(rb"\\(\d)", rb"\\g<\1>", node.attrs["rewrite"].encode())
-    count = 0 if node.attrs["replace_global"] else 1
-    return _each(lambda text: pattern.sub(rewrite, text, count=count))
-
-
-def _compiled(pattern: str) -> re.Pattern[bytes]:
-    try:
-        return re.compile(pattern.encode())
-    except re.error as error:
-        raise invalid(f"Invalid pattern: {pattern}, error: {error}") from None
-
-
-@kernel("StaticRegexFullMatch")
-def _regex_full_match(node: Node) -> Kernel:
-    pattern = _compiled(node.attrs["pattern"])
-
-    def run(x: Any) -> Any:
-        array = np.asarray(x, object)
-        return np.array([pattern.fullmatch(v) is not None for v in array.reshape(-1)], np.bool_).reshape(
-            array.shape
-        )
+        return string_array([part(*item) for item in flat], texts.shape)
 
     return run
 
@@ -258,7 +230,7 @@ def _reduce_join(node: Node) -> Kernel:
         rows = array.transpose(kept + chosen[::-1]).reshape(extents)
         joined = [separator.join(row) for row in rows]
         shape = tuple(1 if i in chosen else d for i, d in enumerate(array.shape) if keep or i not in chosen)
-        return _strings(joined, shape)
+        return string_array(joined, shape)
 
     return run
 
@@ -279,7 +251,7 @@ def _unsorted_segment_join(node: Node) -> Kernel:
         chosen = segments.reshape(-1)
         parts = [rows[chosen == segment] for segment in range(int(count))]
         joined = [separator.join(column) for part in parts for column in part.T]
-        return _strings(joined, (int(count), *inner))
+        return string_array(joined, (int(count), *inner))
 
     return run
 

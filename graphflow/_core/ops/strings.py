@@ -78,8 +78,6 @@ SUBSTR = _define(
     "Substr", "input: string", "pos: T=index", "len: T",
     infer=lambda op: [(dtypes.string, shapes.broadcast(op.inputs[0].dims, op.inputs[1].dims))],
 )  # fmt: skip
-REGEX_REPLACE = _define("StaticRegexReplace", "input: string")
-REGEX_FULL_MATCH = _define("StaticRegexFullMatch", "input: string", infer=same_shape(dtypes.bool_))
 STRING_STRIP = _define("StringStrip", "input: string")
 STRING_LOWER = _define("StringLower", "input: string")
 STRING_UPPER = _define("StringUpper", "input: string")
@@ -236,38 +234,6 @@ def substr(
     if unit not in ("BYTE", "UTF8_CHAR"):
         raise ValueError(f"unit of substr is 'BYTE' or 'UTF8_CHAR', not {unit!r}.")
     return apply(SUBSTR, (input, pos, len), {"unit": unit}, name).outputs[0]
-
-
-def regex_replace(
-    input: TensorLike, pattern: str, rewrite: str, replace_global: bool = True, name: str | None = None
-) -> Tensor:
-    r"""Matches of a pattern replaced; \1 to \9 in `rewrite` are its groups (tf.regex_replace).
-
-    Args:
-        input: A tensor of strings.
-        pattern: A regular expression.
-        rewrite: What takes its place.
-        replace_global: Whether all matches are replaced, not the first alone.
-        name: A name for the operation.
-
-    Returns:
-        A tensor of strings.
-    """
-    return _one(REGEX_REPLACE, input, name, pattern=pattern, rewrite=rewrite, replace_global=replace_global)
-
-
-def regex_full_match(input: TensorLike, pattern: str, name: str | None = None) -> Tensor:
-    """Whether each whole string matches a pattern (tf.strings.regex_full_match).
-
-    Args:
-        input: A tensor of strings.
-        pattern: A regular expression.
-        name: A name for the operation.
-
-    Returns:
-        A tensor of bools.
-    """
-    return _one(REGEX_FULL_MATCH, input, name, pattern=pattern)
 
 
 def string_strip(input: TensorLike, name: str | None = None) -> Tensor:

@@ -256,6 +256,27 @@ def _with_dense(divided: bool) -> Draw:
     return samples
 
 
+def _split(random: Random) -> Iterable[Sample]:
+    for dtype, axis, count in ((DOUBLE, 0, 2), (SINGLE, 1, 3), (np.dtype(object), 1, 1)):
+
+        def reference(
+            _: Any, indices: Any, values: Any, shape: Any, axis: int = axis, count: int = count
+        ) -> Any:
+            parts = np.array_split(np.arange(shape[axis]), count)
+            own = [[i for i, place in enumerate(indices) if place[axis] in part] for part in parts]
+            moved = [indices[i] - np.eye(2, dtype=np.int64)[axis] * part[0] for i, part in zip(own, parts)]
+            extents = [np.where(np.arange(2) == axis, len(part), shape).astype(np.int64) for part in parts]
+            return (*moved, *(values[i] for i in own), *extents)
+
+        inputs = (
+            scalar(axis, np.int64),
+            _places(random, (3, 5), 7),
+            draw(random, dtype, (7,)),
+            _long((3, 5)),
+        )
+        yield Sample(inputs, {"num_split": count}, reference, smooth=False)
+
+
 def _fill_empty_rows(random: Random) -> Iterable[Sample]:
     def reference(indices: Any, values: Any, shape: Any, default: Any) -> Any:
         rows, filled, back = [], [], []
@@ -398,6 +419,7 @@ def _deserialized(rows: bool) -> Draw:
 
 TABLE: dict[str, Draw] = {
     "SparseCross": _cross,
+    "SparseSplit": _split,
     "SparseToDense": _to_dense,
     "SparseTensorDenseMatMul": _matmul,
     "SparseDenseCwiseMul": _with_dense(False),

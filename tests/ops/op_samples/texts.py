@@ -233,6 +233,20 @@ def _format(random: Random) -> Iterable[Sample]:
         )
 
 
+def _with_pattern(draws: Draw, pattern: str, *rewrite: str) -> Draw:
+    """The same samples with pattern and rewriting as inputs."""
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for sample in draws(random):
+            given = (*sample.inputs, *map(strings, (pattern, *rewrite)))
+            attrs = {k: v for k, v in sample.attrs.items() if k not in ("pattern", "rewrite")}
+            expected = sample.expected
+            assert expected is not None
+            yield Sample(given, attrs, lambda x, *_, expected=expected: expected(x))
+
+    return generate
+
+
 def _buckets(**attrs: Any) -> Draw:
     """What TensorFlow's fingerprints are is recorded in tests/oracle/cases/lookup.py."""
 
@@ -281,6 +295,9 @@ def _transcode(random: Random) -> Iterable[Sample]:
                 yield Sample((texts,), attrs, reference)
 
 
+_REPLACE = _mapped(lambda t: re.sub(rb"[0-9]", b"#", t), pattern="[0-9]", rewrite="#", replace_global=True)
+_MATCH = _mapped(lambda t: len(t) == 3 and t.isalnum(), bool, pattern="[0-9a-z]{3}")
+
 TABLE: dict[str, Draw] = {
     "StringToHashBucket": _buckets(),
     "StringToHashBucketFast": _buckets(),
@@ -294,10 +311,10 @@ TABLE: dict[str, Draw] = {
     "StringSplitV2": _split_v2,
     "StringToNumber": _to_number,
     "Substr": _substr,
-    "StaticRegexReplace": _mapped(
-        lambda t: re.sub(rb"[0-9]", b"#", t), pattern="[0-9]", rewrite="#", replace_global=True
-    ),
-    "StaticRegexFullMatch": _mapped(lambda t: len(t) == 3 and t.isalnum(), bool, pattern="[0-9a-z]{3}"),
+    "StaticRegexReplace": _REPLACE,
+    "RegexReplace": _with_pattern(_REPLACE, "[0-9]", "#"),
+    "StaticRegexFullMatch": _MATCH,
+    "RegexFullMatch": _with_pattern(_MATCH, "[0-9a-z]{3}"),
     "StringStrip": _mapped(bytes.strip),
     "StringLower": _both(
         _mapped(bytes.lower, encoding=""), _mapped(lambda t: t.decode().lower().encode(), encoding="utf-8")

@@ -173,3 +173,20 @@ def strings_that_are_wrong(tf, t):
         ),
         t.error(lambda: t.run(tf.serialize_many_sparse(tf.SparseTensor([[0]], [1.0], [1])))),
     )
+
+
+FAMILY.expressions(
+    """
+    tf.sparse.split(sp_input=tf.SparseTensor([[0, 0], [1, 2], [1, 4]], [1., 2., 3.], [2, 5]), num_split=2, axis=1)
+    tf.sparse_split(sp_input=tf.SparseTensor([[0], [3]], ["a", "b"], [4]), num_split=4, axis=0, name="s")
+    """
+)
+
+FAMILY.errors(
+    """
+    tf.sparse.split(sp_input=tf.SparseTensor([[0, 0]], [1], [2, 5]), num_split=2, axis=-1)[0].values
+    tf.sparse.split(sp_input=tf.SparseTensor([[0, 0]], [1], [2, 5]), num_split=3, axis=0)[0].values
+    tf.sparse.split(sp_input=tf.SparseTensor([[0, 0]], [1], [2, 5]), num_split=0, axis=0)[0].values
+    tf.sparse.split(tf.SparseTensor([[0, 0]], [1], [2, 5]), 2, 0)
+    """
+)

@@ -120,6 +120,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "Mutable*HashTable*",
             "Parse*",
             "ReduceJoin",
+            "Regex*",
             "StaticRegex*",
             "String*",
             "Substr",

@@ -50,6 +50,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "Mutable*HashTable*",
             "Parse*",
             "ReduceJoin",
+            "Regex*",
             "StaticRegex*",
             "String*",
             "Substr",
