@@ -2,6 +2,8 @@
 
 from graphflow._core.ops.state.variable_scope import AUTO_REUSE as AUTO_REUSE
 from graphflow._core.autodiff.gradients import AggregationMethod as AggregationMethod
+from graphflow._core.ops.distributed.accumulators import ConditionalAccumulator as ConditionalAccumulator
+from graphflow._core.ops.distributed.accumulators import ConditionalAccumulatorBase as ConditionalAccumulatorBase
 from graphflow._core.ops.control_flow.checking import assert_ as _Assert
 from graphflow.config import ConfigProto as ConfigProto
 from graphflow._core.graph.dtypes import DType as DType
@@ -34,6 +36,7 @@ from graphflow._core.graph.op_def import RegisterGradient as RegisterGradient
 from graphflow.config import RunMetadata as RunMetadata
 from graphflow.config import RunOptions as RunOptions
 from graphflow._core.session import Session as Session
+from graphflow._core.ops.distributed.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
 from graphflow.data.specs import SparseTensorSpec as SparseTensorSpec
 from graphflow._core.graph.slices import SparseTensorValue as SparseTensorValue

@@ -1,6 +1,7 @@
 """Sparse tensors (tf.sparse)."""
 
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
+from graphflow._core.ops.distributed.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from graphflow._core.ops.sparse.sparse import sparse_add as _add
 from graphflow._core.ops.sparse.sparse import sparse_concat as _concat
 from graphflow._core.ops.sparse.crossing import sparse_cross as _cross

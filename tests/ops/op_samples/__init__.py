@@ -105,6 +105,15 @@ WITHOUT_SAMPLES: dict[str, str] = {
     ),
     **dict.fromkeys(
         (
+            *(f"ResourceAccumulator{what}" for what in ("ApplyGradient", "TakeGradient", "NumAccumulated")),
+            *("ResourceAccumulatorSetGlobalStep", "AccumulatorSetGlobalStep", "AccumulatorNumAccumulated"),
+            *("ResourceConditionalAccumulator", "SparseConditionalAccumulator"),
+            *("SparseAccumulatorApplyGradient", "SparseAccumulatorTakeGradient"),
+        ),
+        "work on gradients that the session holds: tests/oracle/cases/accumulators.py",
+    ),
+    **dict.fromkeys(
+        (
             "SummaryWriter",
             "CreateSummaryFileWriter",
             "FlushSummaryWriter",

@@ -38,7 +38,13 @@ _NUMBERS = frozenset(
 """What other devices than CPUs compute with."""
 _LISTS = frozenset({"TensorArrayV3", "TensorArrayGradV3"})
 """Types that make lists of tensors."""
-_QUEUES = frozenset({"FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"})
+_SHARED = frozenset(
+    {
+        *("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"),
+        *("ResourceConditionalAccumulator", "SparseConditionalAccumulator"),
+    }
+)
+"""Types that make what several clients put into and take from."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +95,7 @@ def _place(plan: Plan, ctx: _Context, placed: dict[str, str], values: dict[str, 
 
 
 def _with_job(instruction: Instruction, ctx: _Context) -> str:
-    """What was asked for a variable or a queue, with the task in which all clients look for it if it names none."""
+    """What was asked for what clients share, with the task in which all of them look for it if it names none."""
     wanted = instruction.device
     asked = devices.DeviceSpec.from_string(wanted)
     if asked.job is not None or asked.task is not None:
@@ -122,7 +128,7 @@ def _device_of_group(group: list[Instruction], ctx: _Context, values: dict[str, 
     outlives = any(dtypes.resource in i.dtypes and i.type not in _LISTS for i in group)
     asking = [i for i in group if i.device and not (outlives and i.bodies)]
     chosen = asking[0] if asking else group[0]
-    shared = any(i.type in _QUEUES for i in group)
+    shared = any(i.type in _SHARED for i in group)
     device = _resolve(chosen, _with_job(chosen, ctx) if shared else chosen.device, ctx)
     held = {values[n]: (n, i) for i in group if i.bodies for n in i.refs() if n in values}
     if not held:
