@@ -77,6 +77,23 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "graphflow.as_tensorflow.inside.small",
         "increment_global_step",
     ),
+    "python.estimator.canned.head._Head": ("graphflow.estimator.canned.heads", "Head"),
+    **{
+        f"python.estimator.canned.head.{old}": ("graphflow.as_tensorflow.inside.heads", name)
+        for old, name in (
+            ("_binary_logistic_head_with_sigmoid_cross_entropy_loss", "binary_logistic_head"),
+            ("_multi_class_head_with_softmax_cross_entropy_loss", "multi_class_head"),
+            ("_regression_head", "regression_head"),
+        )
+    },
+    "python.estimator.hooks.hooks._StopAtCheckpointStepHook": (
+        "graphflow.estimator.checkpoint_hook",
+        "StopAtCheckpointStepHook",
+    ),
+    "python.estimator.canned.optimizers.get_optimizer_instance": (
+        "graphflow.estimator.canned.optimizers",
+        "optimizer_of",
+    ),
     "python.estimator.run_config.TaskType": ("graphflow.estimator.run_config", "TaskType"),
     "keras.optimizer_v2.optimizer_v2.OptimizerV2": ("graphflow.keras.optimizers", "Optimizer"),
     "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),

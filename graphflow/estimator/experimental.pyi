@@ -2,7 +2,12 @@
 
 from graphflow.estimator.evaluator_hook import InMemoryEvaluatorHook as InMemoryEvaluatorHook
 from graphflow.estimator.canned.kmeans import KMeans as KMeans
+from graphflow.estimator.export import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
+from graphflow.estimator.canned.logit_functions import call_logit_fn as call_logit_fn
+from graphflow.estimator.canned.logit_functions import dnn_logit_fn_builder as dnn_logit_fn_builder
+from graphflow.estimator.canned.logit_functions import linear_logit_fn_builder as linear_logit_fn_builder
 from graphflow.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
+from graphflow.estimator.checkpoint_hook import make_stop_at_checkpoint_step_hook as make_stop_at_checkpoint_step_hook
 from graphflow.estimator.early_stopping import stop_if_higher_hook as stop_if_higher_hook
 from graphflow.estimator.early_stopping import stop_if_lower_hook as stop_if_lower_hook
 from graphflow.estimator.early_stopping import stop_if_no_decrease_hook as stop_if_no_decrease_hook

@@ -41,8 +41,14 @@ def numpy_input_fn(
         A function without arguments that builds features, or features and labels.
 
     Raises:
-        ValueError: If shuffle is not given, or the arrays have different first sizes or none.
+        ValueError: If shuffle is not given, the arrays have different first sizes or none, or a feature and a label
+            have one name.
+        TypeError: If x is neither an array nor a dictionary.
     """
+    if not isinstance(x, Mapping | np.ndarray):
+        raise TypeError(f"x must be a dict or array; got {type(x).__name__}.")
+    if isinstance(x, Mapping) and isinstance(y, Mapping) and set(x) & set(y):
+        raise ValueError(f"Keys in both x and y: {sorted(set(x) & set(y))}.")
     if not isinstance(shuffle, bool):
         raise ValueError(
             "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for training)."
@@ -70,7 +76,13 @@ def numpy_input_fn(
         data = Dataset.range(rows)
         if shuffle:
             data = data.shuffle(max(1, min(rows, queue_capacity)))
-        return _taken(data.repeat(num_epochs).batch(batch_size).map(batch_of).prefetch(1))
+        data = data.repeat(num_epochs).batch(batch_size).map(batch_of).prefetch(1)
+        # It begins by itself, as TensorFlow's queue does for programs that have no estimator, and again with each
+        # session of an estimator.
+        iterator = data.make_one_shot_iterator()
+        again = iterator.make_initializer(data)
+        get_default_graph().add_to_collection(GraphKeys.TABLE_INITIALIZERS, again)
+        return iterator.get_next()
 
     return build
 

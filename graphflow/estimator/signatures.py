@@ -10,9 +10,8 @@ from typing import Any, Final
 import graphflow.logging as logging
 from graphflow._core.common.files import storage
 from graphflow._core.graph.elements import Tensor
-from graphflow.estimator.export import PredictOutput, ServingInputReceiver
+from graphflow.estimator.export import ServingInputReceiver
 from graphflow.estimator.spec import EstimatorSpec
-from graphflow.saved_model import signature_constants
 
 _MOST_FOLDER_TRIES: Final = 1000
 
@@ -22,10 +21,7 @@ def signatures_of(spec: EstimatorSpec, receiver: ServingInputReceiver) -> dict[s
 
     Those that there cannot be, such as a classification of what are not serialised Examples, are left out.
     """
-    default = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
-    outputs = dict(spec.export_outputs or {default: PredictOutput(spec.predictions)})
-    if len(outputs) == 1:
-        outputs[default] = next(iter(outputs.values()))
+    outputs = spec.export_outputs or {}
     found: dict[str, Any] = {}
     for name, output in outputs.items():
         _add(found, name, output, receiver.receiver_tensors)

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
+import graphflow.nest as nest
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import reshape
+from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow.estimator.checks import checked_hooks
-from graphflow.estimator.export import ExportOutput
+from graphflow.estimator.export import ExportOutput, PredictOutput
+from graphflow.saved_model import signature_constants
 from graphflow.train.hooks.session_run_hook import SessionRunHook
 from graphflow.train.sessions.scaffold import Scaffold
+
+_SERVING: Final = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
 class ModeKeys:
@@ -45,7 +52,8 @@ class EstimatorSpec(_Fields):
         predictions: A tensor, or a dictionary of tensors. Needed to predict.
         loss: A tensor of one element. Needed to train and to evaluate.
         train_op: An operation or tensor that makes one step. Needed to train.
-        eval_metric_ops: Metrics by name: pairs of a value and an operation that updates it, as gf.metrics makes.
+        eval_metric_ops: Metrics by name: pairs of a value and an operation that updates it, as gf.metrics makes,
+            or metrics of gf.keras.metrics whose update_state was called.
         export_outputs: Signatures of a SavedModel by name (gf.estimator.export); by default the predictions.
         training_chief_hooks: Hooks of the chief's training.
         training_hooks: Hooks of every worker's training.
@@ -91,7 +99,8 @@ class EstimatorSpec(_Fields):
             raise TypeError(f"scaffold must be a gf.train.Scaffold, got {scaffold!r}.")
         return super().__new__(
             cls, mode, {} if predictions is None else predictions, _scalar(loss), train_op,
-            _checked_metrics(eval_metric_ops or {}), _checked_outputs(export_outputs),
+            _checked_metrics({} if eval_metric_ops is None else eval_metric_ops),
+            _checked_outputs(export_outputs, mode, predictions),
             checked_hooks(training_chief_hooks, "training_chief_hooks"),
             checked_hooks(training_hooks, "training_hooks"),
             scaffold or Scaffold(), checked_hooks(evaluation_hooks, "evaluation_hooks"),
@@ -115,7 +124,9 @@ _NEEDED = {
 
 
 def _check_element(value: Any, what: str) -> None:
-    if not isinstance(value, Operation) and getattr(value, "op", None) is None:
+    if isinstance(value, SparseTensor) or (
+        not isinstance(value, Operation) and getattr(value, "op", None) is None
+    ):
         raise TypeError(f"{what} must be Operation or Tensor, given: {value!r}.")
     graph = getattr(value, "graph", None)
     if graph is not None and graph is not get_default_graph():
@@ -133,20 +144,44 @@ def _scalar(loss: Any) -> Any:
 
 
 def _checked_metrics(metrics: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not isinstance(metrics, Mapping):
+        raise TypeError(f"eval_metric_ops must be a dict, given: {metrics!r}.")
+    found = {}
     for name, metric in metrics.items():
-        if not isinstance(metric, tuple | list) or len(metric) != 2:
+        pair = _of_object(metric, name) if getattr(metric, "_is_metric", False) else metric
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
             raise TypeError(
                 f"Values of eval_metric_ops must be (metric_value, update_op) tuples, given: {metric!r} for key: "
                 f"{name}."
             )
-        _check_element(metric[0], f"eval_metric_ops[{name!r}][0]")
-        _check_element(metric[1], f"eval_metric_ops[{name!r}][1]")
-    return dict(metrics)
+        for place, part in enumerate(pair):
+            for element in nest.flatten(part):
+                _check_element(element, f"eval_metric_ops[{name!r}][{place}]")
+        found[name] = pair
+    return found
 
 
-def _checked_outputs(outputs: Mapping[str, ExportOutput] | None) -> Mapping[str, ExportOutput] | None:
+def _of_object(metric: Any, name: str) -> tuple[Any, Any]:
+    """The value and the update of a metric of gf.keras.metrics that was updated in this graph."""
+    if not metric.updates:
+        raise ValueError(f"Please call update_state(...) on the metric {name!r} of eval_metric_ops first.")
+    for update in metric.updates:
+        _check_element(update, f"eval_metric_ops[{name!r}]")
+    graph = get_default_graph()
+    for collection in (GraphKeys.LOCAL_VARIABLES, GraphKeys.METRIC_VARIABLES):
+        there = {id(variable) for variable in graph.get_collection(collection)}
+        for variable in metric.weights:
+            if id(variable) not in there:
+                graph.add_to_collection(collection, variable)
+    return metric.result(), group(*metric.updates)
+
+
+def _checked_outputs(
+    outputs: Mapping[str, ExportOutput] | None, mode: str, predictions: Any
+) -> Mapping[str, ExportOutput] | None:
+    """The outputs by name; for predictions one of them is that which is served if no name is asked for."""
     if outputs is None:
-        return None
+        return {_SERVING: PredictOutput(predictions)} if mode == ModeKeys.PREDICT else None
     if not isinstance(outputs, Mapping):
         raise TypeError(f"export_outputs must be a dictionary, given: {outputs!r}.")
     for name, output in outputs.items():
@@ -154,4 +189,12 @@ def _checked_outputs(outputs: Mapping[str, ExportOutput] | None) -> Mapping[str,
             raise TypeError(
                 f"Values in export_outputs must be ExportOutput objects, given: {output!r} for key: {name}."
             )
-    return dict(outputs)
+    found = dict(outputs)
+    if mode == ModeKeys.PREDICT and _SERVING not in found:
+        if len(found) > 1:
+            raise ValueError(
+                f"None of the export_outputs {sorted(found)} is the default: call one of them {_SERVING!r}."
+            )
+        for output in list(found.values()):
+            found[_SERVING] = output
+    return found

@@ -78,7 +78,7 @@ class EvalSpec(_Evaluation):
 
     Raises:
         ValueError: If a number is negative, or steps is not positive.
-        TypeError: If input_fn is no function, or an exporter none.
+        TypeError: If input_fn is no function, an exporter none, or the name no string.
     """
 
     __slots__ = ()
@@ -98,11 +98,16 @@ class EvalSpec(_Evaluation):
         for what, seconds in (("start_delay_secs", start_delay_secs), ("throttle_secs", throttle_secs)):
             if seconds < 0:
                 raise ValueError(f"Must specify {what} >= 0, given: {seconds}")
+        if name is not None and not isinstance(name, str):
+            raise TypeError(f"The name of an evaluation must be a string, given: {name!r}.")
         found = [exporters] if isinstance(exporters, Exporter) else list(exporters or ())
         for exporter in found:
             if not isinstance(exporter, Exporter):
                 raise TypeError(f"exporters must be Exporter objects, given: {exporter!r}.")
         names = [exporter.name for exporter in found]
+        for given in names:
+            if not isinstance(given, str) or not given:
+                raise ValueError(f"An exporter's name must be a string that is not empty, given: {given!r}.")
         if len(set(names)) != len(names):
             raise ValueError(f"exporters must have unique names, got {names}.")
         return super().__new__(

@@ -7,8 +7,13 @@ from graphflow.estimator.evaluator_hook import InMemoryEvaluatorHook as InMemory
 from graphflow.estimator.canned.linear import LinearEstimator as LinearEstimator
 from graphflow.estimator.extenders import add_metrics as add_metrics
 from graphflow.estimator.canned.mean_heads import binary_classification_head as binary_classification_head
+from graphflow.estimator.export import build_raw_supervised_input_receiver_fn as build_raw_supervised_input_receiver_fn
+from graphflow.estimator.export import build_supervised_input_receiver_fn_from_input_fn as build_supervised_input_receiver_fn_from_input_fn
+from graphflow.estimator.canned.logit_functions import call_logit_fn as call_logit_fn
 from graphflow.contrib.estimator.clipping import clip_gradients_by_norm as clip_gradients_by_norm
+from graphflow.estimator.canned.logit_functions import dnn_logit_fn_builder as dnn_logit_fn_builder
 from graphflow.estimator.extenders import forward_features as forward_features
+from graphflow.estimator.canned.logit_functions import linear_logit_fn_builder as linear_logit_fn_builder
 from graphflow.estimator.early_stopping import make_early_stopping_hook as make_early_stopping_hook
 from graphflow.estimator.canned.mean_heads import multi_class_head as multi_class_head
 from graphflow.estimator.early_stopping import read_eval_metrics as read_eval_metrics

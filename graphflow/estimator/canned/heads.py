@@ -15,6 +15,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.array import (
     concat,
     expand_dims,
@@ -139,8 +140,11 @@ class Head:
     def _metrics(self, predictions: Mapping[str, Tensor], loss: LossSpec) -> dict[str, Any]:
         raise NotImplementedError
 
-    def create_loss(self, features: Mapping[str, Any], mode: str, logits: Tensor, labels: Any) -> LossSpec:
+    def create_loss(
+        self, features: Mapping[str, Any], mode: str, logits: TensorLike, labels: Any
+    ) -> LossSpec:
         """The loss of a batch."""
+        logits = checked_logits(logits, self.logits_dimension)
         numbers = self._labels(labels, logits)
         unreduced = self._of_examples(numbers, logits, features)
         weights = weights_of(features, self._weight_column, logits, self._weighs_each)

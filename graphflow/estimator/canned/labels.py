@@ -9,7 +9,12 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.ops.array.array import concat, expand_dims, identity, shape
-from graphflow._core.ops.control_flow.assertions import assert_equal, assert_less_equal, assert_non_negative
+from graphflow._core.ops.control_flow.assertions import (
+    assert_equal,
+    assert_less_equal,
+    assert_non_negative,
+    assert_rank_at_least,
+)
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.state.scopes import control_dependencies
@@ -83,12 +88,20 @@ def weights_of(
             return identity(weights)
 
 
-def checked_logits(logits: Tensor, size: int) -> Tensor:
-    """The logits as float32; ValueError unless their last axis has that size."""
-    found = cast(logits, dtypes.float32)
-    if found.dims is not None and (len(found.dims) < 2 or found.dims[-1] not in (None, size)):
+def checked_logits(logits: Any, size: int) -> Tensor:
+    """The logits as float32; ValueError, or InvalidArgumentError at the run, unless their last axis has that size."""
+    found: Tensor = cast(logits, dtypes.float32)
+    known = found.dims
+    if known is not None and (len(known) < 2 or known[-1] not in (None, size)):
         raise ValueError(
             f"logits shape must be [D0, D1, ... DN, logits_dimension], got {found.shape}, expected {size}."
         )
-    result: Tensor = found
-    return result
+    if known is not None and known[-1] is not None:
+        return found
+    message = f"logits shape must be [D0, D1, ... DN, {size}]"
+    checks = [
+        assert_rank_at_least(found, 2, message=message),
+        assert_equal(shape(found)[-1], size, message=message),
+    ]
+    with control_dependencies([check for check in checks if check is not None]):
+        return identity(found)

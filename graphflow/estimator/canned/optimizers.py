@@ -17,18 +17,27 @@ BY_NAME: Final[Mapping[str, str]] = {
 """The classes of gf.train by their short names."""
 
 
-def optimizer_of(given: Any, rate: float) -> Any:
+def optimizer_of(opt: Any, learning_rate: float | None = None) -> Any:
     """The optimizer of a name, with that learning rate, of a function that makes one, or the one itself.
 
-    ValueError if it is none.
+    This is get_optimizer_instance of TensorFlow's estimators.
+
+    Args:
+        opt: A name, a function without arguments, or an optimizer of gf.train.
+        learning_rate: That of a name.
+
+    Raises:
+        ValueError: It is none, or a name without a learning rate.
     """
-    if isinstance(given, str):
-        if given not in BY_NAME:
+    if isinstance(opt, str):
+        if opt not in BY_NAME:
             raise ValueError(
-                f"Unsupported optimizer name: {given}. Supported names are: {tuple(sorted(BY_NAME))}"
+                f"Unsupported optimizer name: {opt}. Supported names are: {tuple(sorted(BY_NAME))}"
             )
-        return getattr(train, BY_NAME[given])(learning_rate=rate)
-    found = given() if callable(given) else given
+        if not learning_rate:
+            raise ValueError("learning_rate must be specified when opt is string.")
+        return getattr(train, BY_NAME[opt])(learning_rate=learning_rate)
+    found = opt() if callable(opt) else opt
     if not isinstance(found, train.Optimizer):
         raise ValueError(f"The given object is not an Optimizer instance. Given: {found}")
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,29 @@ from graphflow.keras.typing import Config
 from graphflow.keras.weighting import fit_weights, rank_of
 
 
+def _noted(update_state: Callable[..., Any]) -> Callable[..., Operation]:
+    """A class's update_state that gives one operation for all that it writes, and notes it as an update."""
+
+    @wraps(update_state)
+    def update(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if self._is_updating:  # By that of a derived class, which notes it.
+            return update_state(self, *args, **kwargs)
+        graph = get_default_graph()
+        before = graph.version
+        self._is_updating = True
+        try:
+            given = update_state(self, *args, **kwargs)
+        finally:
+            self._is_updating = False
+        written = [op for op in graph.get_operations()[before:] if op.type.startswith(("Assign", "Scatter"))]
+        found = [given] if given is not None else []
+        made: Operation = ops.group(*found, *written)
+        self.add_update(made)
+        return made
+
+    return update
+
+
 class Metric(Layer):
     """What metrics are derived from: update_state changes variables, `result` is computed from them.
 
@@ -33,7 +57,13 @@ class Metric(Layer):
     _is_metric = True
     stateful = True
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if "update_state" in vars(cls):
+            cls.update_state = _noted(cls.update_state)  # type: ignore[method-assign]
+
     def __init__(self, name: str | None = None, dtype: DTypeLike | None = None, **kwargs: Any) -> None:
+        self._is_updating = False
         super().__init__(name=name, dtype=dtype or settings.floatx(), **kwargs)
         self.built = True
         self._result: Any = None
@@ -50,29 +80,10 @@ class Metric(Layer):
         """
         graph = get_default_graph()
         with graph.name_scope(self.name):
-            update = self.update_op(*args, **kwargs)
+            update = self.update_state(*args, **kwargs)
             with graph.control_dependencies([update]):
                 self._result = ops.identity(self.result())
         return self._result
-
-    def update_op(self, *args: Any, **kwargs: Any) -> Operation:
-        """The operation that updates the state: all that update_state writes.
-
-        Args:
-            *args: What update_state takes.
-            **kwargs: What update_state takes by name.
-
-        Returns:
-            The operation.
-        """
-        graph = get_default_graph()
-        before = graph.version
-        given = self.update_state(*args, **kwargs)
-        written = [op for op in graph.get_operations()[before:] if op.type.startswith(("Assign", "Scatter"))]
-        found = [given] if given is not None else []
-        update: Operation = ops.group(*found, *written)
-        self.add_update(update)
-        return update
 
     def update_state(self, *args: Any, **kwargs: Any) -> Any:
         """Changes the variables by what it is given; what a subclass defines.
@@ -82,7 +93,7 @@ class Metric(Layer):
             **kwargs: The same by name.
 
         Returns:
-            An operation or a tensor, or None.
+            The operation of all that is written, which is one of `updates`, too. A subclass may give anything.
 
         Raises:
             NotImplementedError: The class does not define it.
