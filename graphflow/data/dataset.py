@@ -656,7 +656,7 @@ class Dataset(structure.Component):
             TypeError: If the function gives a state of other types.
         """
         state = as_components(initial_state)
-        step = StateFunction(self, state, reduce_func, "reduce")
+        step = StateFunction(self, structure.signature(state), reduce_func, "reduce")
         inputs = (self._variant_tensor, structure.moved(state), step.function.captures)
         attrs = {"f": step.function.graph_function, **step.attributes}
         attrs |= structure.attributes(step.types, step.shapes)

@@ -63,6 +63,8 @@ class ElementFunction:
 class StateFunction:
     """A function of a state and an element, which gives the next state and perhaps something else.
 
+    state: the types and shapes of the first one.
+
     function: as a graph. types, shapes: of the state, of whose sizes those that change are not known. output: the
     types and shapes of what else it gives; None without `gives_more`. attributes: those of the operation that say how
     many inputs are states, and how many are captured.
@@ -71,12 +73,12 @@ class StateFunction:
     def __init__(
         self,
         dataset: Any,
-        state: Any,
+        state: tuple[Any, Any],
         function: Callable[..., Any],
         transformation: str,
         gives_more: bool = False,
     ) -> None:
-        self.types, self.shapes = structure.signature(state)
+        self.types, self.shapes = state
         self.output: tuple[Any, Any] | None = None
         element = dataset._output_types, dataset._output_shapes
         while True:

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.indexing import gather
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.io import more_datasets as more_ops
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import greater_equal
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow.data import structure
 from graphflow.data.dataset import Dataset, built
-from graphflow.data.functions import ElementFunction
+from graphflow.data.functions import ElementFunction, StateFunction
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -77,14 +79,7 @@ def group_by_window(
         if not isinstance(made, Dataset):
             raise TypeError("`reduce_func` must return a `Dataset` object.")
         functions = {"key_func": keys, "reduce_func": reduced, "window_size_func": sizes}
-        attrs = {name: one.graph_function for name, one in functions.items()}
-        types_of = {
-            f"T{name}_other_arguments": [t.dtype for t in one.captures] for name, one in functions.items()
-        }
-        inputs = (dataset, *(one.captures for one in functions.values()))
-        return built(
-            ops.GROUP_BY_WINDOW, inputs, made._output_types, made._output_shapes, **attrs, **types_of
-        )
+        return _of_functions(ops.GROUP_BY_WINDOW, dataset, functions, made._output_types, made._output_shapes)
 
     return apply
 
@@ -153,3 +148,85 @@ def _filled(shape: Any, width: Tensor) -> Tensor:
     """The shape with the width for sizes that are not known."""
     sizes = [width if size is None else constant(size, dtypes.int64) for size in TensorShape(shape).as_list()]
     return convert_to_tensor(sizes, dtype=dtypes.int64)
+
+
+class Reducer:
+    """How elements of one key become one (tf.data.experimental.Reducer).
+
+    Args:
+        init_func: From a key to the first state.
+        reduce_func: From a state and an element to the next state.
+        finalize_func: From the last state to an element.
+    """
+
+    def __init__(
+        self,
+        init_func: Callable[[Tensor], Any],
+        reduce_func: Callable[[Any, Any], Any],
+        finalize_func: Callable[..., Any],
+    ) -> None:
+        self._functions = init_func, reduce_func, finalize_func
+
+    @property
+    def init_func(self) -> Callable[[Tensor], Any]:
+        """From a key to the first state."""
+        return self._functions[0]
+
+    @property
+    def reduce_func(self) -> Callable[[Any, Any], Any]:
+        """From a state and an element to the next state."""
+        return self._functions[1]
+
+    @property
+    def finalize_func(self) -> Callable[..., Any]:
+        """From the last state to an element."""
+        return self._functions[2]
+
+
+def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transformation:
+    """One element for each key, in the order of the keys: what a reducer makes of all elements of that key.
+
+    Args:
+        key_func: From an element's components to a scalar of int64.
+        reducer: What makes one of them.
+
+    Returns:
+        What Dataset.apply takes.
+
+    Raises:
+        ValueError: If key_func gives no such scalar.
+        TypeError: If a state has other types than the one before.
+    """
+
+    def apply(dataset: Dataset) -> Dataset:
+        def as_key(*element: Any) -> Any:
+            return cast(key_func(*element), dtypes.int64)
+
+        name, types, shapes = "group_by_reducer", dataset._output_types, dataset._output_shapes
+        keys = ElementFunction(as_key, name, _tuple(types), _tuple(shapes))
+        if keys.types is not dtypes.int64 or keys.shapes.raw not in ((), None):
+            raise ValueError("`key_func` must return a single tf.int64 scalar tensor.")
+        first = ElementFunction(reducer.init_func, name, dtypes.int64, TensorShape([]))
+        step = StateFunction(dataset, (first.types, first.shapes), reducer.reduce_func, name)
+        last = ElementFunction(reducer.finalize_func, name, step.types, step.shapes)
+        functions = {
+            "key_func": keys,
+            "init_func": first,
+            "reduce_func": step.function,
+            "finalize_func": last,
+        }
+        return _of_functions(more_ops.GROUP_BY_REDUCER, dataset, functions, last.types, last.shapes)
+
+    return apply
+
+
+def _of_functions(
+    definition: OpDef, dataset: Dataset, functions: Mapping[str, ElementFunction], types: Any, shapes: Any
+) -> Dataset:
+    """The dataset of an operation that takes functions by the names of attributes."""
+    attrs = {name: one.graph_function for name, one in functions.items()}
+    captured = {
+        f"T{name}_other_arguments": [t.dtype for t in one.captures] for name, one in functions.items()
+    }
+    inputs = (dataset, *(one.captures for one in functions.values()))
+    return built(definition, inputs, types, shapes, **attrs, **captured)

@@ -114,6 +114,16 @@ def prefetch_to_device(device: DeviceLike, buffer_size: IntTensorLike | None = N
     return lambda dataset: dataset.prefetch(buffer_size)
 
 
+def copy_to_device(target_device: DeviceLike, source_device: DeviceLike = "/cpu:0") -> Transformation:
+    """The elements; they go to `target_device` when an operation there takes them.
+
+    Args:
+        target_device: Where the elements are used.
+        source_device: Where they are made.
+    """
+    return lambda dataset: dataset
+
+
 def counter(start: int = 0, step: int = 1, dtype: DTypeLike = dtypes.int64) -> Dataset:
     """The numbers from `start` on, for ever (tf.data.experimental.Counter).
 

@@ -10,6 +10,7 @@ import numpy as np
 import graphflow as gf
 
 D = gf.data.Dataset
+E = gf.data.experimental
 IMAGES = np.arange(24 * 6, dtype=np.uint8).reshape(24, 2, 3)
 LABELS = np.arange(24, dtype=np.int32)
 WORDS = [b"one", b"", b"three", b"four4", b"five", b"six", b"\x00\xff", b"8"]
@@ -62,6 +63,18 @@ def parsed(serialized: Any) -> Any:
         {"raw": gf.FixedLenFeature([], gf.string), "label": gf.FixedLenFeature([], gf.int64, -1)},
     )
     return gf.cast(gf.decode_raw(found["raw"], gf.uint8), gf.float32) / 255.0, found["label"]
+
+
+def running(state: Any, number: Any) -> Any:
+    total, power = state
+    return (total + number, power * 0.5), {"total": total, "noisy": noisy(number) * power}
+
+
+def twice(state: Any) -> Any:
+    return state, noisy(state)
+
+
+FEATURES = {"raw": gf.FixedLenFeature([], gf.string), "label": gf.VarLenFeature(gf.int64)}
 
 
 def lines() -> Any:
@@ -153,6 +166,28 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "window_shuffle": lambda: words().window(3).shuffle(4, seed=2).flat_map(lambda w: w.batch(3)),
     "window_prefetch": lambda: ragged().window(3).prefetch(2).flat_map(lambda w: w.padded_batch(3, [None])),
     "window_reduce": lambda: numbers().window(3).map(lambda w: w.reduce(np.int64(0), lambda a, b: a + b)),
+    "scan": lambda: numbers().apply(E.scan((np.int64(0), 1.0), running)),
+    "scan_random": lambda: numbers().apply(E.scan(0.0, lambda s, n: (s + noisy(n), s))).batch(3),
+    "take_while": lambda: words().apply(E.take_while(lambda w: gf.not_equal(w, "six"))).repeat(2),
+    "unique": lambda: numbers().map(lambda n: n * n % 7).repeat(2).apply(E.unique()),
+    "unique_strings": lambda: words().repeat(2).apply(E.unique()),
+    "ignore_errors": lambda: numbers().map(lambda n: 60 // (n % 4)).apply(E.ignore_errors()),
+    "choose": lambda: E.choose_from_datasets([numbers(3), numbers(9)], numbers().map(lambda n: n * n % 2)),
+    "sample": lambda: E.sample_from_datasets([numbers(9), numbers(5).repeat(2)], [0.3, 0.7], seed=4).batch(3),
+    "sample_by_weights": lambda: E.sample_from_datasets(
+        [numbers(9), numbers(5)], numbers(30).map(lambda n: gf.stack([1.0, gf.cast(n, gf.float32)])), seed=4
+    ),
+    "random": lambda: E.RandomDataset(seed=2).take(9),
+    "resample": lambda: (
+        numbers()
+        .repeat(4)
+        .apply(E.rejection_resample(lambda n: gf.cast(n % 3, gf.int32), [0.2, 0.5, 0.3], seed=1))
+    ),
+    "reducer": lambda: numbers().apply(
+        E.group_by_reducer(lambda n: n % 4, E.Reducer(noisy, lambda s, n: s * 2, twice))
+    ),
+    "sparse_batches": lambda: ragged().apply(E.dense_to_sparse_batch(4, [5])),
+    "parsed": lambda: messages().batch(4).apply(E.parse_example_dataset(FEATURES)),
     "datasets": lambda: numbers(5).map(halves).shuffle(3, seed=1).flat_map(lambda nested: nested),
     "datasets_random": lambda: (
         numbers(4).map(lambda n: D.from_tensors(noisy(n)).repeat(3)).prefetch(1).interleave(lambda x: x, 2)

@@ -35,6 +35,8 @@ from graphflow.errors import InvalidArgumentError
 
 _WORD64: Final = 0xFFFFFFFFFFFFFFFF
 _COUNTER_SIZE: Final = 1 << 128
+_STATELESS_KEY: Final = 0x02461E29_3EC8F720
+"""With what the seeds of stateless ops are mixed."""
 _FLOATS: Final = (np.dtype(np.float16), np.dtype(np.float32), np.dtype(np.float64))
 _ONE: Final[Mapping[str, tuple[Any, int, int]]] = {
     "float16": (np.uint16, 0x3FF, 0x3C00),
@@ -229,6 +231,17 @@ class Philox:
         self._key = seed & _WORD64
         self._counter = (seed2 & _WORD64) << 64
         self._lock = threading.Lock()
+
+    @classmethod
+    def stateless(cls, seed: Sequence[int]) -> Philox:
+        """The state that follows from two seeds alone, both zero too, as of TensorFlow's stateless ops."""
+        mixer, found = cls(1), cls(1)
+        low, high = (int(value) & _WORD64 for value in seed)
+        mixer.set_state({"philox": np.array([low, high, _STATELESS_KEY], np.uint64)})
+        first, second, third, fourth = mixer.words(1).tolist()
+        mixed = [0, fourth << 32 | third, second << 32 | first]
+        found.set_state({"philox": np.array(mixed, np.uint64)})
+        return found
 
     def get_state(self) -> dict[str, UInt64Array]:
         """The state: {"philox": the low and the high half of the counter, and the key}, three uint64."""

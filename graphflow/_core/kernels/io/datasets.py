@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.io.csv import record_reader, stand_ins_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.plan.functions import LoweredFunction
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets.base import DatasetBase
 from graphflow._core.resources.datasets.batching import BatchDataset, PaddedBatchDataset
@@ -49,7 +50,7 @@ def _origin(node: Node) -> Origin:
     return node.origin or Origin(node.name, node.type, ("<unknown>", 0))
 
 
-def _dataset(*op_types: str) -> Callable[[Callable[..., DatasetBase]], Callable[..., DatasetBase]]:
+def dataset_kernel(*op_types: str) -> Callable[[Callable[..., DatasetBase]], Callable[..., DatasetBase]]:
     """Registers a function (node, origin, *inputs) that gives the description."""
 
     def register(make: Callable[..., DatasetBase]) -> Callable[..., DatasetBase]:
@@ -70,7 +71,7 @@ def _positive(origin: Origin, what: str, value: Any) -> int:
     return number
 
 
-def _fixed(value: Any) -> Any:
+def fixed(value: Any) -> Any:
     """An input that outlives the run: a copy if it may be the memory of a variable or a feed."""
     return np.array(value) if isinstance(value, np.ndarray) else value
 
@@ -78,12 +79,12 @@ def _fixed(value: Any) -> Any:
 # ---- sources --------------------------------------------------------------------------------------------------------
 
 
-@_dataset("TensorDataset")
+@dataset_kernel("TensorDataset")
 def _tensor(node: Node, origin: Origin, *components: Any) -> DatasetBase:
-    return SingleDataset(origin, tuple(_fixed(c) for c in components))
+    return SingleDataset(origin, tuple(fixed(c) for c in components))
 
 
-@_dataset("TensorSliceDataset")
+@dataset_kernel("TensorSliceDataset")
 def _tensor_slice(node: Node, origin: Origin, *components: Any) -> DatasetBase:
     sizes = {component.shape[0] for component in components}
     if len(sizes) > 1:
@@ -93,10 +94,10 @@ def _tensor_slice(node: Node, origin: Origin, *components: Any) -> DatasetBase:
             "All components must have the same size in the first dimension, got "
             f"{', '.join(str(c.shape) for c in components)}.",
         )
-    return TableDataset(origin, ArrayTable([_fixed(c) for c in components]))
+    return TableDataset(origin, ArrayTable([fixed(c) for c in components]))
 
 
-@_dataset("RangeDataset")
+@dataset_kernel("RangeDataset")
 def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> DatasetBase:
     first, last, by = int(start), int(stop), int(step)
     if by == 0:
@@ -104,29 +105,29 @@ def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> Data
     return TableDataset(origin, RangeTable(first, by, len(range(first, last, by))))
 
 
-@_dataset("GeneratorDataset")
+@dataset_kernel("GeneratorDataset")
 def _generator(node: Node, origin: Origin, *arguments: Any) -> DatasetBase:
     attrs = node.attrs
-    given = [a[()] if isinstance(a, np.ndarray) and a.ndim == 0 else _fixed(a) for a in arguments]
+    given = [a[()] if isinstance(a, np.ndarray) and a.ndim == 0 else fixed(a) for a in arguments]
     types, shapes = attrs["output_types"], attrs["output_shapes"]
     return GeneratorDataset(origin, attrs["generator"], given, attrs["take_apart"], types, shapes)
 
 
 def _files(make: Callable[[Origin, list[str], str], FilesDataset]) -> Callable[..., DatasetBase]:
     def from_files(node: Node, origin: Origin, filenames: Any, compression: Any, size: Any) -> DatasetBase:
-        return make(origin, [_text(name) for name in np.ravel(filenames)], _compression(compression))
+        return make(origin, [file_text(name) for name in np.ravel(filenames)], compression_of(compression))
 
     return from_files
 
 
-@_dataset("CSVDataset")
+@dataset_kernel("CSVDataset")
 def _csv(
     node: Node, origin: Origin, filenames: Any, compression: Any, size: Any, header: Any, delimiter: Any,
     quotes: Any, missing: Any, columns: Any, *defaults: Any,
 ) -> DatasetBase:  # fmt: skip
     types, stand_ins = node.attrs["output_types"], stand_ins_of(defaults)
     attrs = {
-        "field_delim": _text(delimiter), "use_quote_delim": bool(quotes), "na_value": _text(missing),
+        "field_delim": file_text(delimiter), "use_quote_delim": bool(quotes), "na_value": file_text(missing),
         "select_cols": np.ravel(columns).tolist(),
     }  # fmt: skip
     read = record_reader(attrs, types)
@@ -135,12 +136,14 @@ def _csv(
         values = zip(read(record, 0, stand_ins), types, strict=True)
         return tuple(np.array(value, dtype.native) for value, dtype in values)
 
-    paths = [_text(name) for name in np.ravel(filenames)]
-    return CsvDataset(origin, paths, _compression(compression), bool(header), attrs["use_quote_delim"], parse)
+    paths = [file_text(name) for name in np.ravel(filenames)]
+    return CsvDataset(
+        origin, paths, compression_of(compression), bool(header), attrs["use_quote_delim"], parse
+    )
 
 
-def _compression(value: Any) -> str:
-    kind = _text(value)
+def compression_of(value: Any) -> str:
+    kind = file_text(value)
     if kind not in ("", "GZIP", "ZLIB"):
         raise errors.InvalidArgumentError(
             None, None, f"compression_type must be '', 'GZIP' or 'ZLIB', got {kind!r}."
@@ -148,16 +151,16 @@ def _compression(value: Any) -> str:
     return kind
 
 
-def _text(value: Any) -> str:
+def file_text(value: Any) -> str:
     found = value[()] if isinstance(value, np.ndarray) else value
     return found.decode() if isinstance(found, bytes) else str(found)
 
 
-_dataset("TextLineDataset")(_files(TextLineDataset))
-_dataset("TFRecordDataset")(_files(TFRecordDataset))
+dataset_kernel("TextLineDataset")(_files(TextLineDataset))
+dataset_kernel("TFRecordDataset")(_files(TFRecordDataset))
 
 
-@_dataset("FixedLengthRecordDatasetV2")
+@dataset_kernel("FixedLengthRecordDatasetV2")
 def _fixed_length_record(
     node: Node,
     origin: Origin,
@@ -173,77 +176,89 @@ def _fixed_length_record(
         raise errors.InvalidArgumentError(
             None, None, f"header_bytes and footer_bytes must be >= 0, got {int(header)} and {int(footer)}."
         )
-    paths = [_text(name) for name in np.ravel(filenames)]
+    paths = [file_text(name) for name in np.ravel(filenames)]
     return FixedLengthRecordDataset(
-        origin, paths, _compression(compression), (int(header), length, int(footer))
+        origin, paths, compression_of(compression), (int(header), length, int(footer))
     )
 
 
 # ---- of other datasets ----------------------------------------------------------------------------------------------
 
 
-@_dataset("ZipDataset")
+@dataset_kernel("ZipDataset")
 def _zip(node: Node, origin: Origin, *sources: Any) -> DatasetBase:
     return ZipDataset(origin, sources)
 
 
-@_dataset("ConcatenateDataset")
+@dataset_kernel("ConcatenateDataset")
 def _concatenate(node: Node, origin: Origin, first: Any, second: Any) -> DatasetBase:
     return ConcatenateDataset(origin, first, second)
 
 
-@_dataset("MapDataset")
+@dataset_kernel("MapDataset")
 def _map(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
-    return _nesting(node, MapDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured]))
+    return nesting(node, MapDataset(origin, source, node.attrs["f"], [fixed(c) for c in captured]))
 
 
-def _nesting(node: Node, dataset: MapDataset) -> MapDataset:
+_Mapping = TypeVar("_Mapping", bound=MapDataset)
+
+
+def nesting(node: Node, dataset: _Mapping) -> _Mapping:
     """The dataset, which says whether its function gives datasets."""
     dataset.nested = dtypes.variant in node.attrs["output_types"]
     return dataset
 
 
-@_dataset("ParallelMapDataset")
+@dataset_kernel("ParallelMapDataset")
 def _parallel_map(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     *captured, calls = rest
     number = 2 if int(calls) == -1 else _positive(origin, "num_parallel_calls", calls)
-    captures = [_fixed(c) for c in captured]
-    return _nesting(node, ParallelMapDataset(origin, source, node.attrs["f"], captures, calls=number))
+    captures = [fixed(c) for c in captured]
+    return nesting(node, ParallelMapDataset(origin, source, node.attrs["f"], captures, calls=number))
 
 
-@_dataset("FilterDataset")
+@dataset_kernel("FilterDataset")
 def _filter(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
-    return FilterDataset(origin, source, node.attrs["predicate"], [_fixed(c) for c in captured])
+    return FilterDataset(origin, source, node.attrs["predicate"], [fixed(c) for c in captured])
 
 
-@_dataset("FlatMapDataset")
+@dataset_kernel("FlatMapDataset")
 def _flat_map(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
-    return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured])
+    return InterleaveDataset(origin, source, node.attrs["f"], [fixed(c) for c in captured])
 
 
-@_dataset("InterleaveDataset")
+@dataset_kernel("InterleaveDataset")
 def _interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     *captured, cycle, length = rest
     sizes = _positive(origin, "cycle_length", cycle), _positive(origin, "block_length", length)
-    return InterleaveDataset(origin, source, node.attrs["f"], [_fixed(c) for c in captured], *sizes)
+    return InterleaveDataset(origin, source, node.attrs["f"], [fixed(c) for c in captured], *sizes)
 
 
-@_dataset("ParallelInterleaveDatasetV2")
+@dataset_kernel("ParallelInterleaveDatasetV2")
 def _parallel_interleave(node: Node, origin: Origin, source: Any, *rest: Any) -> DatasetBase:
     return _interleave(node, origin, source, *rest[:-1])
 
 
-@_dataset("GroupByWindowDataset")
+@dataset_kernel("GroupByWindowDataset")
 def _group_by_window(node: Node, origin: Origin, source: Any, *captured: Any) -> DatasetBase:
-    functions, rest = [], [_fixed(c) for c in captured]
-    for name in ("key_func", "reduce_func", "window_size_func"):
+    names = ("key_func", "reduce_func", "window_size_func")
+    return GroupByWindowDataset(origin, source, functions_of(node, names, captured))
+
+
+def functions_of(
+    node: Node, names: Sequence[str], captured: Sequence[Any]
+) -> list[tuple[LoweredFunction, Sequence[Any]]]:
+    """The functions of a dataset by the names of their attributes, each with the values that it captured."""
+    found: list[tuple[LoweredFunction, Sequence[Any]]] = []
+    rest = [fixed(c) for c in captured]
+    for name in names:
         count = len(node.attrs[f"T{name}_other_arguments"])
-        functions.append((node.attrs[name], rest[:count]))
+        found.append((node.attrs[name], rest[:count]))
         rest = rest[count:]
-    return GroupByWindowDataset(origin, source, functions)
+    return found
 
 
-@_dataset("WindowDataset")
+@dataset_kernel("WindowDataset")
 def _window(
     node: Node, origin: Origin, source: Any, size: Any, shift: Any, stride: Any, drop: Any
 ) -> DatasetBase:
@@ -252,46 +267,46 @@ def _window(
     return WindowDataset(origin, source, found, bool(drop))
 
 
-@_dataset("BatchDatasetV2")
+@dataset_kernel("BatchDatasetV2")
 def _batch(node: Node, origin: Origin, source: Any, size: Any, drop: Any) -> DatasetBase:
     return BatchDataset(origin, source, _positive(origin, "Batch size", size), bool(drop))
 
 
-@_dataset("PaddedBatchDatasetV2")
+@dataset_kernel("PaddedBatchDatasetV2")
 def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any) -> DatasetBase:
     *components, drop = rest
     half = len(components) // 2
     shapes = [[int(n) for n in shape] for shape in components[:half]]
-    padding = [_fixed(value) for value in components[half:]]
+    padding = [fixed(value) for value in components[half:]]
     return PaddedBatchDataset(
         origin, source, _positive(origin, "Batch size", size), bool(drop), shapes, padding
     )
 
 
-@_dataset("ShuffleDataset")
+@dataset_kernel("ShuffleDataset")
 def _shuffle(node: Node, origin: Origin, source: Any, size: Any, seed: Any, seed2: Any) -> DatasetBase:
     number = _positive(origin, "buffer_size", size)
     again = bool(node.attrs["reshuffle_each_iteration"])
     return ShuffleDataset(origin, source, number, (int(seed), int(seed2)), again)
 
 
-@_dataset("RepeatDataset")
+@dataset_kernel("RepeatDataset")
 def _repeat(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     return RepeatDataset(origin, source, int(count))
 
 
-@_dataset("TakeDataset")
+@dataset_kernel("TakeDataset")
 def _take(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     return SliceDataset(origin, source, 0, int(count))
 
 
-@_dataset("SkipDataset")
+@dataset_kernel("SkipDataset")
 def _skip(node: Node, origin: Origin, source: Any, count: Any) -> DatasetBase:
     number = int(count)
     return SliceDataset(origin, source, max(number, 0), -1 if number >= 0 else 0)
 
 
-@_dataset("ShardDataset")
+@dataset_kernel("ShardDataset")
 def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> DatasetBase:
     count, which = int(shards), int(index)
     if count < 1 or not 0 <= which < count:
@@ -301,7 +316,7 @@ def _shard(node: Node, origin: Origin, source: Any, shards: Any, index: Any) -> 
     return SliceDataset(origin, source, which, -1, count)
 
 
-@_dataset("PrefetchDataset")
+@dataset_kernel("PrefetchDataset")
 def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> DatasetBase:
     if int(size) < -1:
         raise errors.InvalidArgumentError(
@@ -310,9 +325,9 @@ def _prefetch(node: Node, origin: Origin, source: Any, size: Any) -> DatasetBase
     return PrefetchDataset(origin, source, int(size))
 
 
-@_dataset("CacheDataset")
+@dataset_kernel("CacheDataset")
 def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> DatasetBase:
-    return CacheDataset(origin, source, user_path(_text(filename)))
+    return CacheDataset(origin, source, user_path(file_text(filename)))
 
 
 # ---- iterators ------------------------------------------------------------------------------------------------------
@@ -404,7 +419,7 @@ def _to_string_handle(node: Node) -> Kernel:
 @kernel("IteratorFromStringHandleV2", stateful=True)
 def _from_string_handle(node: Node) -> Kernel:
     def find(run: Any, handle: Any) -> Any:
-        name = _text(handle)
+        name = file_text(handle)
         found = run.store.others().get(name) if name.startswith(_PREFIX) else None
         if found is None:
             raise errors.NotFoundError(

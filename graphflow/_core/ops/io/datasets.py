@@ -33,7 +33,7 @@ def elements(op: Operation) -> Signature:
     return [(dtype, shape.raw) for dtype, shape in zip(types, shapes, strict=True)]
 
 
-def _dataset(name: str, *inputs: str) -> OpDef:
+def dataset_op(name: str, *inputs: str) -> OpDef:
     """A dataset op. It counts as stateful so that it is made anew in each run, and never folded into a constant."""
     return op_def(name, inputs, infer=_variant, gradient=NOT_DIFFERENTIABLE, stateful=True)
 
@@ -54,12 +54,14 @@ def _iterator(name: str, *inputs: str, infer: Any = _resource, dynamic: bool = F
 _INPUT = "input_dataset: variant"
 _ARGUMENTS = "other_arguments*: any"
 
-TENSOR = _dataset("TensorDataset", "components*: any")
-TENSOR_SLICE = _dataset("TensorSliceDataset", "components*: any")
-RANGE = _dataset("RangeDataset", "start: int64", "stop: int64", "step: int64")
-GENERATOR = _dataset("GeneratorDataset", "init_func_other_args*: any")
-TEXT_LINE = _dataset("TextLineDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
-CSV = _dataset(
+TENSOR = dataset_op("TensorDataset", "components*: any")
+TENSOR_SLICE = dataset_op("TensorSliceDataset", "components*: any")
+RANGE = dataset_op("RangeDataset", "start: int64", "stop: int64", "step: int64")
+GENERATOR = dataset_op("GeneratorDataset", "init_func_other_args*: any")
+TEXT_LINE = dataset_op(
+    "TextLineDataset", "filenames: string", "compression_type: string", "buffer_size: int64"
+)
+CSV = dataset_op(
     "CSVDataset",
     "filenames: string",
     "compression_type: string",
@@ -71,8 +73,10 @@ CSV = _dataset(
     "select_cols: int64",
     "record_defaults*: float32|float64|int32|int64|string",
 )
-TF_RECORD = _dataset("TFRecordDataset", "filenames: string", "compression_type: string", "buffer_size: int64")
-FIXED_LENGTH_RECORD = _dataset(
+TF_RECORD = dataset_op(
+    "TFRecordDataset", "filenames: string", "compression_type: string", "buffer_size: int64"
+)
+FIXED_LENGTH_RECORD = dataset_op(
     "FixedLengthRecordDatasetV2",
     "filenames: string",
     "header_bytes: int64",
@@ -81,13 +85,13 @@ FIXED_LENGTH_RECORD = _dataset(
     "buffer_size: int64",
     "compression_type: string",
 )
-ZIP = _dataset("ZipDataset", "input_datasets*: variant")
-CONCATENATE = _dataset("ConcatenateDataset", _INPUT, "another_dataset: variant")
-MAP = _dataset("MapDataset", _INPUT, _ARGUMENTS)
-PARALLEL_MAP = _dataset("ParallelMapDataset", _INPUT, _ARGUMENTS, "num_parallel_calls: int32")
-FLAT_MAP = _dataset("FlatMapDataset", _INPUT, _ARGUMENTS)
-INTERLEAVE = _dataset("InterleaveDataset", _INPUT, _ARGUMENTS, "cycle_length: int64", "block_length: int64")
-PARALLEL_INTERLEAVE = _dataset(
+ZIP = dataset_op("ZipDataset", "input_datasets*: variant")
+CONCATENATE = dataset_op("ConcatenateDataset", _INPUT, "another_dataset: variant")
+MAP = dataset_op("MapDataset", _INPUT, _ARGUMENTS)
+PARALLEL_MAP = dataset_op("ParallelMapDataset", _INPUT, _ARGUMENTS, "num_parallel_calls: int32")
+FLAT_MAP = dataset_op("FlatMapDataset", _INPUT, _ARGUMENTS)
+INTERLEAVE = dataset_op("InterleaveDataset", _INPUT, _ARGUMENTS, "cycle_length: int64", "block_length: int64")
+PARALLEL_INTERLEAVE = dataset_op(
     "ParallelInterleaveDatasetV2",
     _INPUT,
     _ARGUMENTS,
@@ -95,19 +99,19 @@ PARALLEL_INTERLEAVE = _dataset(
     "block_length: int64",
     "num_parallel_calls: int64",
 )
-GROUP_BY_WINDOW = _dataset(
+GROUP_BY_WINDOW = dataset_op(
     "GroupByWindowDataset",
     _INPUT,
     "key_func_other_arguments*: any",
     "reduce_func_other_arguments*: any",
     "window_size_func_other_arguments*: any",
 )
-WINDOW = _dataset(
+WINDOW = dataset_op(
     "WindowDataset", _INPUT, "size: int64", "shift: int64", "stride: int64", "drop_remainder: bool"
 )
-FILTER = _dataset("FilterDataset", _INPUT, _ARGUMENTS)
-BATCH = _dataset("BatchDatasetV2", _INPUT, "batch_size: int64", "drop_remainder: bool")
-PADDED_BATCH = _dataset(
+FILTER = dataset_op("FilterDataset", _INPUT, _ARGUMENTS)
+BATCH = dataset_op("BatchDatasetV2", _INPUT, "batch_size: int64", "drop_remainder: bool")
+PADDED_BATCH = dataset_op(
     "PaddedBatchDatasetV2",
     _INPUT,
     "batch_size: int64",
@@ -115,13 +119,13 @@ PADDED_BATCH = _dataset(
     "padding_values*: any",
     "drop_remainder: bool",
 )
-SHUFFLE = _dataset("ShuffleDataset", _INPUT, "buffer_size: int64", "seed: int64", "seed2: int64")
-REPEAT = _dataset("RepeatDataset", _INPUT, "count: int64")
-TAKE = _dataset("TakeDataset", _INPUT, "count: int64")
-SKIP = _dataset("SkipDataset", _INPUT, "count: int64")
-SHARD = _dataset("ShardDataset", _INPUT, "num_shards: int64", "index: int64")
-PREFETCH = _dataset("PrefetchDataset", _INPUT, "buffer_size: int64")
-CACHE = _dataset("CacheDataset", _INPUT, "filename: string")
+SHUFFLE = dataset_op("ShuffleDataset", _INPUT, "buffer_size: int64", "seed: int64", "seed2: int64")
+REPEAT = dataset_op("RepeatDataset", _INPUT, "count: int64")
+TAKE = dataset_op("TakeDataset", _INPUT, "count: int64")
+SKIP = dataset_op("SkipDataset", _INPUT, "count: int64")
+SHARD = dataset_op("ShardDataset", _INPUT, "num_shards: int64", "index: int64")
+PREFETCH = dataset_op("PrefetchDataset", _INPUT, "buffer_size: int64")
+CACHE = dataset_op("CacheDataset", _INPUT, "filename: string")
 ITERATOR = _iterator("IteratorV2")
 ONE_SHOT_ITERATOR = _iterator("OneShotIterator")
 MAKE_ITERATOR = _iterator("MakeIterator", "dataset: variant", "iterator: resource", infer=no_outputs)

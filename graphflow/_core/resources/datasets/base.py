@@ -13,7 +13,7 @@ import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from graphflow._core.resources.services import ElementFunction, FunctionService
 Element: TypeAlias = tuple[Any, ...]
 
 
+INFINITE: Final = -1
+UNKNOWN: Final = -2
+"""What is said of the number of elements if there is none, or it is not known before they are made."""
 INTERRUPTIONS = (errors.CancelledError, errors.DeadlineExceededError, errors.AbortedError)
 """Errors of the run that waits, not of an element."""
 
@@ -206,6 +209,10 @@ class DatasetBase(states.Component, ABC):
     def walk_again(self, context: Context, before: Elements | None) -> Elements:
         """A walk for a repetition: the first, or the one after the walk `before`."""
         return self.walk(context)
+
+    def cardinality(self) -> int:
+        """How many elements there are; INFINITE or UNKNOWN."""
+        return UNKNOWN
 
     def as_state(self) -> State:
         """What from_state makes it of again, if it is a component of an element; UnimplementedError if it cannot be."""

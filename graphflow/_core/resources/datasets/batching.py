@@ -23,6 +23,13 @@ class BatchDataset(DatasetBase):
         self.size = size
         self.drop_remainder = drop_remainder
 
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        count = self.source.cardinality()
+        if count < 0:
+            return count
+        return count // self.size if self.drop_remainder else -(-count // self.size)
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first batch on."""
         return BatchElements(self, self.source.walk(context))

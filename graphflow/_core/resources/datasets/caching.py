@@ -29,6 +29,10 @@ class CacheDataset(DatasetBase):
         self.source = source
         self.path = path
 
+    def cardinality(self) -> int:
+        """As many as the source has."""
+        return self.source.cardinality()
+
     def walk(self, context: Context) -> Elements:
         """A walk over what is kept; over the source if nothing is yet."""
         store = context.shared(self, lambda: _Kept(self))

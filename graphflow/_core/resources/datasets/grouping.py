@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,3 +140,64 @@ class GroupByWindowElements(Elements):
             assert self._walk is not None
             self._walk.set_state(states.get(window, "walk"))
             runner.set_state(now)
+
+
+class GroupByReducerDataset(DatasetBase):
+    """A state for each key, into which all its elements went; the elements are made of the last states, by their keys.
+
+    functions: from an element to its key, from a key to its first state, from a state and an element to the next state,
+    and from a state to an element; each with the values of its last inputs.
+    """
+
+    def __init__(
+        self,
+        origin: Origin,
+        source: DatasetBase,
+        functions: Sequence[tuple[LoweredFunction, Sequence[Any]]],
+    ) -> None:
+        super().__init__(origin)
+        self.source = source
+        self.functions = [MapDataset(origin, source, function, captured) for function, captured in functions]
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first key on."""
+        return GroupByReducerElements(self, self.source.walk(context), context)
+
+
+class GroupByReducerElements(Elements):
+    """A walk that takes all elements at its first step."""
+
+    fresh = True
+
+    def __init__(self, dataset: GroupByReducerDataset, inner: Elements, context: Context) -> None:
+        self._inner = inner
+        self._calls = [partial(one.call, context.function(one.function)) for one in dataset.functions]
+        self._states: dict[int, Element] = {}
+        self._exhausted = False
+
+    def next(self, run: Any) -> Element | None:
+        """What becomes of the state of the next key."""
+        key_of, first, following, last = self._calls
+        while not self._exhausted:
+            element = self._inner.next(run)
+            if element is None:
+                self._exhausted = True
+                break
+            key = int(key_of(element)[0])
+            state = self._states[key] if key in self._states else first((np.int64(key),))
+            self._states[key] = following((*state, *element))
+        return last(self._states.pop(min(self._states))) if self._states else None
+
+    def get_state(self) -> State:
+        """The source's position, and the states of the keys that are to come."""
+        state: State = {"exhausted": states.number(self._exhausted)}
+        state["keys"] = np.array(list(self._states), np.int64)
+        states.put_elements(state, "states", list(self._states.values()))
+        states.put(state, "source", self._inner.get_state())
+        return state
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Restores a state that get_state returned."""
+        self._exhausted = bool(states.integer(state, "exhausted"))
+        self._states = dict(zip(state["keys"].tolist(), states.get_elements(state, "states"), strict=True))
+        self._inner.set_state(states.get(state, "source"))

@@ -29,6 +29,10 @@ class ListDataset(DatasetBase):
         super().__init__(origin)
         self.elements = elements
 
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        return len(self.elements)
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on."""
         return _ListElements(self.elements)
@@ -77,6 +81,15 @@ class WindowDataset(DatasetBase):
         self.source = source
         self.size, self.shift, self.stride = sizes
         self.drop_remainder = drop_remainder
+
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        count = self.source.cardinality()
+        if count < 0:
+            return count
+        if not self.drop_remainder:
+            return -(-count // self.shift)
+        return max(0, (count - (self.size - 1) * self.stride - 1) // self.shift + 1)
 
     def walk(self, context: Context) -> Elements:
         """A walk from the first window on."""

@@ -60,6 +60,10 @@ class MapDataset(FunctionDataset):
 
     nested = False
 
+    def cardinality(self) -> int:
+        """As many as the source has."""
+        return self.source.cardinality()
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on."""
         return MapElements(self, self.source.walk(context), context)

@@ -64,6 +64,10 @@ class ShuffleDataset(DatasetBase):
         self.seeds = seeds
         self.again = again
 
+    def cardinality(self) -> int:
+        """As many as the source has."""
+        return self.source.cardinality()
+
     def walk(self, context: Context) -> Elements:
         """A walk in the order of the next epoch."""
         epochs = context.shared(self, lambda: Words(*self.seeds))

@@ -66,6 +66,10 @@ class TableDataset(DatasetBase):
         super().__init__(origin)
         self.table = table
 
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        return self.table.size
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first row on."""
         return RowsElements(self.table, self.table.size)
@@ -107,6 +111,10 @@ class SingleDataset(DatasetBase):
     def __init__(self, origin: Origin, element: Element) -> None:
         super().__init__(origin)
         self.element = element
+
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        return 1
 
     def walk(self, context: Context) -> Elements:
         """A walk over the one element."""

@@ -33,6 +33,10 @@ class PrefetchDataset(DatasetBase):
         self.source = source
         self.size = self.AUTOMATIC if size < 0 else size
 
+    def cardinality(self) -> int:
+        """As many as the source has."""
+        return self.source.cardinality()
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on; its thread starts at the first call."""
         inner = self.source.walk(context)

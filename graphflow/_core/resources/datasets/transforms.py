@@ -9,7 +9,16 @@ import numpy as np
 
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import NO_IDS, Block, Context, DatasetBase, Element, Elements
+from graphflow._core.resources.datasets.base import (
+    INFINITE,
+    NO_IDS,
+    UNKNOWN,
+    Block,
+    Context,
+    DatasetBase,
+    Element,
+    Elements,
+)
 from graphflow._core.resources.datasets.states import State
 
 
@@ -20,6 +29,13 @@ class RepeatDataset(DatasetBase):
         super().__init__(origin)
         self.source = source
         self.count = count
+
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        count = self.source.cardinality()
+        if self.count < 0:
+            return INFINITE if count else 0
+        return 0 if not self.count else count * self.count if count > 0 else count
 
     def walk(self, context: Context) -> Elements:
         """A walk from the first time on."""
@@ -144,6 +160,16 @@ class SliceDataset(DatasetBase):
         self.take = take
         self.step = step
 
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        count = self.source.cardinality()
+        if count == UNKNOWN or (count == INFINITE and self.take < 0):
+            return count
+        if count == INFINITE:
+            return self.take
+        left = -(-max(0, count - self.skip) // self.step)
+        return left if self.take < 0 else min(left, self.take)
+
     def walk(self, context: Context) -> Elements:
         """A walk from the first of them on."""
         return SliceElements(self, self.source.walk(context))
@@ -232,6 +258,13 @@ class ZipDataset(DatasetBase):
         super().__init__(origin)
         self.sources = sources
 
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        counts = [source.cardinality() for source in self.sources]
+        if UNKNOWN in counts:
+            return UNKNOWN
+        return min((count for count in counts if count != INFINITE), default=INFINITE)
+
     def walk(self, context: Context) -> Elements:
         """A walk over all of them."""
         return ZipElements([source.walk(context) for source in self.sources])
@@ -289,6 +322,13 @@ class ConcatenateDataset(DatasetBase):
     def __init__(self, origin: Origin, first: DatasetBase, second: DatasetBase) -> None:
         super().__init__(origin)
         self.parts = (first, second)
+
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        counts = [part.cardinality() for part in self.parts]
+        if INFINITE in counts:
+            return INFINITE
+        return UNKNOWN if UNKNOWN in counts else sum(counts)
 
     def walk(self, context: Context) -> Elements:
         """A walk over the first, then the second."""
