@@ -2,17 +2,22 @@
 
 Each module of TensorFlow's that a program imports is an empty module whose names are looked up at first use (PEP 562),
 by the table of graphflow.as_tensorflow.modules, and are the objects of graphflow. So nothing is imported that a program
-does not ask for, and no file named tensorflow lies anywhere.
+does not ask for, and no file named tensorflow lies anywhere. A name that the tables lack is looked up in defined.tsv,
+which says where TensorFlow 1.15.5 defines each of its public names, since programs import it from there, too.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from difflib import get_close_matches
+from functools import cache
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, NamedTuple
 
@@ -20,7 +25,7 @@ from graphflow._core.common.namespaces import missing
 from graphflow.as_tensorflow.modules import MESSAGES, OTHERS, ROOTS, SOURCES, SYNONYMS
 from graphflow.as_tensorflow.names import NAMES
 
-LEVELS: Final = ("DEBUG", "INFO", "WARN", "ERROR", "FATAL")
+DEFINED: Final = Path(__file__).with_name("defined.tsv")
 _NOTHING: Final = object()
 
 
@@ -56,6 +61,27 @@ def _public_module(place: str) -> str | None:
     return name
 
 
+@cache
+def defined() -> Mapping[str, Mapping[str, str]]:
+    """The public names that each module of TensorFlow's inside defines: a place, a name there, its public path."""
+    places: dict[str, dict[str, str]] = defaultdict(dict)
+    for line in DEFINED.read_text(encoding="utf-8").splitlines():
+        if not line.startswith("#"):
+            place, namespace, names = line.split("\t")
+            for pair in names.split(" "):
+                inside, _, public = pair.partition("=")
+                places[place][inside] = ".".join(part for part in (namespace, public or inside) if part)
+    return dict(places)
+
+
+def _of_public_path(path: str) -> Any:
+    """What a public path of graphflow is, _NOTHING if it is not there."""
+    value: Any = import_module("graphflow")
+    for part in path.split("."):
+        value = getattr(value, part, _NOTHING)
+    return value
+
+
 def sources_of(place: str) -> Sequence[str] | None:
     """The modules here that have the names of a module of TensorFlow's, None if it is not served."""
     folder, _, last = place.rpartition(".")
@@ -66,7 +92,7 @@ def sources_of(place: str) -> Sequence[str] | None:
     listed = SOURCES.get(place)
     if listed is not None or public is not None:
         return tuple(dict.fromkeys((*(listed or ()), *((public,) if public else ()))))
-    folders = (*SOURCES, *SYNONYMS, *MESSAGES)
+    folders = (*SOURCES, *SYNONYMS, *MESSAGES, *defined())
     return () if any(_within(other, place) for other in folders) else None
 
 
@@ -86,10 +112,28 @@ def _names_of(place: str) -> Iterator[str]:
         module = _load(source)
         listed = getattr(module, "__all__", None)
         yield from (name for name in dir(module) if not name.startswith("_")) if listed is None else listed
+    for name, path in defined().get(place, {}).items():
+        if _of_public_path(path) is not _NOTHING:
+            yield name
+
+
+def _looked_up(module: ModuleType) -> dict[str, Any]:
+    """The names of a module that were looked up until now: what Python itself has for its __dict__."""
+    names: dict[str, Any] = vars(ModuleType)["__dict__"].__get__(module)
+    return names
 
 
 class Served(ModuleType):
-    """A module of TensorFlow's: its names are looked up when they are asked for."""
+    """A module of TensorFlow's: its names are looked up when they are asked for, all of them if its __dict__ is."""
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        """All of its names and what they are, for programs that go through them."""
+        place = place_of(self.__name__)
+        for name in _names_of(place) if place is not None else ():
+            with suppress(AttributeError, ImportError):
+                getattr(self, name)
+        return _looked_up(self)
 
     def __getattr__(self, name: str) -> Any:
         if name == "__all__":
@@ -103,7 +147,7 @@ class Served(ModuleType):
     def __dir__(self) -> list[str]:
         """What it has, and what it has been given."""
         place = place_of(self.__name__)
-        return sorted({*(_names_of(place) if place is not None else ()), *vars(self)})
+        return sorted({*(_names_of(place) if place is not None else ()), *_looked_up(self)})
 
 
 class Place(NamedTuple):
@@ -142,7 +186,8 @@ def _found(place: str, name: str) -> Any:
             isinstance(value, ModuleType) and value.__name__.startswith("graphflow")
         ):
             return value
-    return _NOTHING
+    path = defined().get(place, {}).get(name)
+    return _NOTHING if path is None else _of_public_path(path)
 
 
 class _Maker(Loader):
@@ -153,9 +198,7 @@ class _Maker(Loader):
         return Served(spec.name, f"{spec.name}, served by graphflow (graphflow.as_tensorflow).")
 
     def exec_module(self, module: ModuleType) -> None:
-        """Puts the levels of tensorflow.logging in it, which programs look up in its __dict__ by their names."""
-        if place_of(module.__name__) in ("logging", "python.platform.tf_logging"):
-            vars(module).update({level: getattr(module, level) for level in LEVELS})
+        """Nothing: its names are looked up later."""
 
 
 class _Lender(Loader):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import sys
 import unittest
+from functools import partial
 from operator import methodcaller
 from typing import Any, ClassVar
 
@@ -13,7 +14,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.as_tensorflow import age, test_util
-from graphflow.as_tensorflow.finder import member
+from graphflow.as_tensorflow.finder import defined, member, place_of, sources_of
 from graphflow.as_tensorflow.inside import gradients, small, weights
 
 OLD = "tensorflow.python.feature_column.feature_column"
@@ -29,6 +30,70 @@ def test_names_of_the_inside_are_ours() -> None:
     assert (
         member("tensorflow_estimator.python.estimator.canned.metric_keys", "MetricKeys").LOSS_MEAN
         == "average_loss"
+    )
+
+
+def test_public_names_are_served_from_the_modules_that_define_them() -> None:
+    """Each name of which TensorFlow 1.15.5 says in which module it lies, if it is here; others are not."""
+    served = 0
+    for place, names in defined().items():
+        module = f"tensorflow.{place}"
+        assert place_of(module) == place and sources_of(place) is not None
+        for name, path in names.items():
+            public = gf
+            for part in path.split("."):
+                public = getattr(public, part, None)
+            if public is not None:
+                member(module, name)
+                served += 1
+    assert served > 1200
+    exports = "tensorflow.contrib.learn.python.learn.utils.saved_model_export_utils"
+    assert member(exports, "make_export_strategy") is gf.contrib.learn.make_export_strategy
+    assert member("tensorflow.python.framework.constant_op", "constant_v1") is gf.constant
+    with pytest.raises(AttributeError, match=r"normal has no attribute 'Norml'.*Normal"):
+        member("tensorflow.python.ops.distributions.normal", "Norml")
+    assert (
+        member("tensorflow.contrib.layers.python.layers.utils", "smart_cond")
+        is gf.contrib.framework.smart_cond
+    )
+
+
+def test_shapes_that_are_constants_or_computed() -> None:
+    """The functions beneath shape, size and rank, which say whether what is known is a constant."""
+    x = gf.zeros([2, 3])
+    inside = [
+        member("tensorflow.python.ops.array_ops", f"{what}_internal") for what in ("shape", "size", "rank")
+    ]
+    assert [known(x).op.type for known in inside] == ["Const"] * 3
+    computed = [what(x, optimize=False) for what in inside]
+    assert [tensor.op.type for tensor in computed] == ["Shape", "Size", "Rank"]
+    assert inside[0](x, "of_x", False, gf.int64).dtype == gf.int64
+    with gf.Session() as session:
+        assert [value.tolist() for value in session.run(computed)] == [[2, 3], 6, 2]
+        sparse = gf.SparseTensor([[0, 1]], [1], [3, 4])
+        assert [value.tolist() for value in session.run([of(sparse, optimize=False) for of in inside])] == [
+            [3, 4],
+            12,
+            2,
+        ]
+
+
+def test_what_a_function_takes() -> None:
+    """Only what may be given by position, and what a partial function or a method has not got yet."""
+
+    class Model:
+        def build(self, x: int, y: int = 1) -> None:
+            pass
+
+        def __call__(self, z: int, *more: int, c: int = 3, **words: int) -> None:
+            pass
+
+    fn_args = member("tensorflow_estimator.python.estimator.util", "fn_args")
+    assert fn_args is member("tensorflow.python.util.function_utils", "fn_args")
+    assert (fn_args(Model().build), fn_args(Model())) == (("x", "y"), ("z",))
+    assert (fn_args(partial(Model.build, 1)), fn_args(partial(Model.build, y=2))) == (
+        ("x", "y"),
+        ("self", "x"),
     )
 
 

@@ -75,6 +75,10 @@ with tf.Session() as session:
     session.run(tf.constant(1.0) + 1.0, options=tf.RunOptions(trace_level=tf.RunOptions.FULL_TRACE),
                 run_metadata=metadata)
 assert "traceEvents" in timeline.Timeline(metadata.step_stats).generate_chrome_trace_format()
+cells = [kind for kind in rnn.__dict__.values() if isinstance(kind, type) and issubclass(kind, rnn.RNNCell)]
+assert rnn.GRUCell in cells and len(cells) > 20 and vars(tf)["reduce_mean"] is gf.reduce_mean
+vars(rnn)["OwnCell"] = rnn.GRUCell
+assert rnn.OwnCell is rnn.GRUCell and "OwnCell" in dir(rnn)
 namespace = {}
 exec("from tensorflow.contrib.slim import *", namespace)
 assert namespace["conv2d"] is slim.conv2d

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from inspect import Parameter, signature
 from os import PathLike
 from typing import Any
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
+from graphflow._core.graph.types import DTypeLike, TensorLike
+from graphflow._core.ops.array.extents import SIZE, rank, size
+from graphflow._core.ops.array.shaping import RANK, SHAPE, shape
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.state.state import assign_add
 from graphflow.gfile import GFile
 from graphflow.train.steps import get_global_step
@@ -65,3 +74,60 @@ def increment_global_step(increment: Any, graph: Graph | None = None) -> Tensor 
         raise ValueError("There is no global step: call gf.train.create_global_step() first.")
     with (graph or get_default_graph()).as_default():
         return assign_add(step, increment)
+
+
+def shape_internal(
+    input: TensorLike | SparseTensor,
+    name: str | None = None,
+    optimize: bool = True,
+    out_type: DTypeLike = dtypes.int32,
+) -> Tensor:
+    """The shape of a tensor (array_ops.shape_internal).
+
+    Args:
+        input: A tensor.
+        name: A name for the operation.
+        optimize: Whether a shape that is known is a constant.
+        out_type: int32 or int64.
+
+    Returns:
+        A vector.
+    """
+    if optimize or isinstance(input, SparseTensor):
+        return shape(input, name, out_type)
+    return _computed(SHAPE, input, name, {"out_type": as_dtype(out_type)})
+
+
+def size_internal(
+    input: TensorLike | SparseTensor,
+    name: str | None = None,
+    optimize: bool = True,
+    out_type: DTypeLike = dtypes.int32,
+) -> Tensor:
+    """The number of elements, a scalar; its arguments are those of shape_internal (array_ops.size_internal)."""
+    if optimize or isinstance(input, SparseTensor):
+        return size(input, name, out_type)
+    return _computed(SIZE, input, name, {"out_type": as_dtype(out_type)})
+
+
+def rank_internal(input: TensorLike | SparseTensor, name: str | None = None, optimize: bool = True) -> Tensor:
+    """The number of axes, a scalar; its arguments are those of shape_internal (array_ops.rank_internal)."""
+    if optimize or isinstance(input, SparseTensor):
+        return rank(input, name)
+    return _computed(RANK, input, name, {})
+
+
+def _computed(definition: OpDef, input: TensorLike, name: str | None, attrs: dict[str, Any]) -> Tensor:
+    """What an operation on a tensor's shape gives, even if it is known while the graph is built."""
+    with op_scope(name, definition.name, [input]) as scope:
+        return apply(definition, (convert_to_tensor(input, name="input"),), attrs, scope).outputs[0]
+
+
+def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
+    """The names of what a function, or an object that is called, takes by position (function_utils.fn_args).
+
+    Args:
+        fn: The function; of a method of an object without self, of a partial one without what it has.
+    """
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    return tuple(one.name for one in signature(fn).parameters.values() if one.kind in positional)
