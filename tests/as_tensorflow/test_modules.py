@@ -69,6 +69,7 @@ with deprecation.silence(), tf_contextlib.suppress(KeyError):
     {}[0]
 assert tf.logging.__dict__["INFO"] == tf1.logging.INFO == tf_logging.__dict__["INFO"] == gf.logging.INFO
 tf1.disable_v2_behavior()
+tf1.enable_resource_variables()
 assert not tf.executing_eagerly() and "reduce_mean" in dir(tf) and deep.conv2d is layers.conv2d
 metadata = tf.RunMetadata()
 with tf.Session() as session:

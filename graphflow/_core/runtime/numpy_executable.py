@@ -64,7 +64,8 @@ class NumpyExecutable(Executable):
         self.cells.extend(self.part.cells)
         self.uses_variables = bool(self.part.cells)
         self._pool = pool
-        self._shares = shares and calls_blas(plan)
+        self.shares = shares and calls_blas(plan)
+        """Whether its runs take part in the sharing of cores."""
         self._is_short = False
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)
@@ -97,7 +98,7 @@ class NumpyExecutable(Executable):
         if self._holds_views:
             run.pausable = False
         try:
-            if not self._shares:
+            if not self.shares:
                 return self._function(run, *feeds)
             begun = monotonic()
             if self._is_short:

@@ -17,7 +17,7 @@ import pytest
 import graphflow as gf
 from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.runtime import numpy_executable
-from graphflow._core.runtime.compiled import sharing
+from graphflow._core.runtime.compiled import observe, sharing
 from graphflow._core.runtime.compiled.sharing import CoreSharing
 
 LARGE = np.ones((128, 128), np.float32)
@@ -218,8 +218,12 @@ def watched_runs(
     draws: bool = True,
     short: bool = False,
     until: float = 0.0,
+    compiled: str = "never",
 ) -> int:
-    """How many of ten runs watched their products; until: when the neighbours that are known will be forgotten."""
+    """How many of ten runs watched their products, if compiled is not "never" of those that were observed.
+
+    until: when the neighbours that are known will be forgotten.
+    """
     entered = []
 
     class Noted(CoreSharing):
@@ -230,9 +234,9 @@ def watched_runs(
     noted = Noted()
     noted.until = until
     monkeypatch.setattr(sharing, "core_losses", lambda: 0)  # those of a busy machine are not the test's
-    monkeypatch.setattr(numpy_executable, "SHARING", noted)
+    monkeypatch.setattr(numpy_executable if compiled == "never" else observe, "SHARING", noted)
     monkeypatch.setattr(numpy_executable, "SHORT_RUN_SECONDS", 1000.0 if short else 0.0)
-    config = gf.ConfigProto(compiled="never")
+    config = gf.ConfigProto(compiled=compiled)
     with gf.Graph().as_default(), gf.Session(config=config) as session:
         if draws:
             gf.random_uniform([2])
@@ -247,6 +251,13 @@ def test_runs_with_products_are_watched_after_one_that_took_long(monkeypatch: py
     assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x)) == 10
     assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), short=True) == 1
     assert watched_runs(monkeypatch, lambda x: x * x) == 0
+
+
+def test_runs_that_are_observed_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All runs of a program whose shapes change, until it is hot: each product of them may wait for a neighbour."""
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), compiled="always") == 1
+    assert watched_runs(monkeypatch, lambda x: x * x, compiled="always") == 0
+    assert watched_runs(monkeypatch, lambda x: gf.matmul(x, x), compiled="always", draws=False) == 0
 
 
 def test_short_runs_are_watched_as_long_as_there_are_neighbours(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
+from graphflow._core.runtime.compiled.sharing import SHARING
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import raise_explained
 from graphflow._core.runtime.numpy_executable import NumpyExecutable
@@ -66,6 +68,7 @@ class _Observing:
 
     def __init__(self, base: NumpyExecutable, plan: Plan, store: ResourceStore, kernels: KernelTable) -> None:
         self._cells = base.cells
+        self._sharing: AbstractContextManager[None] = SHARING if base.shares else nullcontext()
         self._known: Known = {}
         self._times: Counter[str] = Counter()
         self._varying: set[str] = set()
@@ -77,7 +80,7 @@ class _Observing:
         """Does a run, and adds what it has seen to `known` and `times`."""
         self._known, self._times, self._varying = known, times, set()
         try:
-            with computing():
+            with self._sharing, computing():
                 result: tuple[Any, ...] = self._part.function(run, *feeds)
         except Exception as error:
             raise_explained(error, self._part, self._cells)
