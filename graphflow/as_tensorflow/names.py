@@ -94,6 +94,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "graphflow.estimator.canned.optimizers",
         "optimizer_of",
     ),
+    "python.training.monitored_session._HookedSession": (
+        "graphflow.as_tensorflow.inside.hooked_session",
+        "HookedSession",
+    ),
     "python.estimator.run_config.TaskType": ("graphflow.estimator.run_config", "TaskType"),
     "keras.optimizer_v2.optimizer_v2.OptimizerV2": ("graphflow.keras.optimizers", "Optimizer"),
     "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),

@@ -78,6 +78,40 @@ def test_shapes_that_are_constants_or_computed() -> None:
         ]
 
 
+def test_a_session_that_calls_hooks() -> None:
+    """What hooks ask for is fed and fetched, and the session stops if one asks for that."""
+    session_of = member("tensorflow.python.training.monitored_session", "_HookedSession")
+    x = gf.placeholder(gf.float32, [])
+    seen = []
+
+    class Feeds(gf.train.SessionRunHook):
+        def before_run(self, run_context: Any) -> Any:
+            return gf.train.SessionRunArgs({"double": 2 * x}, {x: 3.0}, gf.RunOptions(trace_level=1))
+
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            seen.append((run_values.results["double"], run_values.options.trace_level))
+
+    class Stops(gf.train.SessionRunHook):
+        def after_run(self, run_context: Any, run_values: Any) -> None:
+            assert run_values.results is None
+            run_context.request_stop()
+
+    y = x + 1
+    with gf.Session() as session:
+        watched = session_of(session, [Feeds()])
+        assert watched.run(y) == 4 and seen == [(6, 1)] and not watched.should_stop()
+        assert watched.graph is session.graph and watched.sess_str == session.sess_str
+        with pytest.raises(RuntimeError, match="by a hook and by the run itself"):
+            watched.run(y, {x: 1.0})
+        outer = session_of(watched, [Stops()])
+        assert outer.run(y) == 4 and outer.should_stop() and not watched.should_stop()
+        with pytest.raises(RuntimeError, match="should_stop"):
+            outer.run(y)
+        watched.close()
+        watched.close()
+        assert watched.should_stop()
+
+
 def test_what_a_function_takes() -> None:
     """Only what may be given by position, and what a partial function or a method has not got yet."""
 
