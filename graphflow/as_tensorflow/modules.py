@@ -390,7 +390,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.layers.recurrent": ("graphflow.keras.layers",),
     "keras.layers.embeddings": ("graphflow.keras.layers",),
     "keras.layers.merge": ("graphflow.keras.layers",),
-    "keras.layers.dense_attention": ("graphflow.keras.layers",),
+    "keras.layers.dense_attention": ("graphflow.keras.layers", "graphflow.keras.layers.merging"),
     "keras.layers.wrappers": ("graphflow.keras.layers",),
     "keras.layers.noise": ("graphflow.keras.layers",),
     "keras.layers.advanced_activations": ("graphflow.keras.layers",),

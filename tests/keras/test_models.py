@@ -418,3 +418,128 @@ def test_what_is_put_around_is_a_number_or_numbers() -> None:
             layer(padding=None)
     with pytest.raises(ValueError, match="cropping"):
         gf.keras.layers.Cropping1D(cropping=None)
+
+
+def test_metrics_of_integers_are_those_of_floats() -> None:
+    target, told = gf.constant([[0, 1, 0], [1, 1, 1]]), gf.constant([[0, 0, 1], [1, 1, 1]])
+    session = K.backend.get_session()
+    for metric, expected in (
+        (K.metrics.MeanAbsoluteError(), 1 / 3),
+        (K.metrics.RootMeanSquaredError(), (1 / 3) ** 0.5),
+    ):
+        session.run(gf.variables_initializer(metric.weights))
+        assert session.run(metric(target, told)) == pytest.approx(expected)
+    total = K.metrics.Sum()
+    session.run(gf.variables_initializer(total.weights))
+    assert session.run(total([[[1.0, 2.0], [3.0, 2.0], [0.5, 4.0]]], sample_weight=[0.5])) == 6.25
+    relative = K.metrics.MeanRelativeError([1.0, 2.0])
+    again = K.metrics.MeanRelativeError.from_config(relative.get_config())
+    assert session.run(again.normalizer).tolist() == [1.0, 2.0]
+
+
+def test_update_state_gives_the_operation_of_all_that_it_writes() -> None:
+    class Largest(K.metrics.Mean):  # type: ignore[misc]
+        def update_state(self, values: Any, sample_weight: Any = None) -> None:
+            super().update_state(gf.reduce_max(values), sample_weight)
+
+    metric = Largest()
+    update = metric.update_state([1.0, 5.0, 3.0])
+    assert metric.updates == [update]
+    session = K.backend.get_session()
+    session.run(gf.variables_initializer(metric.weights))
+    session.run(update)
+    assert session.run(metric.result()) == 5.0
+    assert K.metrics.FalsePositives().accumulator.name.endswith("accumulator:0")
+
+
+def test_both_directions_give_zeros_for_masked_steps() -> None:
+    inputs = K.Input((3, 2))
+    both = K.layers.Bidirectional(K.layers.LSTM(2, return_sequences=True))
+    model = K.Model(inputs, both(K.layers.Masking()(inputs)))
+    found = model.predict(np.array([[[1.0, 1.0], [2.0, 1.0], [0.0, 0.0]]], "f"))
+    assert not found[0, 2].any() and found[0, :2].all()
+
+
+def test_the_layer_that_goes_backwards_may_be_another() -> None:
+    class Residual(K.layers.LSTMCell):  # type: ignore[misc]
+        def call(self, inputs: Any, states: Any, training: Any = None) -> Any:
+            output, new = super().call(inputs, states)
+            return output + inputs, new
+
+    inputs = K.Input((3, 2))
+    assert K.layers.Bidirectional(K.layers.RNN(Residual(2)))(inputs).shape.as_list() == [None, 4]
+    forward = K.layers.GRU(2, name="on")
+    layer = K.layers.Bidirectional(forward, backward_layer=K.layers.LSTM(3, go_backwards=True, name="back"))
+    assert layer(inputs).shape.as_list() == [None, 5]
+    again = K.layers.Bidirectional.from_config(layer.get_config())
+    assert (again.forward_layer.name, again.backward_layer.name) == ("forward_on", "backward_back")
+    with pytest.raises(ValueError, match="different `go_backwards`"):
+        K.layers.Bidirectional(forward, backward_layer=K.layers.GRU(2))
+    with pytest.raises(ValueError, match="attribute return_sequences"):
+        K.layers.Bidirectional(
+            forward, backward_layer=K.layers.GRU(2, go_backwards=True, return_sequences=True)
+        )
+    with pytest.raises(ValueError, match="with a `Layer` instance"):
+        K.layers.Bidirectional("lstm")
+
+
+def test_masks_of_steps() -> None:
+    inputs = K.Input((2, 3))
+    words = K.layers.TimeDistributed(K.layers.Embedding(5, 4, mask_zero=True))
+    model = K.Model(inputs, K.layers.Lambda(lambda x, mask: gf.cast(mask, gf.int32))(words(inputs)))
+    x = np.array([[[1, 0, 2], [0, 0, 0]]])
+    assert model.predict(x).tolist() == [[[1, 0, 1], [0, 0, 0]]]
+    dense = K.layers.TimeDistributed(K.layers.Flatten())
+    kept = K.layers.Lambda(lambda x, mask: gf.cast(mask, gf.int32))(dense(words(inputs)))
+    assert K.Model(inputs, kept).predict(x).tolist() == [[1, 0]]
+
+
+def test_the_shape_of_a_function() -> None:
+    product = K.layers.Lambda(lambda x: gf.matmul(x[0], x[1]))
+    assert product.compute_output_shape([(10, 10), (10, 20)]).as_list() == [10, 20]
+    said = K.layers.Lambda(lambda x: x, output_shape=(None, 10))
+    assert said.compute_output_shape((5, 10, 20)).as_list() == [5, None, 10]
+    again = K.layers.Lambda.from_config(said.get_config())
+    assert again.compute_output_shape((5, 10, 20)).as_list() == [5, None, 10]
+    nested = K.layers.Lambda(lambda x: (x[1]["a"], {"b": x[0]}))
+    found = nested.compute_output_shape(((10, 20), {"a": (10, 5)}))
+    assert found[0].as_list() == [10, 5] and found[1]["b"].as_list() == [10, 20]
+
+
+def test_attention_says_what_it_takes() -> None:
+    layer, q, mask = K.layers.Attention(), np.ones((1, 1, 1), "f"), np.array([[True]])
+    for inputs, given, match in (
+        (q, None, "called on a list"),
+        ([q], None, "length 2 or 3"),
+        ([q, q], mask, "mask must be a list"),
+        ([q, q], [mask], "list of length 2"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            layer(inputs, mask=given)
+
+
+def test_cells_that_are_no_layers_and_constants() -> None:
+    class Scaled(K.layers.Layer):  # type: ignore[misc]
+        state_size = units = 2
+
+        def call(self, inputs: Any, states: Any, constants: Any) -> Any:
+            new = inputs * constants[0] + states[0]
+            return new, [new]
+
+    class Sum:
+        state_size = 2
+
+        def call(self, inputs: Any, states: Any) -> Any:
+            return inputs + states[0], [inputs + states[0]]
+
+    steps, factor = K.Input((3, 2)), K.Input((1,))
+    x, by = np.ones((1, 3, 2), "f"), np.array([[2.0]], "f")
+    assert K.Model(steps, K.layers.RNN(Sum())(steps)).predict(x).tolist() == [[3.0, 3.0]]
+    layer = K.layers.RNN([Scaled(), Sum()])
+    model = K.Model([steps, factor], layer(steps, constants=factor))
+    assert model.predict([x, by]).tolist() == [[12.0, 12.0]]
+    with K.utils.CustomObjectScope({"Scaled": Scaled}):
+        own = K.layers.RNN(Scaled())
+        own(steps, constants=factor)
+        again = K.layers.RNN.from_config(own.get_config())
+    assert K.Model([steps, factor], again([steps, factor])).predict([x, by]).tolist() == [[6.0, 6.0]]

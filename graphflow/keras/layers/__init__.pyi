@@ -14,7 +14,7 @@ from graphflow.keras.layers.core import Dense as Dense
 from graphflow.keras.layers.noise import Dropout as Dropout
 from graphflow.keras.layers.embedding import Embedding as Embedding
 from graphflow.keras.layers.core import Flatten as Flatten
-from graphflow.keras.layers.core import Lambda as Lambda
+from graphflow.keras.layers.lambda_layer import Lambda as Lambda
 from graphflow.keras.layers.core import Masking as Masking
 from graphflow.keras.layers.core import Permute as Permute
 from graphflow.keras.layers.core import RepeatVector as RepeatVector

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import inspect
 import math as numbers
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import shapes
 from graphflow._core.graph.types import ShapeLike
 from graphflow.keras import activations, ops
-from graphflow.keras.engine.base_layer import Layer, shape_of
-from graphflow.keras.layers import functions_as_data
+from graphflow.keras.engine.base_layer import shape_of
 from graphflow.keras.layers.base import ConfiguredLayer, layout_of
 from graphflow.keras.regularizers import L1L2
-from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
-from graphflow.keras.utils import registry
+from graphflow.keras.typing import Config, Named, Shapes, Tensors
 from graphflow.layers import core as plain
 from graphflow.layers.input_spec import InputSpec
 
@@ -275,98 +272,6 @@ class RepeatVector(ConfiguredLayer):
         """
         sizes = shapes.as_shape(input_shape).as_list()
         return shapes.TensorShape([sizes[0], self.n, sizes[1]])
-
-
-class Lambda(Layer):
-    """A function as a layer (tf.keras.layers.Lambda).
-
-    Args:
-        function: A function of the inputs, and of `arguments` by name; also of `mask` and `training` if it has
-            arguments of these names.
-        output_shape: Changes nothing, for the output's shape is known.
-        mask: The mask of the outputs, or a function of inputs and mask.
-        arguments: Arguments of the function, by name.
-        **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
-    """
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        output_shape: Any = None,
-        mask: Any = None,
-        arguments: Mapping[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        super().__init__(**kwargs)
-        self.function = function
-        self.arguments: dict[str, Any] = dict(arguments or {})
-        self.mask = mask
-        self.supports_masking: bool = mask is not None
-        self._said_shape = output_shape
-        takes = inspect.signature(function).parameters if callable(function) else {}
-        self._passes = [name for name in ("mask", "training") if name in takes]
-
-    def call(self, inputs: Tensors, mask: Tensors = None, training: Phase = None) -> Any:
-        """The function's result.
-
-        Args:
-            inputs: A tensor, or a structure of them.
-            mask: The inputs' mask, a bool tensor, or None.
-            training: Whether it is training, a bool or a scalar tensor; by default the learning phase.
-
-        Returns:
-            What the function gives.
-        """
-        given = {"mask": mask, "training": training}
-        arguments = {**self.arguments, **{k: given[k] for k in self._passes if k not in self.arguments}}
-        return self.function(inputs, **arguments)
-
-    def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """What was said.
-
-        Args:
-            inputs: The inputs, a tensor or a structure of them.
-            mask: The inputs' mask, a bool tensor, or None.
-
-        Returns:
-            A bool tensor, or None.
-        """
-        return self.mask(inputs, mask) if callable(self.mask) else self.mask
-
-    def get_config(self) -> Config:
-        """The function, as data, and its arguments."""
-        function, kind, module = functions_as_data.encode(self.function)
-        return {
-            **super().get_config(), "function": function, "function_type": kind, "module": module,
-            "output_shape": None, "output_shape_type": "raw", "output_shape_module": None, "arguments": self.arguments,
-        }  # fmt: skip
-
-    @classmethod
-    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
-        """The layer of a configuration; code that this process did not write is taken from custom_objects alone.
-
-        Args:
-            config: What get_config gave.
-            custom_objects: Classes and functions of the program's own, by name, or by the layer's.
-
-        Returns:
-            A new layer.
-
-        Raises:
-            ValueError: The function's name is not known, or it is code of a file.
-        """
-        given = {k: v for k, v in config.items() if not k.startswith(("output_shape", "mask"))}
-        kind, module = given.pop("function_type"), given.pop("module", None)
-        function = given.pop("function")
-        if given.get("name") in (custom_objects or {}):
-            found = (custom_objects or {})[given["name"]]
-        elif kind == "function":
-            found = registry.find(
-                function, "graphflow.keras.activations", "function of a Lambda layer", custom_objects
-            )
-        else:
-            found = functions_as_data.decode(function, module)
-        return cls(found, **given)
 
 
 class Masking(ConfiguredLayer):

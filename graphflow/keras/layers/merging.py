@@ -241,8 +241,11 @@ class Dot(_Merge):
         return None
 
 
-class _Attention(ConfiguredLayer):
-    """Values weighted by how well keys fit queries; called on [query, value] or [query, value, key]."""
+class BaseDenseAttention(ConfiguredLayer):
+    """Values weighted by how well keys fit queries; called on [query, value] or [query, value, key].
+
+    A subclass defines `_calculate_scores`, under the name that it has in TensorFlow.
+    """
 
     supports_masking = True
 
@@ -251,14 +254,15 @@ class _Attention(ConfiguredLayer):
         self.causal = causal
         self._keep(causal=causal)
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         raise NotImplementedError
 
     def call(self, inputs: Tensors, mask: Tensors = None) -> Any:
         """The weighted values [batch, queries, size]."""
+        self._check(inputs, mask)
         query, value = inputs[0], inputs[1]
         key = inputs[2] if len(inputs) > 2 else value
-        scores = self._scores(query, key)
+        scores = self._calculate_scores(query, key)
         allowed: Any = None
         if mask is not None and len(mask) > 1 and mask[1] is not None:
             allowed = ops.expand_dims(mask[1], 1)
@@ -267,19 +271,44 @@ class _Attention(ConfiguredLayer):
             columns = ops.cumsum(ops.ones_like(scores, dtype="int32"), -1)
             lower = ops.greater_equal(rows, columns)
             allowed = lower if allowed is None else ops.logical_and(lower, allowed)
-        if allowed is not None:
-            scores = scores - 1.0e9 * ops.cast(ops.logical_not(allowed), scores.dtype)
-        result = ops.matmul(ops.softmax(scores), value)
+        result = self._apply_scores(scores, value, allowed)
         if mask is not None and mask[0] is not None:
             result = result * ops.cast(ops.expand_dims(mask[0], -1), result.dtype)
         return result
 
+    def _apply_scores(self, scores: Any, value: Any, scores_mask: Any = None) -> Any:
+        """Values weighted by scores [batch, queries, values]; what a mask of that shape excludes counts for nothing."""
+        scores = ops.convert_to_tensor(scores)
+        if scores_mask is not None:
+            scores = scores - 1.0e9 * ops.cast(ops.logical_not(scores_mask), scores.dtype)
+        return ops.matmul(ops.softmax(scores), value)
+
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
         """The query's mask."""
-        return mask[0] if mask is not None else None
+        self._check(inputs, mask)
+        return ops.convert_to_tensor(mask[0]) if mask is not None and mask[0] is not None else None
+
+    def _check(self, inputs: Any, mask: Any) -> None:
+        """ValueError unless inputs are [query, value] or [query, value, key], and masks those of two."""
+        kind = type(self).__name__
+        if not isinstance(inputs, list):
+            raise ValueError(
+                f"{kind} layer must be called on a list of inputs, [query, value] or [query, value, key]."
+            )
+        if not 2 <= len(inputs) <= 3:
+            raise ValueError(f"{kind} layer accepts inputs list of length 2 or 3, got {len(inputs)}.")
+        if mask is None:
+            return
+        if not isinstance(mask, list):
+            raise ValueError(f"{kind} layer mask must be a list, [query_mask, value_mask], got {mask!r}.")
+        # Of inputs with a key there are three masks if they come with the inputs; the key has the value's.
+        if len(mask) not in (2, len(inputs)):
+            raise ValueError(
+                f"{kind} layer mask must be a list of length 2, [query_mask, value_mask], got {len(mask)}."
+            )
 
 
-class Attention(_Attention):
+class Attention(BaseDenseAttention):
     """Dot-product attention (tf.keras.layers.Attention; Luong et al. 2015).
 
     Args:
@@ -301,12 +330,12 @@ class Attention(_Attention):
         self.scale = self.add_weight("scale", (), initializer="ones") if self.use_scale else None
         self.built = True
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         scores = ops.matmul(query, key, transpose_b=True)
         return scores if self.scale is None else scores * self.scale
 
 
-class AdditiveAttention(_Attention):
+class AdditiveAttention(BaseDenseAttention):
     """Additive attention (tf.keras.layers.AdditiveAttention; Bahdanau et al. 2014).
 
     Args:
@@ -329,7 +358,7 @@ class AdditiveAttention(_Attention):
         self.scale = self.add_weight("scale", (size,)) if self.use_scale else None
         self.built = True
 
-    def _scores(self, query: Any, key: Any) -> Any:
+    def _calculate_scores(self, query: Any, key: Any) -> Any:
         summed = ops.tanh(ops.expand_dims(query, 2) + ops.expand_dims(key, 1))
         return ops.reduce_sum(summed if self.scale is None else self.scale * summed, axis=-1)
 

@@ -109,15 +109,13 @@ class TimeDistributed(Wrapper):
             A tensor [batch, steps, ...].
         """
         sizes, dynamic = shape_of(inputs), ops.shape(inputs)
-        inner = [dynamic[i] if n is None else n for i, n in enumerate(sizes)][2:]
         arguments: dict[str, Any] = {}
         takes = self.layer._call_parameters
         if "training" in takes and training is not None:
             arguments["training"] = training
         if "mask" in takes and mask is not None:
-            arguments["mask"] = ops.reshape(mask, [-1, *[s for s in shape_of(mask)[2:] if s is not None]])
-        flat = ops.reshape(inputs, [-1, *inner])
-        flat.set_shape([None, *sizes[2:]])
+            arguments["mask"] = _steps_as_batch(mask)
+        flat = _steps_as_batch(inputs)
         outputs = (
             self.layer.call(flat, **arguments)
             if not isinstance(self.layer, _models())
@@ -147,16 +145,38 @@ class TimeDistributed(Wrapper):
         return shapes.TensorShape([sizes[0], sizes[1], *shapes.as_shape(inner).as_list()[1:]])
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
-        """The inputs' mask.
+        """The masks that the layer gives for steps; if none, the steps of which the inputs' mask keeps something.
 
         Args:
             inputs: A tensor [batch, steps, ...].
             mask: The inputs' mask, a bool tensor, or None.
 
         Returns:
-            The same mask.
+            A bool tensor [batch, steps, ...], or None.
         """
+        sizes = shape_of(inputs)
+        if sizes[0]:  # As in TensorFlow 1.15, of a batch whose size is known.
+            return mask
+        found = self.layer.compute_mask(
+            _steps_as_batch(inputs), None if mask is None else _steps_as_batch(mask)
+        )
+        if found is not None:
+            time = ops.shape(inputs)[1] if sizes[1] is None else sizes[1]
+            rest = [ops.shape(found)[i] if n is None else n for i, n in enumerate(shape_of(found))][1:]
+            result = ops.reshape(found, [-1, time, *rest])
+            result.set_shape([sizes[0], sizes[1], *shape_of(found)[1:]])
+            return result
+        for _ in range(2, 0 if mask is None else len(shape_of(mask))):
+            mask = ops.reduce_any(mask, -1)
         return mask
+
+
+def _steps_as_batch(tensor: Any) -> Any:
+    """[batch, steps, ...] as [batch * steps, ...]."""
+    sizes, dynamic = shape_of(tensor), ops.shape(tensor)
+    found = ops.reshape(tensor, [-1, *(dynamic[i] if n is None else n for i, n in enumerate(sizes) if i > 1)])
+    found.set_shape([None, *sizes[2:]])
+    return found
 
 
 def _models() -> Any:
@@ -174,7 +194,7 @@ class Bidirectional(Wrapper):
         **kwargs: The arguments of every layer, such as `name`, `dtype`, `trainable` and `input_shape`.
 
     Raises:
-        ValueError: `merge_mode` is none of these.
+        ValueError: `merge_mode` is none of these, something else than a layer is given, or the layers do not fit.
     """
 
     def __init__(
@@ -183,12 +203,22 @@ class Bidirectional(Wrapper):
     ) -> None:  # fmt: skip
         if merge_mode not in ("sum", "mul", "ave", "concat", None):
             raise ValueError(f"Invalid merge mode {merge_mode!r}: it is one of sum, mul, ave, concat, None.")
+        for given in (layer, *([] if backward_layer is None else [backward_layer])):
+            if not isinstance(given, Layer):
+                raise ValueError(
+                    f"Please initialize `Bidirectional` layer with a `Layer` instance. You passed: {given!r}"
+                )
         super().__init__(layer, **kwargs)
         self.merge_mode = merge_mode
+        back = layer if backward_layer is None else backward_layer
+        if backward_layer is not None:
+            _check_backward(layer, backward_layer)
         self.forward_layer: Any = self._copied(layer, "forward_", layer.go_backwards)
-        self.backward_layer: Any = backward_layer or self._copied(layer, "backward_", not layer.go_backwards)
+        self.backward_layer: Any = self._copied(back, "backward_", not layer.go_backwards)
         del self.layer  # Its copies are the layer's parts.
-        self._said_layer = registry.serialize_keras_object(layer)
+        self._said = {"layer": registry.serialize_keras_object(layer)}
+        if backward_layer is not None:
+            self._said["backward_layer"] = registry.serialize_keras_object(backward_layer)
         self.return_sequences: Any = layer.return_sequences
         self.return_state: Any = layer.return_state
         # As in TensorFlow 1.15, where it is no stateful layer for the model even if the layers inside are: training
@@ -206,7 +236,15 @@ class Bidirectional(Wrapper):
         config["name"] = prefix + layer.name
         config["go_backwards"] = backwards
         config.pop("batch_input_shape", None)
-        return type(layer).from_config(config)
+        # Classes of cells that are the program's own need not be registered for a copy.
+        cell = getattr(layer, "cell", None)
+        cells = [] if cell is None else [cell, *getattr(cell, "cells", ())]
+        with registry.CustomObjectScope({type(each).__name__: type(each) for each in cells}):
+            made = type(layer).from_config(config)
+        if hasattr(made, "zero_output_for_mask"):
+            # Outputs of masked steps are zeros, where a layer by itself repeats the one before.
+            made.zero_output_for_mask = made.return_sequences
+        return made
 
     def build(self, input_shape: Shapes = None) -> None:
         """Builds both layers.
@@ -328,4 +366,40 @@ class Bidirectional(Wrapper):
 
     def get_config(self) -> Config:
         """The layer that was given, and how outputs are merged."""
-        return {**ConfiguredLayer.get_config(self), "layer": self._said_layer, "merge_mode": self.merge_mode}
+        return {**ConfiguredLayer.get_config(self), **self._said, "merge_mode": self.merge_mode}
+
+    @classmethod
+    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
+        """The layer of a configuration that get_config gave.
+
+        Args:
+            config: What get_config gave.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new layer.
+
+        Raises:
+            ValueError: The class of a layer inside is not known.
+        """
+        given = dict(config)
+        back = given.pop("backward_layer", None)
+        if back is not None:
+            given["backward_layer"] = registry.deserialize(
+                back, "graphflow.keras.layers", "layer", custom_objects
+            )
+        return super().from_config(given, custom_objects)
+
+
+def _check_backward(forward: Any, backward: Any) -> None:
+    """ValueError unless a layer goes the other way, and gives what the other one does."""
+    if forward.go_backwards == backward.go_backwards:
+        raise ValueError(
+            "The forward and the backward layer of Bidirectional should have different `go_backwards` value."
+        )
+    for what in ("stateful", "return_sequences", "return_state"):
+        if getattr(forward, what) != getattr(backward, what):
+            raise ValueError(
+                "The forward and the backward layer of Bidirectional are expected to have the same value for attribute "
+                f"{what}, got {getattr(forward, what)} and {getattr(backward, what)}."
+            )

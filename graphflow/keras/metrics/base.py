@@ -14,7 +14,7 @@ from graphflow._core.graph.types import DTypeLike, InitializerLike, ShapeLike, T
 from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
 from graphflow.keras import ops
 from graphflow.keras.backend import settings
-from graphflow.keras.backend.values import batch_set_value
+from graphflow.keras.backend.values import batch_set_value, get_value
 from graphflow.keras.engine.base_layer import Layer
 from graphflow.keras.typing import Config
 from graphflow.keras.weighting import fit_weights, rank_of
@@ -135,17 +135,21 @@ class Metric(Layer):
             aggregation=aggregation, synchronization=synchronization,
         )  # fmt: skip
 
+    def _numbers(self, *given: TensorLike) -> list[Any]:
+        """Tensors of the metric's dtype: of integers a mean would be none."""
+        return [ops.cast(each, self._dtype or settings.floatx()) for each in given]
+
     def get_config(self) -> Config:
         """The arguments that make a metric like it."""
         return {"name": self.name, "dtype": self._dtype.name if self._dtype else None}
 
 
-def _at_weights_rank(values: Any, weights: Any) -> Any:
-    """Values averaged over the axes that weights do not have."""
+def _at_weights_rank(values: Any, weights: Any, means: bool) -> Any:
+    """The means, or sums, of values over the axes that weights do not have."""
     rank, own = rank_of(values), rank_of(weights)
     if rank is None or not own or own >= rank:
         return values
-    return ops.reduce_mean(values, axis=list(range(own, rank)))
+    return (ops.reduce_mean if means else ops.reduce_sum)(values, axis=list(range(own, rank)))
 
 
 class Reduce(Metric):
@@ -166,7 +170,7 @@ class Reduce(Metric):
         if sample_weight is not None:
             weights = fit_weights(values, ops.cast(sample_weight, values.dtype))
             if (rank_of(weights) or 0) < (rank_of(values) or 0) and rank_of(weights):
-                values = _at_weights_rank(values, weights)
+                values = _at_weights_rank(values, weights, self._means)
             values = values * weights
             number = ops.reduce_sum(weights * ops.ones_like(values))
         added = self.total.assign_add(ops.reduce_sum(values))
@@ -215,7 +219,7 @@ class MeanMetricWrapper(Mean):
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
     ) -> Any:
         """Adds the function's results, times weights."""
-        target, predictions = matched(ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred))
+        target, predictions = matched(*self._numbers(y_true, y_pred))
         return super().update_state(self._fn(target, predictions, **self._fn_kwargs), sample_weight)
 
     def get_config(self) -> Config:
@@ -307,6 +311,10 @@ class MeanRelativeError(Mean):
         error = ops.abs(ops.cast(y_true, self.normalizer.dtype) - ops.cast(y_pred, self.normalizer.dtype))
         return super().update_state(ops.div_no_nan(error, self.normalizer), sample_weight)
 
+    def get_config(self) -> Config:
+        """The arguments that make a metric like it; the normalizer's values are computed."""
+        return {**super().get_config(), "normalizer": get_value(self.normalizer)}
+
 
 class RootMeanSquaredError(Mean):
     """The root of the mean squared error (tf.keras.metrics.RootMeanSquaredError).
@@ -332,8 +340,8 @@ class RootMeanSquaredError(Mean):
         Returns:
             The operation that adds them.
         """
-        target, predictions = matched(ops.convert_to_tensor(y_true), ops.convert_to_tensor(y_pred))
-        error = ops.squared_difference(predictions, ops.cast(target, predictions.dtype))
+        target, predictions = matched(*self._numbers(y_true, y_pred))
+        error = ops.squared_difference(predictions, target)
         return super().update_state(error, sample_weight)
 
     def result(self) -> Any:

@@ -31,6 +31,7 @@ class _Counts(Metric):
     """The numbers of true and false positives and negatives at thresholds; those derived say which they keep."""
 
     _kept: tuple[str, ...] = ()
+    _variable: str | None = None
 
     def __init__(
         self,
@@ -49,7 +50,7 @@ class _Counts(Metric):
         self.class_id = class_id
         with ops.name_scope(self.name):
             for kept in self._kept:
-                setattr(self, kept, self.add_weight(kept, (len(self.thresholds),)))
+                setattr(self, kept, self.add_weight(self._variable or kept, (len(self.thresholds),)))
 
     def update_state(
         self, y_true: TensorLike, y_pred: TensorLike, sample_weight: TensorLike | None = None
@@ -94,15 +95,22 @@ class _Counts(Metric):
 
 
 class _Single(_Counts):
+    _variable = "accumulator"
+
     def __init__(
         self, thresholds: float | Sequence[float] | None = None, name: str | None = None,
         dtype: DTypeLike | None = None,
     ) -> None:  # fmt: skip
         super().__init__(thresholds, name, dtype)
 
+    @property
+    def accumulator(self) -> Any:
+        """The variable, which has a number for each threshold."""
+        return getattr(self, self._kept[0])
+
     def result(self) -> Any:
         """The number, for each threshold if there are several."""
-        return self._shown(ops.identity(getattr(self, self._kept[0])))
+        return self._shown(ops.identity(self.accumulator))
 
 
 class TruePositives(_Single):

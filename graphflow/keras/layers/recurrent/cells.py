@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -406,8 +407,8 @@ class StackedRNNCells(ConfiguredLayer):
         """
         size = shapes.as_shape(input_shape).as_list()
         for cell in self.cells:
-            if not cell.built:
-                cell._dtype = cell._dtype or self._dtype
+            if not getattr(cell, "built", not hasattr(cell, "build")):
+                cell._dtype = getattr(cell, "_dtype", None) or self._dtype
                 cell.build(shapes.TensorShape(size))
                 cell.built = True
             size = [size[0], getattr(cell, "output_size", None) or nest.flatten(cell.state_size)[0]]
@@ -419,7 +420,7 @@ class StackedRNNCells(ConfiguredLayer):
         Args:
             inputs: The inputs of one step, a tensor [batch, size].
             states: The states of all cells, in a list or as `state_size` is structured.
-            **kwargs: `training`, for the cells that take it.
+            **kwargs: `training` and `constants`, for the cells that take them.
 
         Returns:
             The output, and a tuple with the new states of each cell.
@@ -428,8 +429,9 @@ class StackedRNNCells(ConfiguredLayer):
         new = []
         for cell, state in zip(self.cells, nested, strict=True):
             given = state if isinstance(state, list | tuple) else [state]
-            takes = "training" in getattr(cell, "_call_parameters", ())
-            inputs, after = cell.call(inputs, given, **(kwargs if takes else {}))
+            taken = inspect.signature(cell.call).parameters
+            arguments = {name: value for name, value in kwargs.items() if name in taken}
+            inputs, after = cell.call(inputs, given, **arguments)
             new.append(after if isinstance(state, list | tuple) else nest.flatten(after)[0])
         return inputs, tuple(new)
 

@@ -90,7 +90,7 @@ class RNN(ConfiguredLayer):
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = shapes.as_shape(first).as_list()
         step = shapes.TensorShape([sizes[1 if self.time_major else 0], *sizes[2:]])
-        if not self.cell.built:
+        if not getattr(self.cell, "built", not hasattr(self.cell, "build")):
             if getattr(self.cell, "_dtype", self) is None:
                 self.cell._dtype = self._dtype
             self.cell.build(step)
@@ -291,12 +291,14 @@ class RNN(ConfiguredLayer):
 
     def _own_config(self) -> dict[str, Any]:
         names = ("return_sequences", "return_state", "go_backwards", "stateful", "unroll", "time_major")
-        return {name: getattr(self, name) for name in names}
+        zeros = {"zero_output_for_mask": True} if self.zero_output_for_mask else {}
+        return {name: getattr(self, name) for name in names} | zeros
 
     def get_config(self) -> Config:
         """The cell, and the other arguments."""
         cell = registry.serialize_keras_object(self.cell)
-        return {**super().get_config(), **self._own_config(), "cell": cell}
+        constants = {"num_constants": self._constants} if self._constants else {}
+        return {**super().get_config(), **self._own_config(), **constants, "cell": cell}
 
     @classmethod
     def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
@@ -313,9 +315,11 @@ class RNN(ConfiguredLayer):
             ValueError: The class of the cell is not known.
         """
         given = dict(config)
-        given.pop("num_constants", None)
+        constants = given.pop("num_constants", 0)
         cell = registry.deserialize(given.pop("cell"), "graphflow.keras.layers", "layer", custom_objects)
-        return cls(cell, **given)
+        made = cls(cell, **given)
+        made._constants = constants
+        return made
 
 
 class LayerOfCell(RNN):
