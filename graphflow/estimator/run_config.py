@@ -8,6 +8,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+
 from graphflow._core.cluster.cluster_spec import ClusterSpec
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.resolvers.found import find_resolver
@@ -61,7 +63,7 @@ class RunConfig:
     the job "chief" or "master", worker 0 if there is none.
 
     Args:
-        model_dir: The folder of checkpoints and summaries.
+        model_dir: The folder of checkpoints and summaries; by default what TF_CONFIG says of it.
         tf_random_seed: The graphs' random seed; None for none.
         save_summary_steps: The period of summaries in steps.
         save_checkpoints_steps: The period of checkpoints in steps, None for none.
@@ -81,8 +83,8 @@ class RunConfig:
         session_creation_timeout_secs: The most that a worker waits for the chief.
 
     Raises:
-        ValueError: If both periods of checkpoints are given, a number is negative, TF_CONFIG is wrong, or the strategy
-            is one of a single process and the cluster has several workers.
+        ValueError: If both periods of checkpoints are given, a number is negative, an argument is of another type,
+            TF_CONFIG is wrong, or the strategy is one of a single process and the cluster has several workers.
         TypeError: If a strategy is none.
     """
 
@@ -118,9 +120,17 @@ class RunConfig:
         ):
             if number is not None and number < 0:
                 raise ValueError(f"{name} should be >= 0, got {number!r}.")
-        if model_dir is not None and not str(model_dir):
-            raise ValueError("model_dir should be non-empty.")
-        self.model_dir: str | None = None if model_dir is None else user_path(model_dir)
+        if session_config is not None and not isinstance(session_config, ConfigProto):
+            raise ValueError(f"session_config must be a gf.ConfigProto, got {session_config!r}.")
+        for name, number in (
+            ("keep_checkpoint_every_n_hours", keep_checkpoint_every_n_hours),
+            ("session_creation_timeout_secs", session_creation_timeout_secs),
+        ):
+            if number is not None and number <= 0:
+                raise ValueError(f"{name} should be > 0, got {number!r}.")
+        if tf_random_seed is not None and not isinstance(tf_random_seed, int | np.integer):
+            raise ValueError(f"tf_random_seed must be integer, got {tf_random_seed!r}.")
+        self.model_dir: str | None = _folder(model_dir)
         self.tf_random_seed = tf_random_seed
         self.save_summary_steps = save_summary_steps
         self.save_checkpoints_steps = save_checkpoints_steps
@@ -145,6 +155,7 @@ class RunConfig:
 
     def _find_task(self) -> None:
         told = os.environ.get(VARIABLE)
+        _check_task(_read(told))
         resolver = find_resolver() if _names_a_cluster(told) or not told else None
         if resolver is not None:
             cluster, kind, number = resolver.task()
@@ -272,14 +283,62 @@ def _checked(strategy: Any, name: str) -> DistributionStrategy | None:
     return strategy
 
 
-def _service_of(text: str | None) -> Mapping[str, Any] | None:
+def _read(text: str | None) -> Mapping[str, Any]:
+    """What TF_CONFIG says; nothing for what is no JSON, of which the reader of clusters says what is wrong."""
     try:
-        found = json.loads(text or "{}").get("service")
-    except (ValueError, AttributeError):  # Who reads the cluster says what is wrong.
-        return None
+        found = json.loads(text or "{}")
+    except ValueError:
+        return {}
+    return found if isinstance(found, Mapping) else {}
+
+
+def _service_of(text: str | None) -> Mapping[str, Any] | None:
+    found = _read(text).get("service")
     if found is not None and not isinstance(found, Mapping):
         raise TypeError(f'"service" in TF_CONFIG must be a dictionary, got {found!r}.')
     return found
+
+
+def _folder(given: str | os.PathLike[str] | None) -> str | None:
+    """The folder of checkpoints, which TF_CONFIG may say, too; ValueError if both do and differ, or it is empty."""
+    if given is not None and not str(given):
+        raise ValueError("model_dir should be non-empty.")
+    told = _read(os.environ.get(VARIABLE)).get("model_dir")
+    if told is not None and not told:
+        raise ValueError("model_dir in TF_CONFIG should be non-empty.")
+    own = None if given is None else user_path(given)
+    if told is not None and own not in (None, user_path(told)):
+        raise ValueError(f"model_dir is {own!r}, and {told!r} in TF_CONFIG: both must be the same.")
+    return user_path(told) if own is None and told is not None else own
+
+
+def _check_task(told: Mapping[str, Any]) -> None:
+    """ValueError unless TF_CONFIG says one task of its cluster, or worker 0 without a cluster."""
+    cluster, task = told.get("cluster"), told.get("task")
+    if not isinstance(task, Mapping):
+        return
+    kind, index = task.get("type"), task.get("index")
+    if not cluster:
+        if kind not in (None, WORKER):
+            raise ValueError(
+                f'If "cluster" is not set in TF_CONFIG, the task type must be "worker", got {kind!r}.'
+            )
+        if index is not None and int(index) != 0:
+            raise ValueError(
+                f'If "cluster" is not set in TF_CONFIG, the task index must be 0, got {index!r}.'
+            )
+        return
+    if kind is not None and index is None:
+        raise ValueError('If "cluster" is set in TF_CONFIG, the task index must be set.')
+    if isinstance(cluster, Mapping) and MASTER in cluster:
+        if CHIEF in cluster:
+            raise ValueError(
+                'TF_CONFIG has a job "master" and a job "chief": they are the same, take one of them.'
+            )
+        if kind == EVALUATOR:
+            raise ValueError(
+                'With a job "master", which evaluates, TF_CONFIG has no task of type "evaluator".'
+            )
 
 
 def _names_a_cluster(text: str | None) -> bool:

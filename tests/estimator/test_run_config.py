@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +47,46 @@ def test_the_platform_may_say_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TF_CONFIG", json.dumps({"service": 1}))
     with pytest.raises(TypeError, match="service"):
         gf.estimator.RunConfig()
+
+
+def test_the_folder_that_the_environment_says(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": str(tmp_path)}))
+    assert gf.estimator.RunConfig().model_dir == str(tmp_path)
+    assert gf.estimator.RunConfig(str(tmp_path)).model_dir == str(tmp_path)
+    with pytest.raises(ValueError, match="both must be the same"):
+        gf.estimator.RunConfig(str(tmp_path / "other"))
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"model_dir": ""}))
+    with pytest.raises(ValueError, match="in TF_CONFIG should be non-empty"):
+        gf.estimator.RunConfig()
+
+
+@pytest.mark.parametrize(
+    ("cluster", "task", "match"),
+    [
+        ({}, {"type": "chief", "index": 0}, 'must be "worker"'),
+        ({}, {"type": "worker", "index": 1}, "index must be 0"),
+        ({"chief": ["a:1"]}, {"type": "chief"}, "index must be set"),
+        ({"master": ["a:1"], "chief": ["b:1"]}, {"type": "master", "index": 0}, "take one of them"),
+        ({"master": ["a:1"]}, {"type": "evaluator", "index": 0}, "which evaluates"),
+    ],
+)
+def test_a_task_that_cannot_be_is_refused(
+    cluster: Any, task: Any, match: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TF_CONFIG", json.dumps({"cluster": cluster, "task": task}))
+    with pytest.raises(ValueError, match=match):
+        gf.estimator.RunConfig()
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"session_config": {}}, {"keep_checkpoint_every_n_hours": 0}, {"session_creation_timeout_secs": -1},
+        {"tf_random_seed": 1.5},
+    ],
+)  # fmt: skip
+def test_arguments_of_another_kind_are_refused(wrong: Any) -> None:
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        gf.estimator.RunConfig(**wrong)
+    with pytest.raises(ValueError, match=next(iter(wrong))):
+        gf.estimator.RunConfig().replace(**wrong)

@@ -416,7 +416,14 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
 
         Returns:
             A bool tensor, or None.
+
+        Raises:
+            TypeError: There is a mask, and the layer supports none.
         """
+        if not self.supports_masking and any(each is not None for each in nest.flatten(mask)):
+            raise TypeError(
+                f"The layer {self.name!r} ({type(self).__name__}) does not support masking, but was given a mask."
+            )
         return mask if self.supports_masking else None
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:

@@ -167,6 +167,64 @@ FAMILY.errors(
     tf.keras.layers.ConvLSTM2D(2, 2, unroll=True)
     tf.keras.layers.ConvLSTM2D(2, 2)(tf.keras.Input((3, 4)))
     tf.keras.metrics.SensitivityAtSpecificity(1.5)
+    tf.keras.layers.TimeDistributed(tf.keras.layers.Flatten())(tf.keras.layers.Masking()(tf.keras.Input((2, 3, 4))))
+    tf.keras.layers.Bidirectional(tf.keras.layers.GRU(2), backward_layer=tf.keras.layers.GRU(2))
+    tf.keras.layers.Attention()([tf.ones((1, 1, 1))])
+    tf.estimator.inputs.numpy_input_fn([1, 2], shuffle=False)()
+    tf.estimator.EvalSpec(lambda: 1, name=3)
     tf.keras.utils.multi_gpu_model(tf.keras.Sequential([tf.keras.layers.Dense(1, input_shape=(2,))]), 2)
     """
 )
+
+
+@FAMILY.case()
+def masked_steps_in_both_directions(tf, t):
+    L = tf.keras.layers
+    inputs = tf.keras.Input((4, 2))
+    found = [
+        L.Bidirectional(L.LSTM(2, return_sequences=True), merge_mode=mode)(L.Masking()(inputs))
+        for mode in ("concat", "sum")
+    ]
+    backward = L.GRU(3, go_backwards=True, name="back")
+    found.append(L.Bidirectional(L.GRU(2, name="on"), backward_layer=backward)(L.Masking()(inputs)))
+    model = tf.keras.Model(inputs, found)
+    _filled(t, model)
+    x = t.f(2, 4, 2)
+    x[0, 2:] = 0
+    x[1, 0] = 0
+    return [list(model.predict(x)), [w.name for w in model.weights]]
+
+
+@FAMILY.case()
+def masks_of_steps(tf, t):
+    L = tf.keras.layers
+    inputs = tf.keras.Input((2, 3))
+    words = L.TimeDistributed(L.Embedding(5, 4, mask_zero=True))(inputs)
+    flat = L.TimeDistributed(L.Lambda(lambda x: tf.reduce_sum(x, 1)))(words)
+    shown = [L.Lambda(lambda x, mask: tf.cast(mask, tf.int32))(each) for each in (words, flat)]
+    model = tf.keras.Model(inputs, shown)
+    return list(model.predict(np.array([[[1, 0, 2], [0, 0, 0]], [[0, 3, 0], [4, 4, 4]]])))
+
+
+@FAMILY.case()
+def shapes_of_functions(tf, t):
+    L = tf.keras.layers
+    product = L.Lambda(lambda x: tf.matmul(x[0], x[1]))
+    said = L.Lambda(lambda x: x, output_shape=(None, 10))
+    return [
+        tf.TensorShape(product.compute_output_shape([(10, 10), (10, 20)])).as_list(),
+        said.compute_output_shape((5, 10, 20)).as_list(),
+    ]
+
+
+@FAMILY.case()
+def metrics_of_integers(tf, t):
+    M = tf.keras.metrics
+    target, told = tf.constant([[0, 1, 0], [1, 1, 1]]), tf.constant([[0, 0, 1], [1, 1, 1]])
+    weights = tf.constant([1.0, 0.5])
+    made = [M.MeanAbsoluteError(), M.MeanSquaredError(), M.RootMeanSquaredError(), M.LogCoshError()]
+    found = [metric(target, told, sample_weight=weights) for metric in made]
+    total = M.Sum()
+    found.append(total([[[1.0, 2.0], [3.0, 2.0], [0.5, 4.0]]], sample_weight=[0.5]))
+    t.run(tf.variables_initializer([v for metric in [*made, total] for v in metric.variables]))
+    return [t.run(each) for each in found]
