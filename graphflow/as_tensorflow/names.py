@@ -40,11 +40,11 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         for name in ("format", "length", "lower", "upper")
     },
     **{
-        f"{where}.sequence_feature_column.concatenate_context_input": (
+        f"{where}.concatenate_context_input": (
             "graphflow.feature_column.layers",
             "concatenate_context_input",
         )
-        for where in ("python.feature_column", "contrib.feature_column.python.feature_column")
+        for where in ("python.feature_column.sequence_feature_column", "contrib.feature_column")
     },
     **{
         f"python.ops.gen_string_ops.static_{name}": ("graphflow.strings", name)

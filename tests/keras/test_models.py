@@ -545,3 +545,27 @@ def test_cells_that_are_no_layers_and_constants() -> None:
         own(steps, constants=factor)
         again = K.layers.RNN.from_config(own.get_config())
     assert K.Model([steps, factor], again([steps, factor])).predict([x, by]).tolist() == [[6.0, 6.0]]
+
+
+def test_masks_of_layers_of_several_inputs() -> None:
+    inputs = [K.Input((2, 1)), K.Input((2, 1))]
+    numbers = [K.backend.variable([[1.0, 0.0]]), K.backend.variable([[1.0, 1.0]])]
+    assert K.backend.eval(K.layers.Add().compute_mask(inputs, numbers)).tolist() == [[True, False]]
+    one = K.layers.Concatenate()
+    for given, mask, match in (
+        (inputs, numbers[0], "`mask` should be a list"),
+        (inputs[0], numbers, "`inputs` should be a list"),
+        (inputs, numbers[:1], "same length"),
+    ):
+        with pytest.raises(ValueError, match=match):
+            one.compute_mask(given, mask)
+    with pytest.raises(ValueError, match="list of inputs"):
+        K.layers.Dot(1).compute_output_shape(1)
+
+
+def test_losses_that_depend_on_a_variable() -> None:
+    x = K.backend.variable(np.ones((2, 3, 2)))
+    layer = K.layers.LSTM(5, kernel_regularizer="l1", activity_regularizer="l1")
+    layer(x)
+    assert len(layer.losses) == 2 and len(layer.get_losses_for(x)) == 1
+    assert len(layer.get_losses_for(None)) == 1

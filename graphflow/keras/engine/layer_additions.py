@@ -109,10 +109,12 @@ class LayerAdditions:
 
 
 def reachable(tensors: Sequence[Any]) -> set[Any]:
-    """The operations that depend on tensors, those that make them among them."""
-    found = {t.op for t in tensors if isinstance(t, Tensor)}
-    if found:
-        for op in next(iter(found)).graph.get_operations():
-            if op not in found and any(t.op in found for t in op.inputs):
-                found.add(op)
+    """The operations that depend on tensors or variables, those that make them among them; loops go back, too."""
+    found: set[Any] = set()
+    waiting = [t.op for t in tensors if hasattr(t, "op")]
+    while waiting:
+        op = waiting.pop()
+        if op not in found:
+            found.add(op)
+            waiting += [consumer for output in op.outputs for consumer in output.consumers()]
     return found

@@ -68,11 +68,28 @@ class _Merge(ConfiguredLayer):
 
     def compute_output_shape(self, input_shape: Shapes) -> Any:
         """The shapes broadcast."""
+        if not isinstance(input_shape, list | tuple):
+            raise ValueError(
+                f"The layer {self.name!r} has a list of inputs, not one of shape {input_shape!r}."
+            )
         return shapes.TensorShape(self._joined([shapes.as_shape(s).as_list() for s in input_shape]))
+
+    def _masks(self, inputs: Any, mask: Any) -> list[Any]:
+        """A bool tensor or None for each input; ValueError if there are not as many."""
+        for name, each in (("mask", mask), ("inputs", inputs)):
+            if not isinstance(each, list | tuple):
+                raise ValueError(f"`{name}` should be a list.")
+        if len(mask) != len(inputs):
+            raise ValueError(
+                f"`inputs` and `mask` should have the same length, not {len(inputs)} and {len(mask)}."
+            )
+        return [None if one is None else ops.cast(one, "bool") for one in mask]
 
     def compute_mask(self, inputs: Tensors, mask: Tensors = None) -> Any:
         """What no mask masks."""
-        found = [m for m in mask or () if m is not None]
+        if mask is None:
+            return None
+        found = [one for one in self._masks(inputs, mask) if one is not None]
         return reduce(ops.logical_and, found) if found else None
 
 
@@ -171,10 +188,11 @@ class Concatenate(_Merge):
         Returns:
             A bool tensor, or None if there is no mask.
         """
-        if mask is None or all(m is None for m in mask):
+        masks = [] if mask is None else self._masks(inputs, mask)
+        if all(one is None for one in masks):
             return None
         found = []
-        for tensor, one in zip(inputs, mask, strict=True):
+        for tensor, one in zip(inputs, masks, strict=True):
             if one is None:
                 found.append(ops.ones_like(tensor, dtype="bool"))
             else:
