@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from graphflow.train.hooks.saving_hooks import CheckpointSaverListener
 from graphflow.train.hooks.session_run_hook import SessionRunHook
 
 
@@ -19,3 +20,15 @@ def checked_hooks(hooks: Sequence[SessionRunHook] | None, what: str = "hooks") -
         if not isinstance(hook, SessionRunHook):
             raise TypeError(f"All {what} must be SessionRunHook instances, given: {hook!r}.")
     return tuple(hooks or ())
+
+
+def checked_listeners(
+    listeners: Sequence[CheckpointSaverListener] | None,
+) -> tuple[CheckpointSaverListener, ...]:
+    """The listeners; TypeError if one is none."""
+    for listener in listeners or ():
+        if not isinstance(listener, CheckpointSaverListener):
+            raise TypeError(
+                f"saving_listeners must be a list of CheckpointSaverListener, given: {listener!r}."
+            )
+    return tuple(listeners or ())

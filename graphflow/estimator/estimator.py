@@ -25,7 +25,7 @@ from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
 from graphflow.estimator.building import argument_names, building, checked_arguments, strategy_of
-from graphflow.estimator.checks import check_positive, checked_hooks
+from graphflow.estimator.checks import check_positive, checked_hooks, checked_listeners
 from graphflow.estimator.inputs import features_of, parts_of
 from graphflow.estimator.run_config import RunConfig
 from graphflow.estimator.signatures import new_folder, signatures_of
@@ -192,7 +192,8 @@ class Estimator:
             The estimator.
 
         Raises:
-            ValueError: If both numbers of steps are given, or one is not positive.
+            ValueError: If both numbers of steps are given, one is not positive, or listeners have no checkpoints.
+            TypeError: If a hook or a listener is none.
         """
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
@@ -204,7 +205,7 @@ class Estimator:
         all_hooks = [*checked_hooks(hooks)]
         if steps is not None or max_steps is not None:
             all_hooks.append(train.StopAtStepHook(steps, max_steps))
-        loss = self._train(input_fn, all_hooks, saving_listeners or ())
+        loss = self._train(input_fn, all_hooks, checked_listeners(saving_listeners))
         _log.info("Loss for final step: %s.", loss)
         return self
 
@@ -244,10 +245,13 @@ class Estimator:
         config = self._config
         savers = [hook for hook in given if isinstance(hook, train.CheckpointSaverHook)]
         if savers:
-            if listeners:
-                raise ValueError("saving_listeners go with the estimator's own CheckpointSaverHook.")
+            savers[0].add_listeners(listeners)
             return []
         if not config.save_checkpoints_secs and not config.save_checkpoints_steps:
+            if listeners:
+                raise ValueError(
+                    "There is no CheckpointSaverHook to use saving_listeners: RunConfig says none."
+                )
             return []
         return [
             train.CheckpointSaverHook(
@@ -325,7 +329,10 @@ class Estimator:
         numbers = {
             key: float(value)
             for key, value in results.items()
-            if key != _STEP and np.ndim(value) == 0 and np.asarray(value).dtype.kind in "fiu"
+            if key != _STEP
+            and isinstance(value, np.ndarray | np.generic | int | float)
+            and np.ndim(value) == 0
+            and np.asarray(value).dtype.kind in "fiu"
         }
         writer = FileWriterCache.get(self.eval_dir(name))
         write_numbers(writer, numbers, int(results[_STEP]))

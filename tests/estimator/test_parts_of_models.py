@@ -102,7 +102,7 @@ def test_metrics_of_keras_evaluate_an_estimator(tmp_path: Path) -> None:
         mean = gf.keras.metrics.Mean()
         mean.update_state(labels)
         both = gf.metrics.mean(features), gf.metrics.mean(labels)
-        pair = ((both[0][0], both[1][0]), gf.group(both[0][1], both[1][1]))
+        pair = ((both[0][0], (both[1][0],)), gf.group(both[0][1], both[1][1]))
         step = gf.train.get_global_step().assign_add(1)
         return E.EstimatorSpec(
             mode, features, gf.reduce_sum(labels), step, eval_metric_ops={"mean": mean, "both": pair}
@@ -112,7 +112,7 @@ def test_metrics_of_keras_evaluate_an_estimator(tmp_path: Path) -> None:
     found = estimator.evaluate(
         lambda: gf.data.Dataset.from_tensor_slices(([1.0, 3.0, 5.0], [2.0, 4.0, 9.0])).batch(2)
     )
-    assert found["mean"] == 5.0 and list(found["both"]) == [3.0, 5.0]
+    assert found["mean"] == 5.0 and found["both"] == (3.0, (5.0,))
     with pytest.raises(ValueError, match="call update_state"):
         E.EstimatorSpec("eval", loss=gf.constant(1.0), eval_metric_ops={"mean": gf.keras.metrics.Mean()})
 
@@ -212,3 +212,28 @@ def test_optimizers_by_name() -> None:
     assert isinstance(optimizer_of("Ftrl", 0.1), gf.train.FtrlOptimizer)
     with pytest.raises(ValueError, match="learning_rate must be specified"):
         optimizer_of("Adagrad")
+
+
+def test_listeners_need_checkpoints(tmp_path: Path) -> None:
+    class Counts(gf.train.CheckpointSaverListener):
+        saves = 0
+
+        def after_save(self, session: Any, global_step_value: int) -> None:
+            self.saves += 1
+
+    def model_fn(features: Any) -> Any:
+        loss = gf.get_variable("v", [], initializer=gf.zeros_initializer()) + gf.reduce_sum(features)
+        return E.EstimatorSpec("train", loss=loss, train_op=gf.train.get_global_step().assign_add(1))
+
+    def input_fn() -> Any:
+        return gf.constant([1.0])
+
+    counts = Counts()
+    none = E.Estimator(model_fn, config=E.RunConfig(str(tmp_path / "none"), save_checkpoints_secs=None))
+    with pytest.raises(ValueError, match="no CheckpointSaverHook"):
+        none.train(input_fn, steps=1, saving_listeners=[counts])
+    with pytest.raises(TypeError, match="list of CheckpointSaverListener"):
+        none.train(input_fn, steps=1, saving_listeners=["listener"])
+    own = gf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
+    none.train(input_fn, [own], steps=2, saving_listeners=[counts])
+    assert counts.saves == 3

@@ -140,6 +140,14 @@ class CheckpointSaverHook(SessionRunHook):
         self._listeners = list(listeners or ())
         self._writer: Any = None
 
+    def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
+        """Tells more listeners of every checkpoint, before the session begins.
+
+        Args:
+            listeners: Of CheckpointSaverListener; those that it tells already are told once.
+        """
+        self._listeners += [listener for listener in listeners if listener not in self._listeners]
+
     def begin(self) -> None:
         """Looks for the global step, and opens the event file in which checkpoints are noted."""
         self._step = StepReader.of_graph("CheckpointSaverHook")
