@@ -10,9 +10,11 @@ import collections
 import collections.abc
 import functools
 import inspect
+import math
 import re
 import sys
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, Final, NamedTuple
@@ -49,6 +51,34 @@ def asscalar(a: Any) -> Any:
     return np.asarray(a).item()
 
 
+class _Casts(dict[Any, Callable[[Any], Any]]):
+    """For each dtype the function that casts to it (np.cast)."""
+
+    def __missing__(self, dtype: Any) -> Callable[[Any], Any]:
+        return lambda x: np.asarray(x).astype(dtype)
+
+
+def _of_kind(kind: str) -> list[type[np.generic]]:
+    """The scalar types of a kind of numbers, the smallest first."""
+    found = {np.dtype(code) for code in np.typecodes["All"] if np.dtype(code).kind == kind}
+    return [dtype.type for dtype in sorted(found, key=lambda dtype: dtype.itemsize)]
+
+
+def find_common_type(array_types: Sequence[Any], scalar_types: Sequence[Any]) -> np.dtype[Any]:
+    """The dtype of arrays beside scalars, which count if they are of a higher kind (np.find_common_type).
+
+    Args:
+        array_types: The dtypes of the arrays.
+        scalar_types: Those of the scalars.
+    """
+    arrays = np.result_type(*array_types) if array_types else None
+    scalars = np.result_type(*scalar_types) if scalar_types else None
+    if arrays is None or scalars is None:
+        return np.dtype(arrays or scalars)
+    kinds = "buifc"
+    return scalars if kinds.find(scalars.kind) > kinds.find(arrays.kind) else arrays
+
+
 _NUMPY: Final[Mapping[str, Any]] = {
     "float": float,
     "int": int,
@@ -77,6 +107,44 @@ _NUMPY: Final[Mapping[str, Any]] = {
     "row_stack": np.vstack,
     "trapz": np.trapezoid,
     "in1d": lambda ar1, ar2, **kwargs: np.isin(np.asarray(ar1).ravel(), ar2, **kwargs),
+    "round_": np.round,
+    "mat": np.asmatrix,
+    "msort": lambda a: np.sort(a, axis=0),
+    "alen": lambda a: len(np.atleast_1d(a)),
+    "find_common_type": find_common_type,
+    "issubsctype": np.issubdtype,
+    "obj2sctype": lambda rep: np.dtype(rep).type,
+    "sctype2char": lambda sctype: np.dtype(sctype).char,
+    "cast": _Casts(),
+    "typeDict": np.sctypeDict,
+    "sctypes": {
+        "int": _of_kind("i"),
+        "uint": _of_kind("u"),
+        "float": _of_kind("f"),
+        "complex": _of_kind("c"),
+        "others": [bool, object, bytes, str, np.void],
+    },
+    "cfloat": np.complex128,
+    "singlecomplex": np.complex64,
+    "longfloat": np.longdouble,
+    "longcomplex": np.clongdouble,
+    "clongfloat": np.clongdouble,
+    "bool8": np.bool_,
+    "int0": np.intp,
+    "uint0": np.uintp,
+    "str0": np.str_,
+    "bytes0": np.bytes_,
+    "object0": np.object_,
+    "void0": np.void,
+    "PZERO": 0.0,
+    "NZERO": -0.0,
+    "AxisError": np.exceptions.AxisError,
+    "ComplexWarning": np.exceptions.ComplexWarning,
+    "RankWarning": np.exceptions.RankWarning,
+    "VisibleDeprecationWarning": np.exceptions.VisibleDeprecationWarning,
+    "math": math,
+    "warnings": warnings,
+    "sys": sys,
     "float96": np.longdouble,
     "float128": np.longdouble,
 }

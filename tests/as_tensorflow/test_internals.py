@@ -213,6 +213,25 @@ def test_arrays_of_floats() -> None:
     assert age.asfarray([1, 2], np.int32).dtype == np.float64
 
 
+def test_names_that_numpy_had() -> None:
+    """What TensorFlow 1's time had of NumPy, as tensorpack asks for np.sctypes; what they gave is NumPy 1.18's."""
+    had = age._NUMPY
+    assert [scalar.__name__ for scalar in had["sctypes"]["int"]] == ["int8", "int16", "int32", "int64"]
+    assert [scalar.__name__ for scalar in had["sctypes"]["float"]][:3] == ["float16", "float32", "float64"]
+    assert had["cast"]["i4"]([1.5]).tolist() == [1] and had["cast"][np.float32](2).dtype == np.float32
+    common = had["find_common_type"]
+    assert common([np.float32], [np.int64, np.float64]) == np.float32
+    assert common([np.int64], [np.float32]) == np.float64
+    assert (common([], ["i4"]), common(["i4", "f4"], [])) == (np.int32, np.float64)
+    assert (common(["f4"], ["c16"]), common(["i4"], ["u8"]), common(["?"], ["i4"])) == (
+        np.complex128,
+        np.int32,
+        np.int32,
+    )
+    assert (had["obj2sctype"]("f4"), had["sctype2char"]("f8")) == (np.float32, "d")
+    assert had["msort"](np.array([[2, 1], [1, 2]])).tolist() == [[1, 1], [2, 2]] and had["alen"](3) == 1
+
+
 def test_columns_of_before_work_among_others() -> None:
     """A column with a class of its own that defines the names with underscores."""
     Dense, Categorical = member(OLD, "_DenseColumn"), member(OLD, "_CategoricalColumn")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -262,3 +263,21 @@ def test_seeds() -> None:
     assert gf.get_seed(None) == (3, 1) and gf.get_seed(7) == (3, 7)
     gf.set_random_seed(0)
     assert gf.get_seed(0) == (0, 2**31 - 1)
+
+
+@pytest.mark.parametrize(
+    "make", [lambda t: t, lambda t: t.op, lambda t: gf.Variable(t), lambda t: gf.get_default_graph()]
+)
+def test_programs_may_put_attributes_of_their_own_on_what_they_build(
+    make: Callable[[gf.Tensor], Any],
+) -> None:
+    """tensorpack puts the variables of a layer on its output."""
+    thing = make(gf.zeros([2]))
+    thing.variables_of_mine = [1]
+    assert thing.variables_of_mine == [1]
+    assert not hasattr(gf.ones([2]), "variables_of_mine")
+
+
+def test_an_operation_says_whether_it_has_state() -> None:
+    assert gf.FIFOQueue(1, gf.int32).dequeue().op.op_def.is_stateful
+    assert not gf.ones([2]).op.op_def.is_stateful

@@ -69,6 +69,7 @@ class Operation:
     """
 
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_attrs",
         "_context",
@@ -312,8 +313,10 @@ class Tensor(Operators):
         dims: What is known of its shape: a tuple of ints and Nones, or None.
     """
 
-    # What begins with _keras says which layer made it, and what of it is masked; programs know the names.
+    # What begins with _keras says which layer made it, and what of it is masked; programs know the names, and
+    # put attributes of their own on tensors and operations.
     __slots__ = (
+        "__dict__",
         "__weakref__",
         "_consumers",
         "_dims",

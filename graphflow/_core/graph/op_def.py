@@ -183,6 +183,11 @@ class OpDef:
         declared = self.declared_gradient
         return declared.load(self.name) if isinstance(declared, GradientsIn) else declared
 
+    @property
+    def is_stateful(self) -> bool:
+        """`stateful`, as programs ask for it that read the OpDefs of TensorFlow's operations."""
+        return self.stateful
+
     @cached_property
     def takes_lists(self) -> bool:
         """Whether an input of it is a list, so that they cannot be told by their number."""
