@@ -76,7 +76,8 @@ def find_common_type(array_types: Sequence[Any], scalar_types: Sequence[Any]) ->
     if arrays is None or scalars is None:
         return np.dtype(arrays or scalars)
     kinds = "buifc"
-    return scalars if kinds.find(scalars.kind) > kinds.find(arrays.kind) else arrays
+    higher = kinds.find(scalars.kind) > kinds.find(arrays.kind)
+    return np.promote_types(arrays, scalars) if higher else arrays
 
 
 _NUMPY: Final[Mapping[str, Any]] = {

@@ -6,6 +6,14 @@ from graphflow.layers.arg_scope import arg_scope as arg_scope
 from graphflow.layers.arg_scope import arg_scope_func_key as arg_scope_func_key
 from graphflow._core.ops.math.sorting import argsort as argsort
 from graphflow.train.steps import assert_global_step as assert_global_step
+from graphflow._core.ops.control_flow.value_assertions import assert_same_float_dtype as assert_same_float_dtype
+from graphflow._core.ops.control_flow.assertions import assert_scalar as assert_scalar
+from graphflow._core.ops.control_flow.assertions import is_non_decreasing as is_non_decreasing
+from graphflow._core.ops.control_flow.assertions import is_numeric_tensor as is_numeric_tensor
+from graphflow._core.ops.control_flow.assertions import is_strictly_increasing as is_strictly_increasing
+from graphflow._core.ops.control_flow.assertions import is_tensor as is_tensor
+from graphflow._core.ops.control_flow.checking import py_func as py_func
+from graphflow.data.specs import TensorSpec as TensorSpec
 from graphflow.contrib.variables import assign_from_checkpoint as assign_from_checkpoint
 from graphflow.contrib.variables import assign_from_checkpoint_fn as assign_from_checkpoint_fn
 from graphflow.contrib.variables import assign_from_values as assign_from_values

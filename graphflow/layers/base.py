@@ -109,9 +109,9 @@ class Layer:
         return self._scope.name
 
     @property
-    def dtype(self) -> dtypes.DType | None:
-        """The dtype of its variables; None before its first call if none was given."""
-        return self._dtype
+    def dtype(self) -> str | None:
+        """The name of its variables' dtype, which NumPy takes, too; None before its first call if none was given."""
+        return None if self._dtype is None else self._dtype.name
 
     @property
     def trainable_weights(self) -> list[Variable]:

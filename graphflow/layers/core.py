@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import shapes
+from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import (
@@ -107,10 +108,10 @@ class Dense(Layer):
         Args:
             input_shape: The shape of the inputs.
         """
-        assert self.dtype is not None
-        if not (self.dtype.is_floating or self.dtype.is_complex):
+        dtype = as_dtype(self.dtype or "float32")
+        if not (dtype.is_floating or dtype.is_complex):
             raise TypeError(
-                f"Unable to build `Dense` layer {self.name!r} with non-floating point dtype {self.dtype.name}: cast "
+                f"Unable to build `Dense` layer {self.name!r} with non-floating point dtype {dtype.name}: cast "
                 "its inputs with gf.cast."
             )
         size = shapes.as_shape(input_shape).as_list()[-1]

@@ -142,7 +142,7 @@ class BatchNormalization(Layer):
 
     def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
         # Statistics and factors of half precision would lose too much.
-        dtype = dtypes.float32 if self.dtype in (dtypes.float16, dtypes.bfloat16) else self.dtype
+        dtype = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype
         return self.add_weight(name, shape, dtype, **arguments)
 
     def build(self, input_shape: ShapeLike) -> None:

@@ -106,9 +106,9 @@ class RNNCell:
         return self._base_name
 
     @property
-    def dtype(self) -> Any:
-        """The dtype of the variables: that of the first input unless it was given."""
-        return self._dtype
+    def dtype(self) -> str | None:
+        """The name of the variables' dtype: that of the first input, None before it, unless it was given."""
+        return None if self._dtype is None else self._dtype.name
 
     @property
     def variables(self) -> list[Variable]:

@@ -87,8 +87,7 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         self.supports_masking = True
 
     def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
-        narrow = self.dtype is not None and self.dtype.name in ("float16", "bfloat16")
-        kind = "float32" if narrow else self.dtype
+        kind = "float32" if self.dtype in ("float16", "bfloat16") else self.dtype
         return self.add_weight(name, shape, dtype=kind, **arguments)
 
     def _build_averages(self, shape: list[int]) -> None:
