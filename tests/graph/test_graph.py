@@ -281,11 +281,3 @@ def test_programs_may_put_attributes_of_their_own_on_what_they_build(
 def test_an_operation_says_whether_it_has_state() -> None:
     assert gf.FIFOQueue(1, gf.int32).dequeue().op.op_def.is_stateful
     assert not gf.ones([2]).op.op_def.is_stateful
-
-
-def test_slices_are_waited_for_as_tensors_are() -> None:
-    """A gradient of rows may be what an update waits for, as in OpenNMT-tf's updates of several batches."""
-    slices = gf.IndexedSlices(gf.ones([1, 2]), gf.constant([0]))
-    with gf.control_dependencies([slices]):
-        after = gf.no_op()
-    assert after.control_inputs == [slices.values.op]

@@ -569,17 +569,3 @@ def test_losses_that_depend_on_a_variable() -> None:
     layer(x)
     assert len(layer.losses) == 2 and len(layer.get_losses_for(x)) == 1
     assert len(layer.get_losses_for(None)) == 1
-
-
-@pytest.mark.parametrize("kind", [gf.keras.layers.Dense, gf.layers.Dense, gf.nn.rnn_cell.GRUCell])
-def test_a_layers_dtype_is_a_name(kind: Any) -> None:
-    """As in TensorFlow, so that NumPy takes it: OpenNMT-tf casts pretrained embeddings to a layer's dtype."""
-    assert kind(2).dtype is None or kind is gf.layers.Dense
-    layer = kind(2, dtype=gf.float64)
-    assert type(layer.dtype) is str and np.zeros(2, np.int32).astype(layer.dtype).dtype == np.float64
-    built = gf.keras.layers.Dense(2)
-    built(gf.zeros([1, 3]))
-    alone = gf.layers.Dense(2)
-    alone.build([None, 3])
-    assert alone.kernel.dtype == gf.float32
-    assert built.dtype == "float32" == gf.keras.Sequential([built]).layers[0].dtype

@@ -18,7 +18,6 @@ from graphflow._core.graph.elements import Operation, Tensor, operation_of, user
 from graphflow._core.graph.keys import CollectionNames
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.scopes import ContainerScope, ControlFrame, Scopes
-from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.this_process import OfThisProcess
 from graphflow._core.graph.writers import WRITERS
 
@@ -343,10 +342,7 @@ class Graph(OfThisProcess, ContainerScope):
                 raise TypeError(
                     f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}."
                 )
-            ops = [
-                operation_of(self.as_graph_element(c.values if isinstance(c, IndexedSlices) else c))
-                for c in control_inputs
-            ]
+            ops = [operation_of(self.as_graph_element(c)) for c in control_inputs]
             scopes.control = (*outer, ControlFrame(list(dict.fromkeys(ops))))
         try:
             yield
