@@ -318,9 +318,12 @@ class Estimator:
         return dict(results)
 
     def _checkpoint_or_none(self, what: str) -> Any:
+        """The newest checkpoint; without one the variables of the default graph begin as training would begin."""
         found = self.latest_checkpoint()
         if found is None:
             _log.info("No trained model in %s: it is initialised to %s.", self.model_dir, what)
+            if self._warm_start is not None:
+                self._warm_start.apply()
         return found
 
     def _write_evaluation(self, results: Mapping[str, Any], name: str | None) -> None:

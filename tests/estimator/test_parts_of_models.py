@@ -237,3 +237,21 @@ def test_listeners_need_checkpoints(tmp_path: Path) -> None:
     own = gf.train.CheckpointSaverHook(str(tmp_path), save_steps=1)
     none.train(input_fn, [own], steps=2, saving_listeners=[counts])
     assert counts.saves == 3
+
+
+def test_what_is_not_trained_begins_with_another_model(tmp_path: Path) -> None:
+    def begins_with(value: float) -> Any:
+        def model_fn(features: Any, mode: str) -> Any:
+            v = gf.get_variable("v", initializer=value)
+            step = gf.train.get_global_step().assign_add(1)
+            return E.EstimatorSpec(mode, features + v, v, step, eval_metric_ops={"v": gf.metrics.mean(v)})
+
+        return model_fn
+
+    def input_fn() -> Any:
+        return gf.data.Dataset.from_tensors([1.0])
+
+    E.Estimator(begins_with(42.0), str(tmp_path / "trained")).train(input_fn, steps=1)
+    other = E.Estimator(begins_with(36.0), str(tmp_path / "other"), warm_start_from=str(tmp_path / "trained"))
+    assert other.evaluate(input_fn, steps=1)["v"] == 42.0
+    assert list(other.predict(input_fn)) == [43.0]
