@@ -149,6 +149,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
     "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.cells", "zero_state_of"),
     "python.ops.rnn._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
+    "contrib.rnn._linear": ("graphflow.as_tensorflow.inside.linear", "linear"),
     "contrib.seq2seq._BaseAttentionMechanism": (
         "graphflow.contrib.seq2seq.attention",
         "BaseAttentionMechanism",

@@ -112,6 +112,25 @@ def test_a_session_that_calls_hooks() -> None:
         assert watched.should_stop()
 
 
+def test_the_linear_map_of_older_cells() -> None:
+    """Its variables have the names that checkpoints have, and their gradients."""
+    linear = member("tensorflow.contrib.rnn.python.ops.core_rnn_cell", "_linear")
+    x = gf.placeholder(gf.float32, [None, 3])
+    with gf.variable_scope("cell"):
+        both = linear([x, gf.ones([2, 1])], 2, True, kernel_initializer=gf.ones_initializer())
+    with gf.variable_scope("cell", reuse=True):
+        assert linear(gf.ones([5, 4]), 2, False).shape.as_list() == [5, 2]
+    variables = gf.trainable_variables("cell")
+    assert [v.op.name for v in variables] == ["cell/kernel", "cell/bias"]
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        value, kernel, bias = session.run([both, *gf.gradients(both, variables)], {x: np.ones((2, 3))})
+    assert (value == 4).all() and kernel.tolist() == [[2, 2]] * 4 and bias.tolist() == [2, 2]
+    for wrong in ([], gf.ones([2]), gf.placeholder(gf.float32), gf.placeholder(gf.float32, [2, None])):
+        with pytest.raises(ValueError, match="_linear takes tensors"):
+            linear(wrong, 2, True)
+
+
 def test_what_a_function_takes() -> None:
     """Only what may be given by position, and what a partial function or a method has not got yet."""
 
