@@ -55,6 +55,11 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         for module in ("sparse_ops", "gen_sparse_ops")
         for name in ("cross", "cross_hashed")
     },
+    "python.ops.linalg.linalg_impl.matrix_exponential": ("graphflow.linalg", "expm"),
+    **{
+        f"python.ops.{module}.nth_element": ("graphflow.contrib.nn", "nth_element")
+        for module in ("nn_ops", "gen_nn_ops")
+    },
     "python.ops.sparse_ops.deserialize_sparse": (
         f"{_CORE}.ops.sparse.serializing",
         "deserialize_sparse",

@@ -27,6 +27,10 @@ from graphflow._core.ops.array.array import eye as eye
 from graphflow._core.ops.math.clip import global_norm as global_norm
 from graphflow._core.ops.math.decompositions import matrix_inverse as _inv
 inv = _inv
+from graphflow.linalg.matrix_functions import expm as expm
+from graphflow.linalg.matrix_functions import matrix_rank as matrix_rank
+from graphflow.linalg.matrix_functions import pinv as pinv
+from graphflow.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
 from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.math.decompositions import logdet as logdet
 from graphflow._core.ops.math.decompositions import matrix_solve_ls as _lstsq

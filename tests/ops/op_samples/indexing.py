@@ -464,6 +464,18 @@ def _dynamic_stitch(random: Random) -> Iterable[Sample]:
         yield Sample((places, data), {"N": len(places)}, reference, smooth=differentiable(dtype))
 
 
+def _nth_element(random: Random) -> Iterable[Sample]:
+    cases = [((4,), 2, False), ((2, 3), 0, True), ((2, 2, 5), 4, False), ((0, 2), 1, True)]
+    for dtype, (shape, n, reverse) in over(dtypes_of("NthElement"), cases):
+
+        def reference(x: Any, n: Any, reverse: bool = reverse) -> Any:
+            ordered = np.sort(x, -1)
+            return ordered[..., -1 - int(n)] if reverse else ordered[..., int(n)]
+
+        x = (distinct if dtype.kind == "f" else draw)(random, dtype, shape)
+        yield Sample((x, scalar(n)), {"reverse": reverse}, reference, smooth=differentiable(dtype))
+
+
 TABLE: dict[str, Draw] = {
     "GatherV2": _gather,
     "GatherNd": _gather_nd,
@@ -475,6 +487,7 @@ TABLE: dict[str, Draw] = {
     "Select": _select,
     "SelectV2": _select_v2,
     "TopKV2": _top_k,
+    "NthElement": _nth_element,
     "InTopKV2": _in_top_k,
     "Bucketize": _bucketize,
     "LowerBound": _bound("LowerBound"),

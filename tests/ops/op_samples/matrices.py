@@ -240,6 +240,28 @@ def _solve(name: str) -> Draw:
     return generate
 
 
+def _tridiagonal(random: Random) -> Iterable[Sample]:
+    def reference(diagonals: Any, b: Any) -> Any:
+        full = np.zeros((*diagonals.shape[:-2], diagonals.shape[-1], diagonals.shape[-1]), diagonals.dtype)
+        for i, j in np.ndindex(full.shape[-2:]):
+            if abs(i - j) < 2:
+                full[..., i, j] = diagonals[..., 1 + i - j, i]
+        return _solved(full, b)
+
+    pivots = itertools.cycle((True, False))
+    for dtype, (batch, size) in over(CONTINUOUS, [((), 1), ((2,), 3), ((1, 2), 4), ((0,), 2)]):
+        if dtype.itemsize == 2:
+            continue
+        diagonals = draw(random, dtype, (*batch, 3, size))
+        partial = next(pivots)
+        diagonals[..., 1, :] = 3 + np.abs(diagonals[..., 1, :])
+        if partial:
+            diagonals[..., 1, 0] = 0.25
+            diagonals[..., 2, 1:2] = 1
+        b = draw(random, dtype, (*batch, size, 2))
+        yield Sample((diagonals, b), {"partial_pivoting": partial}, reference, tolerance=50)
+
+
 def _positive(random: Random, sizes: Sequence[int] = (2, 3)) -> Iterable[tuple[Any, Any]]:
     for dtype, a in _squares(random, sizes):
         yield dtype, (a @ _adjoint(a)).astype(dtype)
@@ -343,6 +365,7 @@ TABLE |= {
     "LogMatrixDeterminant": _log_determinants,
     "MatrixSolve": _solve("MatrixSolve"),
     "MatrixTriangularSolve": _solve("MatrixTriangularSolve"),
+    "TridiagonalSolve": _tridiagonal,
     "Cholesky": _cholesky,
     "Svd": _svd,
     "Qr": _qr,

@@ -126,6 +126,52 @@ FAMILY.gradients(
     tolerance=(1e-4, 1e-5),
 )
 
+FAMILY.differentiable(
+    """
+    tf.linalg.tridiagonal_solve(ph(f(3, 4)), ph(f(4)))
+    tf.linalg.tridiagonal_solve(ph(f(2, 3, 4), [None, 3, None]), ph(f(2, 4, 2)), partial_pivoting=False)
+    tf.linalg.tridiagonal_solve((ph(f(3)), ph(f(4)), ph(f(4))), ph(f(4)), "sequence")
+    tf.linalg.tridiagonal_solve(ph(f(2, 4, 4)), ph(f(2, 3, 4)), "matrix", transpose_rhs=True)
+    tf.linalg.expm(ph([[0.5, 1.0], [-0.25, 0.125]]))
+    tf.linalg.expm(ph(np.float64([[[8.8, 1], [2, -4]], [[0, 0], [0, 0]]]), [None, None, 2]))
+    tf.linalg.expm(ph(d(2, 3, 3)))
+    tf.linalg.pinv(ph(f(2, 3)))
+    tf.linalg.pinv(ph(d(2, 3, 2), [None, 3, 2]), rcond=[0.5, 0.001])
+    tf.contrib.nn.nth_element(ph([[3.0, 1.0, 2.0], [1.0, 1.0, 5.0]]), 1)
+    tf.contrib.nn.nth_element(ph([[3.0, 1.0, 2.0]], None), ph(0), reverse=True, name="n")
+    """
+)
+
+FAMILY.expressions(
+    """
+    tf.linalg.matrix_rank(ph([[[1.0, 2.0], [2.0, 4.0]], [[1.0, 2.0], [2.0, 5.0]]]))
+    tf.linalg.matrix_rank(ph(d(3, 2), [None, None]), tol=1.5, validate_args=True)
+    tf.linalg.tridiagonal_solve(ph(f(3, 1)), ph(f(1, 2)), conjugate_rhs=True)
+    tf.linalg.expm(np.zeros([2, 0, 0]))
+    """
+)
+
+FAMILY.errors(
+    """
+    tf.linalg.tridiagonal_solve(ph(np.zeros([3, 2])), ph(d(2)))
+    tf.linalg.tridiagonal_solve(ph(np.float64([[1, 0], [0, 1], [0, 1]])), ph(d(2)), partial_pivoting=False)
+    tf.linalg.tridiagonal_solve(ph(f(4, 4)), ph(f(4)))
+    tf.linalg.tridiagonal_solve(ph(f(3, 4)), ph(f(5)))
+    tf.linalg.tridiagonal_solve(ph(f(2, 3, 4)), ph(f(4)))
+    tf.linalg.tridiagonal_solve(ph(f(4, 4), [None, None]), ph(f(4)), "matrix")
+    tf.linalg.tridiagonal_solve(ph(f(3, 4)), ph(f(4)), "rows")
+    tf.linalg.expm(ph(f(2, 3)))
+    tf.linalg.expm(ph(f(2)))
+    tf.linalg.expm([[1, 2], [3, 4]])
+    tf.linalg.pinv([[1, 2], [3, 4]])
+    tf.linalg.matrix_rank(ph(f(2)))
+    tf.contrib.nn.nth_element(ph(f(2, 3)), 3)
+    tf.contrib.nn.nth_element(ph(f(2, 3)), -1)
+    tf.contrib.nn.nth_element(ph(f(2, 3)), ph(3))
+    tf.contrib.nn.nth_element(ph(f(2, 3)), [1])
+    """
+)
+
 FAMILY.errors(
     """
     tf.matmul(ph(f(2, 3)), ph(f(2, 3)))

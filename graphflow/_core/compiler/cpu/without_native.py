@@ -55,6 +55,12 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "equations with three diagonals, solved row after row",
+        "some 30 us a row, of all matrices of a batch together",
+        ("TridiagonalSolve",),
+        (),
+    ),
+    (
         "random numbers by logarithms, powers and exponentials whose last bits are NumPy's; draws of unknown number",
         "one thread; 5 to 100 ns a number",
         (
@@ -214,6 +220,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "KmeansPlusPlusInitialization",
             "LowerBound",
             "NearestNeighbors",
+            "NthElement",
             "PopulationCount",
             "UpperBound",
         ),

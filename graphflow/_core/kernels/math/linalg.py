@@ -151,3 +151,63 @@ def _cross(a: Array, b: Array) -> Array:
 
 
 simple("Cross", _cross)
+
+
+@kernel("TridiagonalSolve")
+def _tridiagonal_solve(node: Node) -> Kernel:
+    pivoting = node.attrs["partial_pivoting"]
+
+    def run(diagonals: Array, rhs: Array) -> Array:
+        require_matrices(diagonals, rhs)
+        if diagonals.shape[-2] != 3 or (*diagonals.shape[:-2], diagonals.shape[-1]) != rhs.shape[:-1]:
+            raise InvalidArgumentError(
+                None,
+                None,
+                f"Diagonals of shape {diagonals.shape} do not go with a right side of {rhs.shape}.",
+            )
+        x = np.array(rhs)
+        if x.size:
+            above, middle, below = (np.array(diagonals[..., i, :]) for i in range(3))
+            _eliminate(above, middle, below, x, pivoting)
+        return x
+
+    return run
+
+
+def _eliminate(above: Array, middle: Array, below: Array, x: Array, pivoting: bool) -> None:
+    """Gaussian elimination in place, row after row, of all matrices together; x is the right side, then the solution.
+
+    If rows change places, a row may have an element two places above the diagonal, too.
+    """
+    size = middle.shape[-1]
+    above[..., -1] = 0
+    second = np.zeros_like(middle)
+    singular = False
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(size - 1):
+            pivot, lower = middle[..., i].copy(), below[..., i + 1]
+            swap = pivoting & (np.abs(pivot) < np.abs(lower))
+            middle[..., i] = np.where(swap, lower, pivot)
+            singular = singular or not np.all(middle[..., i])
+            factor = np.where(swap, pivot, lower) / middle[..., i]
+            ours, theirs = (above[..., i].copy(), 0 * second[..., i]), (middle[..., i + 1], above[..., i + 1])
+            first, last = (
+                [np.where(swap, b, a) for a, b in zip(ours, theirs, strict=True)],
+                [np.where(swap, a, b) for a, b in zip(ours, theirs, strict=True)],
+            )
+            above[..., i], second[..., i] = first
+            middle[..., i + 1] = last[0] - factor * first[0]
+            above[..., i + 1] = last[1] - factor * first[1]
+            row, next_row = x[..., i, :].copy(), x[..., i + 1, :]
+            x[..., i, :] = np.where(swap[..., None], next_row, row)
+            kept = np.where(swap[..., None], row, next_row)
+            x[..., i + 1, :] = kept - factor[..., None] * x[..., i, :]
+        if singular or not np.all(middle[..., -1]):
+            hint = "" if pivoting else ", or needs partial_pivoting=True"
+            raise InvalidArgumentError(None, None, f"The matrix is not invertible{hint}.")
+        for i in range(size - 1, -1, -1):
+            if i + 1 < size:
+                x[..., i, :] -= above[..., i, None] * x[..., i + 1, :]
+            if i + 2 < size:
+                x[..., i, :] -= second[..., i, None] * x[..., i + 2, :]
+            x[..., i, :] /= middle[..., i, None]

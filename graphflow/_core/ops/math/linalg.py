@@ -263,6 +263,45 @@ def _cross_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     return cross(b, g), cross(g, a)
 
 
+def _tridiagonal_infer(op: Operation) -> Signature:
+    diagonals = require_rank_at_least(op.inputs[0].dims, 2, "the diagonals")
+    rhs = require_rank_at_least(op.inputs[1].dims, 2, "the right-hand side")
+    if diagonals is None or rhs is None:
+        return [(op.inputs[0].dtype, rhs)]
+    if diagonals[-2] not in (None, 3):
+        raise ValueError(
+            f"Expected 3 diagonals, got {diagonals[-2]}: their shape is {shapes.text(diagonals)}."
+        )
+    outer = shapes.merge((*diagonals[:-2], diagonals[-1]), rhs[:-1])
+    return [(op.inputs[0].dtype, (*(outer or ()), rhs[-1]))]
+
+
+def _moved(x: Tensor, forward: bool) -> Tensor:
+    """The rows one place on or back, with a row of zeros in the place that is free."""
+    zero = array.zeros_like(x[..., :1, :])
+    return array.concat([zero, x[..., :-1, :]] if forward else [x[..., 1:, :], zero], -2)
+
+
+def _tridiagonal_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    """The adjoint matrix is solved; of the outer product with the solution three diagonals count."""
+    diagonals, x = op.inputs[0], op.outputs[0]
+    above, middle, below = (numeric.conj(diagonals[..., i : i + 1, :]) for i in range(3))
+    columns = [array.matrix_transpose(row) for row in (below, middle, above)]
+    turned = array.concat([_moved(columns[0], False), columns[1], _moved(columns[2], True)], -1)
+    attrs = {"partial_pivoting": op.attrs["partial_pivoting"]}
+    rhs_gradient = apply(TRIDIAGONAL_SOLVE, (array.matrix_transpose(turned), g), attrs).outputs[0]
+    other = numeric.conj(x)
+    products = [
+        reductions.reduce_sum(rhs_gradient * factor, -1, True)
+        for factor in (_moved(other, False), other, _moved(other, True))
+    ]
+    return numeric.negative(array.matrix_transpose(array.concat(products, -1))), rhs_gradient
+
+
+TRIDIAGONAL_SOLVE = op_def(
+    "TridiagonalSolve", ("diagonals: T=float32|float64|complex", "rhs: T"), infer=_tridiagonal_infer,
+    gradient=_tridiagonal_gradient,
+)  # fmt: skip
 DIAGONAL = "float|int32|int64|complex"
 MATRIX_DIAG = op_def(
     "MatrixDiag", ("diagonal: T",), infer=_matrix_diag_infer, gradient=lambda op, g: (matrix_diag_part(g),)
