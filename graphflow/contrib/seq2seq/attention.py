@@ -78,12 +78,13 @@ def prepare_memory(
             raise ValueError(
                 f"The memory {part.name} must have known sizes but for batch and time, but its shape is {part.shape}."
             )
-    mask = _mask(memory_sequence_length, memory_mask, array.shape(parts[0])[1])
+    mask = _mask(memory_sequence_length, memory_mask, array.shape(parts[0])[1], parts[0].dtype)
     if mask is None:
         return memory
 
     def masked(part: Tensor) -> Tensor:
-        ones = array.ones(array.stack([array.rank(part) - 2]), dtype=dtypes.int32)
+        rank = part.shape.ndims
+        ones = array.ones(array.rank(part) - 2 if rank is None else rank - 2, dtype=dtypes.int32)
         kept = array.reshape(mask, array.concat([array.shape(mask), ones], 0))
         return part * math.cast(kept, part.dtype)
 
@@ -106,13 +107,13 @@ def mask_score(
     return array.where(mask, score, score_mask_value * array.ones_like(score))
 
 
-def _mask(lengths: Any, mask: Any, time: Tensor) -> Tensor | None:
-    """bool [batch, time], or None for all."""
+def _mask(lengths: Any, mask: Any, time: Tensor, dtype: DTypeLike = dtypes.bool_) -> Tensor | None:
+    """[batch, time], or None for all."""
     if lengths is not None and mask is not None:
         raise ValueError("memory_sequence_length and memory_mask cannot both be given.")
     if lengths is not None:
-        return array.sequence_mask(lengths, time)
-    return None if mask is None else math.cast(mask, dtypes.bool_)
+        return array.sequence_mask(lengths, time, dtype)
+    return None if mask is None else math.cast(mask, dtype)
 
 
 class BaseAttentionMechanism(AttentionMechanism):

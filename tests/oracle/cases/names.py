@@ -169,3 +169,16 @@ def slots_of_optimizers(tf, t):
     ):
         optimizer.minimize(loss)
     return sorted(x.name for x in tf.global_variables())
+
+
+@FAMILY.case()
+def operations_that_seeds_are_counted_by(tf, t):
+    """A seed of an operation that has none of its own follows from how many operations there are before it."""
+    tf.zeros(5)
+    tf.ones([3])
+    tf.sequence_mask(tf.constant([1, 2]), 3)
+    tf.sequence_mask(tf.constant([1, 2]), 3, tf.float32)
+    memory = tf.placeholder(tf.float32, [2, None, 4])
+    tf.contrib.seq2seq.LuongAttention(3, memory, tf.constant([1, 2]))
+    operations = tf.get_default_graph().get_operations()
+    return [op.type for op in operations[: [op.type for op in operations].index("RandomUniform")]]

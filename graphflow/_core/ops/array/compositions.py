@@ -17,7 +17,7 @@ from graphflow._core.ops.array.indexing import gather, where
 from graphflow._core.ops.array.joining import concat, stack
 from graphflow._core.ops.array.layout import broadcast_to, tile
 from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze
-from graphflow._core.ops.core import constant, convert_to_tensor, op_scope, pack
+from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope, pack
 from graphflow._core.ops.math import arithmetic, casting, comparison, reductions
 
 
@@ -71,15 +71,18 @@ def sequence_mask(
     with op_scope(name, "SequenceMask", [lengths, maxlen]):
         lengths = convert_to_tensor(lengths)
         if maxlen is None:
-            maxlen = arithmetic.maximum(constant(0, lengths.dtype), reductions.reduce_max(lengths))
+            longest = reductions.reduce_max(lengths)
+            maxlen = arithmetic.maximum(constant(0, lengths.dtype), longest)
         else:
             maxlen = convert_to_tensor(maxlen)
         if maxlen.dims not in (None, ()):
             raise ValueError(
                 f"maxlen must be scalar for sequence_mask, but has shape {shapes.text(maxlen.dims)}."
             )
-        row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype))
-        column = casting.cast(expand_dims(lengths, -1), maxlen.dtype)
+        row = range_(constant(0, maxlen.dtype), maxlen, constant(1, maxlen.dtype), name="Range")
+        # TensorFlow has this cast also if there is nothing to cast, and seeds follow from the number of operations.
+        attrs = {"DstT": maxlen.dtype, "Truncate": False}
+        column = apply(casting.CAST, (expand_dims(lengths, -1),), attrs).outputs[0]
         mask = comparison.less(row, column)
         return mask if as_dtype(dtype) is dtypes.bool_ else casting.cast(mask, dtype)
 

@@ -6,6 +6,7 @@ Small tensors of a known shape become constants, larger ones a Fill, so that a g
 from __future__ import annotations
 
 import math as python_math
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -109,7 +110,8 @@ def _filled(value: int, shape: Any, dtype: Any, name: str) -> Tensor:
                 dims = None
             if dims is not None and None not in dims:
                 known = np.array(dims, np.int64)
-                if known.prod() < _LARGEST_CONSTANT:
+                listed = not isinstance(shape, Integral)  # TensorFlow makes no constant of ones(3).
+                if listed and known.prod() < _LARGEST_CONSTANT:
                     return constant(element, element_type, shape=dims, name=scope)
                 shape = constant(
                     known, dtypes.int32 if known.max() < 2**31 else dtypes.int64, name="shape_as_tensor"
