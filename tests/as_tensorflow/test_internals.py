@@ -323,3 +323,16 @@ def test_what_is_written_to_a_file_of_the_process_is_kept() -> None:
             self.assertIsNone(sizes(gf.placeholder(gf.float32)))
 
     assert unittest.TextTestRunner(stream=io.StringIO()).run(Case()).wasSuccessful()
+
+
+def test_a_variable_as_its_operation_makes_it() -> None:
+    """It has no initializer: an assignment gives it its value, and its shape if the graph does not know it."""
+    variable_op = member("tensorflow.python.ops.state_ops", "variable_op")
+    known, unknown = variable_op([2], gf.float32), variable_op([2], gf.float32, set_shape=False)
+    assert known.shape.as_list() == [2] and unknown.shape.ndims is None
+    with gf.Session() as session:
+        for variable in (known, unknown):
+            with pytest.raises(gf.errors.FailedPreconditionError):
+                session.run(variable + 1.0)
+            session.run(gf.assign(variable, [1.0, 2.0]))
+            assert session.run(variable + 1.0).tolist() == [2.0, 3.0]

@@ -91,8 +91,9 @@ class VariableSaveable(SaveableObject):
 def saveables_of(var_list: Any) -> list[SaveableObject]:
     """The saveables of a Saver's var_list, sorted by name.
 
-    A list holds variables, partitioned variables, parts of these and SaveableObjects; a dictionary gives names to such,
-    or to lists of parts. TypeError for anything else, ValueError if two have a name, or one has two.
+    A list holds variables, partitioned variables, parts of these, SaveableObjects and tables. A dictionary gives names
+    to such, but for tables, or to lists of parts. TypeError for anything else, ValueError if two have a name, or one has
+    two.
     """
     named = var_list if isinstance(var_list, Mapping) else _named(var_list)
     found: list[SaveableObject] = []
@@ -123,6 +124,9 @@ def _named(var_list: Any) -> dict[str, Any]:
                 parts.append(variable)
                 continue
             name = variable.op.name
+        elif hasattr(variable, "checkpoint_values"):  # A table, say.
+            named |= _named([make(variable.name) for make in variable.checkpoint_values().values()])
+            continue
         else:
             raise TypeError(
                 f"A Saver saves variables; var_list has {variable!r}. Leave it out, or make it a gf.Variable."

@@ -239,3 +239,59 @@ def keys_of_a_table_that_is_filled_once(tf, t):
     table = tf.contrib.lookup.index_table_from_tensor(["emerson", "lake"])
     t.run(tf.tables_initializer())
     return _sorted(t, table)
+
+
+@FAMILY.case()
+def words_and_positions(tf, t):
+    words = tf.constant(["emerson", "lake", "palmer"])
+    ids = tf.contrib.lookup.string_to_index(tf.constant(["lake", "x"]), words, default_value=-5)
+    back = tf.contrib.lookup.index_to_string(tf.constant([2, 7], tf.int64), words, default_value="?")
+    t.run(tf.tables_initializer())
+    return ids, back, t.run([ids, back])
+
+
+@FAMILY.case()
+def dealt_out_by_a_key(tf, t):
+    lookup = tf.contrib.lookup
+    table = lookup.index_table_from_tensor(
+        tf.constant(["a"]), num_oov_buckets=9, hasher_spec=lookup.StrongHashSpec([3, 5])
+    )
+    other = lookup.IdTableWithHashBuckets(None, 9, lookup.HasherSpec("legacy", None), key_dtype=tf.int32)
+    t.run(tf.tables_initializer())
+    return t.run([table.lookup(tf.constant(["a", "b", "c", "d"])), other.lookup(tf.constant([1, 2, 30]))])
+
+
+@FAMILY.case()
+def tables_that_cannot_be(tf, t):
+    lookup = tf.contrib.lookup
+    numbers = lookup.HashTable(lookup.KeyValueTensorInitializer([1], [2], tf.int64, tf.int64), -1)
+    words = lookup.HashTable(lookup.KeyValueTensorInitializer(["a"], ["b"]), "?")
+    unknown = lookup.IdTableWithHashBuckets(None, 2, lookup.HasherSpec("other", None))
+    return (
+        t.error(lambda: lookup.IdTableWithHashBuckets(None, 2, hasher_spec=1)),
+        t.error(lambda: lookup.IdTableWithHashBuckets(None, 2, key_dtype=tf.float64)),
+        t.error(lambda: lookup.IdTableWithHashBuckets(numbers, 2, key_dtype=tf.string)),
+        t.error(lambda: lookup.IdTableWithHashBuckets(words, 2)),
+        t.error(lambda: unknown.lookup(tf.constant(["a"]))),
+        t.error(lambda: lookup.StrongHashSpec([1])),
+        t.error(lambda: lookup.StrongHashSpec([1.5, 2])),
+        t.error(
+            lambda: lookup.HashTable(
+                lookup.KeyValueTensorInitializer(["a"], tf.constant([1, 2], tf.int64)), -1
+            )
+        ),
+        t.error(lambda: t.run(lookup.MutableHashTable(tf.string, tf.int64, [[1, 2]]).size())),
+    )
+
+
+@FAMILY.case()
+def a_saver_of_one_table(tf, t):
+    table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="words")
+    tf.Variable(1.0)
+    saver = tf.train.Saver([table])
+    with tempfile.TemporaryDirectory() as folder:
+        t.run(table.insert(tf.constant(["a", "b"]), tf.constant([1, 2], tf.int64)))
+        path = saver.save(t.session(), os.path.join(folder, "saved"))
+        t.run(table.remove(tf.constant(["a"])))
+        saver.restore(t.session(), path)
+        return sorted(tf.train.load_checkpoint(path).get_variable_to_shape_map()), _sorted(t, table)

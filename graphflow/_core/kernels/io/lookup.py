@@ -13,7 +13,7 @@ from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources.tables import LookupTable
-from graphflow.errors import NotFoundError, OutOfRangeError
+from graphflow.errors import InvalidArgumentError, NotFoundError
 
 WHOLE_LINE, LINE_NUMBER = -2, -1
 """In place of the number of a column of a text file."""
@@ -41,6 +41,8 @@ def _initialize(node: Node) -> Kernel:
     def run(_: Any, table: LookupTable, keys: Any, values: Any) -> None:
         if keys.shape != values.shape or keys.ndim != 1:
             raise invalid(f"Keys and values are vectors of one size, got {keys.shape} and {values.shape}")
+        if not len(keys):
+            raise invalid("keys and values cannot be empty")
         table.initialize(keys.tolist(), values.tolist())
 
     return run
@@ -82,7 +84,7 @@ def _initialize_from_file(node: Node) -> Kernel:
             raise NotFoundError(None, None, f"{path}; No such file or directory") from error
         if size >= 0:
             if len(lines) < size:
-                raise OutOfRangeError(
+                raise InvalidArgumentError(
                     None,
                     None,
                     f"Invalid vocab_size in {path}: expected {size} but got {len(lines)} lines.",

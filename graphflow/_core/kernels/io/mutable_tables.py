@@ -36,7 +36,13 @@ def _mutable(node: Node) -> Kernel:
 @kernel("MutableHashTableOfTensorsV2", stateful=True)
 def _mutable_of_tensors(node: Node) -> Kernel:
     dims = _value_dims(node)
-    return lambda run: _held(run, node, lambda name, keys, values: MutableTable(name, keys, values, (), dims))
+
+    def run(run: Any) -> MutableTable:
+        if len(dims) != 1:
+            raise invalid(f"default_value must be a scalar or a vector, got shape {list(dims)}")
+        return _held(run, node, lambda name, keys, values: MutableTable(name, keys, values, (), dims))
+
+    return run
 
 
 @kernel("MutableDenseHashTableV2", stateful=True)

@@ -8,7 +8,7 @@ file also to ASSET_FILEPATHS, so that a SavedModel takes it along.
 from __future__ import annotations
 
 import os
-from typing import Any, Final, NamedTuple
+from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
@@ -22,10 +22,10 @@ from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow.flow_basics import no_op
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope
-from graphflow._core.ops.hash_buckets import string_to_hash_bucket_fast
+from graphflow._core.ops.io.hashers import FastHashSpec, HasherSpec, dealt_out
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import not_equal
-from graphflow._core.ops.rules import no_outputs, scalar_of
+from graphflow._core.ops.rules import require_rank, scalar_of
 from graphflow._core.ops.strings import as_string
 
 
@@ -51,16 +51,33 @@ def _export_infer(op: Operation) -> Signature:
     return list(zip(dtypes_of, parts, strict=True))
 
 
+def _filled_infer(op: Operation) -> Signature:
+    keys, values = (
+        require_rank(tensor.dims, 1, what)
+        for tensor, what in zip(op.inputs[1:], ("keys", "values"), strict=True)
+    )
+    if not shapes.compatible(keys, values):
+        raise ValueError(
+            f"There must be a value for each key, got {shapes.text(keys)} and {shapes.text(values)}."
+        )
+    return []
+
+
+def _file_infer(op: Operation) -> Signature:
+    require_rank(op.inputs[1].dims, 0, "filename")
+    return []
+
+
 HASH_TABLE = op_def(
     "HashTableV2", (), infer=scalar_of(dtypes.resource), gradient=NOT_DIFFERENTIABLE, stateful=True,
     outputs=("table_handle",),
 )  # fmt: skip
 INITIALIZE = op_def(
-    "InitializeTableV2", ("table_handle: resource", "keys: Tkey=any", "values: Tval=any"), infer=no_outputs,
+    "InitializeTableV2", ("table_handle: resource", "keys: Tkey=any", "values: Tval=any"), infer=_filled_infer,
     gradient=NOT_DIFFERENTIABLE, stateful=True,
 )  # fmt: skip
 INITIALIZE_FROM_FILE = op_def(
-    "InitializeTableFromTextFileV2", ("table_handle: resource", "filename: string"), infer=no_outputs,
+    "InitializeTableFromTextFileV2", ("table_handle: resource", "filename: string"), infer=_file_infer,
     gradient=NOT_DIFFERENTIABLE, stateful=True,
 )  # fmt: skip
 FIND = op_def(
@@ -76,17 +93,6 @@ EXPORT = op_def(
     "LookupTableExportV2", ("table_handle: resource",), infer=_export_infer, gradient=NOT_DIFFERENTIABLE,
     stateful=True, dynamic_shape=True, outputs=("keys", "values"),
 )  # fmt: skip
-
-
-class HasherSpec(NamedTuple):
-    """How keys that a table has not are dealt out to buckets (tf.contrib.lookup.HasherSpec)."""
-
-    hasher: str
-    key: Any
-
-
-FastHashSpec: Final = HasherSpec("fasthash", None)
-"""By their fingerprints."""
 
 
 class TextFileIndex:
@@ -118,7 +124,7 @@ class TableInitializerBase:
         return self._value_dtype
 
     @property
-    def shared_name(self) -> str:
+    def _shared_name(self) -> str:
         """The name under which tables of the same contents are one; "" if each is its own."""
         return ""
 
@@ -210,7 +216,7 @@ class TextFileInitializer(TableInitializerBase):
         self._vocab_size, self._delimiter, self._name = vocab_size, delimiter, name
 
     @property
-    def shared_name(self) -> str:
+    def _shared_name(self) -> str:
         """The name under which tables of the same file are one."""
         count = () if self._vocab_size is None else (self._vocab_size,)
         file = self._filename.name if isinstance(self._filename, Tensor) else self._filename
@@ -375,7 +381,7 @@ class StaticHashTable(LookupInterface):
         self._default = convert_to_tensor(default_value, dtype=self._value_dtype)
         attrs = {
             "container": "", "use_node_name_sharing": True,
-            "shared_name": shared_name or initializer.shared_name, "key_dtype": self._key_dtype,
+            "shared_name": shared_name or initializer._shared_name, "key_dtype": self._key_dtype,
             "value_dtype": self._value_dtype,
         }  # fmt: skip
         self._handle = apply(HASH_TABLE, (), attrs, name or "hash_table").outputs[0]
@@ -433,12 +439,13 @@ class IdTableWithHashBuckets(LookupInterface):
     Args:
         table: The table of those that are there; None if all are dealt out by their fingerprints.
         num_oov_buckets: How many numbers there are for others.
-        hasher_spec: FastHashSpec.
+        hasher_spec: How others are dealt out.
         name: A name for its operations.
         key_dtype: Of the keys, by default the table's.
 
     Raises:
-        ValueError: If there are neither a table nor buckets, or another hasher is asked for.
+        ValueError: If there are neither a table nor buckets.
+        TypeError: If keys are neither integers nor strings, the table's are others, or the hasher is no HasherSpec.
     """
 
     def __init__(
@@ -447,11 +454,22 @@ class IdTableWithHashBuckets(LookupInterface):
     ) -> None:  # fmt: skip
         if table is None and num_oov_buckets <= 0:
             raise ValueError("oov_buckets must be > 0 if no table is supplied.")
-        if hasher_spec.hasher != FastHashSpec.hasher:
-            raise ValueError(f"Keys are dealt out by FastHashSpec, got the hasher {hasher_spec.hasher!r}.")
         default = dtypes.string if table is None else table.key_dtype
         super().__init__(default if key_dtype is None else key_dtype, dtypes.int64)
+        if self._key_dtype is not dtypes.string and not self._key_dtype.is_integer:
+            raise TypeError(f"key_dtype must be an integer or string, got {self._key_dtype.name}.")
+        if table is not None and table.key_dtype not in (dtypes.int64, dtypes.string):
+            raise TypeError(f"The table's keys must be int64 or string, got {table.key_dtype.name}.")
+        if table is not None and table.key_dtype.is_integer != self._key_dtype.is_integer:
+            raise TypeError(
+                f"key_dtype is {self._key_dtype.name}, but the table's is {table.key_dtype.name}."
+            )
+        if table is not None and table.value_dtype is not dtypes.int64:
+            raise TypeError(f"The table's values must be int64, got {table.value_dtype.name}.")
+        if not isinstance(hasher_spec, HasherSpec):
+            raise TypeError(f"hasher_spec must be a HasherSpec, got {hasher_spec!r}.")
         self._table, self._buckets, self._name = table, num_oov_buckets, name or "id_table"
+        self._hasher = hasher_spec
 
     @property
     def resource_handle(self) -> Tensor | None:
@@ -489,7 +507,7 @@ class IdTableWithHashBuckets(LookupInterface):
             return found
         with op_scope(name, f"{self._name}_Lookup", [keys]):
             texts = keys if keys.dtype is dtypes.string else as_string(keys)
-            buckets = string_to_hash_bucket_fast(texts, self._buckets, name="hash_bucket")
+            buckets = dealt_out(self._hasher, texts, self._buckets)
             if table is None:
                 return buckets
             found = table.lookup(keys)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.extents import size
 from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.io.hashers import FastHashSpec, HasherSpec
 from graphflow._core.ops.io.lookup import (
-    FastHashSpec,
-    HasherSpec,
     IdTableWithHashBuckets,
     KeyValueTensorInitializer,
     StaticHashTable,
@@ -47,7 +48,7 @@ def index_table_from_tensor(
         mapping: The vocabulary, a vector of strings or integers.
         num_oov_buckets: How many more numbers there are for other words.
         default_value: The number of another word, if there is no bucket.
-        hasher_spec: FastHashSpec.
+        hasher_spec: How others are dealt out.
         dtype: Of what is looked up.
         name: A name for the operations.
         vocabulary_list: Another name of mapping.
@@ -90,7 +91,7 @@ def index_table_from_file(
         num_oov_buckets: How many more numbers there are for other words.
         vocab_size: How many lines count; None for all.
         default_value: The number of another word, if there is no bucket.
-        hasher_spec: FastHashSpec.
+        hasher_spec: How others are dealt out.
         key_dtype: Of what is looked up.
         name: A name for the operations.
         key_column_index: Where keys stand: a column, or one of TextFileIndex.
@@ -177,3 +178,37 @@ def index_to_string_table_from_file(
             vocabulary_file, key_column_index, value_column_index, vocab_size, delimiter, "table_init"
         )
         return StaticHashTable(source, default_value)
+
+
+def string_to_index(
+    tensor: TensorLike, mapping: TensorLike, default_value: int = -1, name: str | None = None
+) -> Any:
+    """The position of each string in a vocabulary (tf.contrib.lookup.string_to_index).
+
+    Args:
+        tensor: Strings, a tensor or SparseTensor.
+        mapping: The vocabulary, a vector of strings.
+        default_value: The number of a string that is not there.
+        name: A name for the operations.
+
+    Returns:
+        Their numbers, int64, once gf.tables_initializer() has run.
+    """
+    return index_table_from_tensor(mapping, default_value=default_value, name=name).lookup(tensor)
+
+
+def index_to_string(
+    tensor: TensorLike, mapping: TensorLike, default_value: TensorLike = "UNK", name: str | None = None
+) -> Any:
+    """The strings of a vocabulary at some positions (tf.contrib.lookup.index_to_string).
+
+    Args:
+        tensor: Positions, int64, a tensor or SparseTensor.
+        mapping: The vocabulary, a vector of strings.
+        default_value: The string of a number that is not there.
+        name: A name for the operations.
+
+    Returns:
+        The strings, once gf.tables_initializer() has run.
+    """
+    return index_to_string_table_from_tensor(mapping, default_value, name).lookup(tensor)

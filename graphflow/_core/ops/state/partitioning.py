@@ -212,6 +212,12 @@ class PartitionedVariable:
     def __len__(self) -> int:
         return len(self._variables)
 
+    def _get_partitions(self) -> list[int]:
+        return self._partitions
+
+    def _get_variable_list(self) -> list[Any]:
+        return list(self._variables)
+
     @property
     def name(self) -> str:
         """The name of the whole, without ":0"."""

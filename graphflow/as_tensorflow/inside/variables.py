@@ -1,0 +1,51 @@
+"""Variables as their operations make them, without an initializer (tensorflow.python.ops.state_ops.variable_op)."""
+
+from __future__ import annotations
+
+from graphflow._core.graph import shapes
+from graphflow._core.graph.dtypes import as_dtype
+from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.types import DTypeLike, ShapeLike
+from graphflow._core.ops.core import apply
+from graphflow._core.ops.state.state import VARIABLE
+
+
+def variable(
+    shape: ShapeLike, dtype: DTypeLike, shared_name: str = "", name: str = "Variable", container: str = ""
+) -> Tensor:
+    """A variable of this shape, which gf.assign writes (gen_state_ops.variable).
+
+    Args:
+        shape: Of its value.
+        dtype: Of its value.
+        shared_name: Variables of one shared name are one.
+        name: A name for the operation.
+        container: That in which it is held.
+
+    Returns:
+        The tensor that stands for it.
+    """
+    attrs = {
+        "shape": shapes.as_dims(shape), "dtype": as_dtype(dtype), "shared_name": shared_name, "container": container,
+    }  # fmt: skip
+    return apply(VARIABLE, (), attrs, name).outputs[0]
+
+
+def variable_op(
+    shape: ShapeLike, dtype: DTypeLike, name: str = "Variable", set_shape: bool = True, container: str = "",
+    shared_name: str = "",
+) -> Tensor:  # fmt: skip
+    """A variable of this shape, which gf.assign writes (state_ops.variable_op).
+
+    Args:
+        shape: Of its value.
+        dtype: Of its value.
+        name: A name for the operation.
+        set_shape: Whether its shape is known to the graph.
+        container: That in which it is held.
+        shared_name: Variables of one shared name are one.
+
+    Returns:
+        The tensor that stands for it.
+    """
+    return variable(shape if set_shape else None, dtype, shared_name, name, container)
