@@ -92,8 +92,8 @@ def saveables_of(var_list: Any) -> list[SaveableObject]:
     """The saveables of a Saver's var_list, sorted by name.
 
     A list holds variables, partitioned variables, parts of these, SaveableObjects and tables. A dictionary gives names
-    to such, but for tables, or to lists of parts. TypeError for anything else, ValueError if two have a name, or one has
-    two.
+    to such, but for tables, or to lists of parts. TypeError for anything else, ValueError if two have a name, or if
+    one has two.
     """
     named = var_list if isinstance(var_list, Mapping) else _named(var_list)
     found: list[SaveableObject] = []
