@@ -6,6 +6,7 @@ The environments of Slurm are recorded ones: what srun 22.05 gave to tasks, with
 from __future__ import annotations
 
 import os
+import random
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -207,10 +208,15 @@ def test_hosts_in_slurms_short_form(text: str, expected: list[str]) -> None:
         "n[x]",
         "n[1-999999999]",
         "n[1-999]" * 3,
+        "n" * 254,
+        "n[1-100000]" + "x" * 250,
     ],
 )
 def test_what_is_no_list_of_hosts(text: str) -> None:
-    with pytest.raises(ValueError, match=r"SLURM_X (must be like n\[1-3\],m7|has more than \d+ hosts)"):
+    with pytest.raises(
+        ValueError,
+        match=r"SLURM_X (must be like n\[1-3\],m7|has more than \d+ hosts|has a host of more than 253 letters)",
+    ):
         hosts_in(text, "SLURM_X")
 
 
@@ -295,6 +301,46 @@ def test_gpus_are_given_out_if_that_is_asked(monkeypatch: pytest.MonkeyPatch) ->
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "2,3"
     with pytest.raises(ValueError, match="has 2 GPUs"):
         resolvers.SlurmClusterResolver(gpus_per_node=2, gpus_per_task=2, variables=third).cluster_spec()
+
+
+# ---- what strangers may say -----------------------------------------------------------------------------------------
+
+RAY = {
+    "GRAPHFLOW_RAY_CLUSTER": "c1", "GRAPHFLOW_JOBS": "ps=1,worker=2", "GRAPHFLOW_JOB": "ps", "GRAPHFLOW_TASK": "0",
+    "GRAPHFLOW_INCARNATION": "2", "GRAPHFLOW_LEASE_SECONDS": "10",
+}  # fmt: skip
+WRONG = [
+    "", " ", "0", "-1", "1.5", "nan", "inf", "1e400", "9" * 5000, "x" * 300_000, "[" * 100_000, "n[1-", "n[1-131072]",
+    "n[1-99999]" + "x" * 100_000, "n[1-99999][1-99999]", "1(x", "1(x131072)", "=", "ps=0", "\u0661", "\x00", "\ud800",
+    "a:b", "::1", "{}", "[]", "null", '{"cluster": 5}', '{"cluster": {"ps": [null]}}', '{"task": []}',
+    '{"task": {"index": 1e400}}', '{"task": {"index": %s}}' % ("9" * 5000),
+    '{"cluster": {"worker": ["a:1"]}, "task": {"type": [], "index": 0}}',
+    '{"cluster": {"worker": {"x": "a:1"}}, "local_devices": true}',
+    '{"cluster": {"worker": {"%s": "a:1"}}}' % ("9" * 5000),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("right", [{"TF_CONFIG": TF_CONFIG % ""}, HOSTS, RAY, SLURM, POD])
+def test_whatever_an_environment_says_the_error_is_one_of_its_variables_and_short(
+    right: dict[str, str],
+) -> None:
+    drawn = random.Random(17)
+    of_one = [right | {name: text} for name in right for text in WRONG]
+    of_several = [
+        {name: drawn.choice([text, text, *WRONG]) for name, text in right.items()} for _ in range(60)
+    ]
+    questions = [
+        lambda found: found.task(),
+        lambda found: (found.incarnation(), found.local_devices()),
+        lambda found: (found.master(), found.master("ps", 0), found.master("nobody", -1)),
+    ]
+    for environment in (*of_one, *of_several):
+        for ask in questions:
+            try:
+                ask(resolvers.resolver_from_environment(environment))
+            except ValueError as error:
+                assert len(str(error)) < 1500
+                assert type(error) is ValueError and (str(error)[0] == '"' or str(error)[0].isupper()), error
 
 
 # ---- Kubernetes ------------------------------------------------------------------------------------------------------

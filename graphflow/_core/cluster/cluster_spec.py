@@ -57,8 +57,8 @@ def _tasks(job: str, tasks: Any) -> dict[int, str]:
         _, colon, port = text.rpartition(":")
         if colon and port_of(port) is None:
             raise ValueError(
-                f"The address of task {index} of job {job!r} is host:port with a port from 0 to {MOST_PORT}, "
-                f"got {text!r}."
+                f"The address of task {index} of job {job!r:.100} is host:port with a port from 0 to {MOST_PORT}, "
+                f"got {text!r:.200}."
             )
     return dict(sorted(found.items()))
 
@@ -107,7 +107,7 @@ class ClusterSpec:
     def _job(self, job_name: str) -> dict[int, str]:
         if job_name not in self._jobs:
             raise ValueError(
-                f"No such job in cluster: {job_name!r}. It has: {', '.join(map(repr, self._jobs))}."
+                f"No such job in cluster: {job_name!r:.100}. It has: {', '.join(map(repr, self._jobs)):.200}."
             )
         return self._jobs[job_name]
 
@@ -154,7 +154,9 @@ class ClusterSpec:
         """
         tasks = self._job(job_name)
         if task_index not in tasks:
-            raise ValueError(f"No task with index {task_index!r} in job {job_name!r}. It has: {list(tasks)}.")
+            raise ValueError(
+                f"No task with index {task_index!r} in job {job_name!r}. It has: {list(tasks)!r:.200}."
+            )
         return tasks[task_index]
 
     def job_tasks(self, job_name: str) -> list[str | None]:

@@ -33,10 +33,11 @@ def parsed(text: str) -> dict[str, Any]:
     """What TF_CONFIG says, an object; ValueError if it is none."""
     try:
         found = json.loads(text)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
+        where = f" in column {error.colno}" if isinstance(error, json.JSONDecodeError) else ""
+        what = error.msg if isinstance(error, json.JSONDecodeError) else error
         raise ValueError(
-            f"{VARIABLE} is no JSON: {error.msg} in column {error.colno} of {text[:200]!r}. It should be like "
-            f"{EXAMPLE}."
+            f"{VARIABLE} is no JSON: {what}{where} of {text[:200]!r}. It should be like {EXAMPLE}."
         ) from None
     if not isinstance(found, dict):
         raise ValueError(f"{VARIABLE} must be an object like {EXAMPLE}, got {text[:200]!r}.")
@@ -48,7 +49,7 @@ def cluster_in(found: Mapping[str, Any], what: str = VARIABLE) -> ClusterSpec:
     jobs = found.get("cluster")
     if not isinstance(jobs, dict) or not jobs:
         raise ValueError(
-            f'"cluster" in {what} must be an object from jobs to lists of addresses, got {jobs!r}.'
+            f'"cluster" in {what} must be an object from jobs to lists of addresses, got {jobs!r:.200}.'
         )
     return cluster_of(jobs, what)
 
@@ -57,21 +58,23 @@ def cluster_of(jobs: Mapping[str, Any], what: str) -> ClusterSpec:
     """The cluster of jobs, whose tasks are a list of host:port, or by index; ValueError for anything else."""
     spec = {}
     for job, tasks in jobs.items():
-        where = f"the job {job!r} of the cluster in {what}"
+        where = f"the job {job!r:.100} of the cluster in {what}"
         if isinstance(tasks, dict):
             if not all(str(index).isascii() and str(index).isdigit() for index in tasks):
-                raise ValueError(f"The tasks of {where} must have indices 0, 1, ..., got {list(tasks)}.")
+                raise ValueError(
+                    f"The tasks of {where} must have indices 0, 1, ..., got {list(tasks)!r:.200}."
+                )
             tasks = {int(index): address for index, address in tasks.items()}
         elif not isinstance(tasks, list | tuple) or not tasks:
-            raise ValueError(f"The tasks of {where} must be a list of host:port, got {tasks!r}.")
+            raise ValueError(f"The tasks of {where} must be a list of host:port, got {tasks!r:.200}.")
         for address in tasks.values() if isinstance(tasks, dict) else tasks:
             if not isinstance(address, str):
-                raise ValueError(f"An address of {where} must be host:port, got {address!r}.")
+                raise ValueError(f"An address of {where} must be host:port, got {address!r:.200}.")
             try:
                 split(address, any_port=True)
             except ValueError as error:
                 raise ValueError(
-                    f"An address of {where} must be host:port, got {address!r}: {error}"
+                    f"An address of {where} must be host:port, got {address!r:.200}: {error}"
                 ) from None
         spec[str(job)] = tasks
     return ClusterSpec(spec)
@@ -85,13 +88,13 @@ def task_in(found: Mapping[str, Any]) -> tuple[ClusterSpec, str, int]:
     task = found.get("task")
     if not isinstance(task, dict):
         raise ValueError(
-            f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r}.'
+            f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r:.200}.'
         )
     job, index = task.get("type"), task.get("index", 0)
     if job not in (*spec.jobs, EVALUATOR):
         raise ValueError(
-            f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs)}, or '
-            f"{EVALUATOR!r}, got {job!r}."
+            f'"type" of the task in {VARIABLE} must be a job of its cluster, {" or ".join(spec.jobs):.200}, or '
+            f"{EVALUATOR!r}, got {job!r:.200}."
         )
     if isinstance(index, str) and index.isascii() and index.isdigit():
         index = int(index)
@@ -99,12 +102,12 @@ def task_in(found: Mapping[str, Any]) -> tuple[ClusterSpec, str, int]:
     if job == EVALUATOR:
         if not whole or index < 0:
             raise ValueError(
-                f'"index" of the {EVALUATOR} in {VARIABLE} must be a number of at least 0, got {index!r}.'
+                f'"index" of the {EVALUATOR} in {VARIABLE} must be a number of at least 0, got {index!r:.200}.'
             )
         return ClusterSpec({}), job, index
     if not whole or index not in spec.task_indices(job):
         raise ValueError(
-            f'"index" of the task in {VARIABLE} must be that of a task of the job {job!r}, one of '
-            f"{spec.task_indices(job)}, got {index!r}."
+            f'"index" of the task in {VARIABLE} must be that of a task of the job {job!r:.100}, one of '
+            f"{spec.task_indices(job)!r:.200}, got {index!r:.200}."
         )
     return spec, job, index

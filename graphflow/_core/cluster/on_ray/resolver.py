@@ -9,7 +9,13 @@ from importlib import import_module
 from typing import Any, Final
 
 from graphflow._core.cluster.on_ray.registry import NAMESPACE, registry_name
-from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE, JOBS_VARIABLE, count_in, jobs_in
+from graphflow._core.cluster.resolvers.base import (
+    INCARNATION_VARIABLE,
+    JOBS_VARIABLE,
+    count_in,
+    jobs_in,
+    seconds_in,
+)
 from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
 from graphflow._core.common.timeouts import REGISTRY_ANSWER_SECONDS
 
@@ -23,6 +29,7 @@ HOST_VARIABLE: Final = "GRAPHFLOW_HOST"
 """The address by which the other tasks reach this process's machine."""
 LEASE_VARIABLE: Final = "GRAPHFLOW_LEASE_SECONDS"
 """For how long a task may serve after its lease was renewed."""
+_MOST_LIVES: Final = 999_999_999
 
 
 class RayClusterResolver(MovingClusterResolver):
@@ -44,9 +51,9 @@ class RayClusterResolver(MovingClusterResolver):
             jobs_in(found[JOBS_VARIABLE]),
             job,
             count_in(found, TASK_VARIABLE),
-            life=int(found.get(INCARNATION_VARIABLE) or 0),
+            life=count_in(found, INCARNATION_VARIABLE, most=_MOST_LIVES) or 0,
             host=found.get(HOST_VARIABLE) or "127.0.0.1",
-            lease_seconds=float(found.get(LEASE_VARIABLE) or 0.0),
+            lease_seconds=seconds_in(found, LEASE_VARIABLE),
         )
         self._variables = variables
         self._registry: Any = None

@@ -7,6 +7,7 @@ connection looks them up anew.
 
 from __future__ import annotations
 
+import math
 import os
 from abc import ABC, abstractmethod
 from collections import Counter
@@ -44,6 +45,18 @@ def count_in(variables: Mapping[str, str], name: str, lowest: int = 0, most: int
     if not (text.isascii() and text.isdigit() and len(text) < 10 and lowest <= int(text) <= most):
         raise ValueError(f"{name} must be a number from {lowest} to {most}, got {text[:100]!r}.")
     return int(text)
+
+
+def seconds_in(variables: Mapping[str, str], name: str) -> float:
+    """The seconds that a variable holds; 0 if it is not set, ValueError if they are no time."""
+    text = variables.get(name)
+    try:
+        found = float(text or 0.0)
+    except ValueError:
+        found = math.nan
+    if not 0.0 <= found < math.inf:
+        raise ValueError(f"{name} must be a number of seconds, got {text!r:.100}.")
+    return found
 
 
 def jobs_in(text: str) -> dict[str, int]:
@@ -177,7 +190,9 @@ class ClusterResolver(ABC):
         """
         cluster, job, index = self.cluster_spec(), self.task_type, self.task_id
         if job is None or index is None:
-            raise ValueError(f"{type(self).__name__} does not say which task of {cluster} this process is.")
+            raise ValueError(
+                f"{type(self).__name__} does not say which task of {cluster!s:.200} this process is."
+            )
         cluster.task_address(job, index)
         return cluster, job, index
 

@@ -96,7 +96,7 @@ class KubernetesClusterResolver(ClusterResolver):
                 return job, int(ordinal)
         wanted = " or ".join(f"{name}-{job}-0 to {count - 1}" for job, count in jobs.items())
         raise ValueError(
-            f"The name of this pod is {pod!r}, and not {wanted}: which task it is, its StatefulSet says by "
+            f"The name of this pod is {pod!r:.200}, and not {wanted:.500}: which task it is, its StatefulSet says by "
             f"{NAME_VARIABLE}, {JOBS_VARIABLE} and its own name."
         )
 

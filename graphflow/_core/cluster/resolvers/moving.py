@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from typing import Final
 from zlib import crc32
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -15,6 +16,9 @@ from graphflow._core.cluster.resolvers.base import RPC_LAYER, ClusterResolver
 from graphflow._core.common.records import dataclass
 from graphflow._core.transport.addresses import MOST_PORT
 from graphflow._core.transport.names import NAMES
+
+_MOST_LETTERS: Final = 200
+"""Of the name of a cluster, which becomes part of the names of its tasks."""
 
 
 def _name(host: str) -> str:
@@ -48,6 +52,9 @@ class MovingClusterResolver(ClusterResolver):
         life: The number of this life of the task, which the engine counts from 1 upwards; 0 if it does not count.
         host: The address by which the other tasks reach this process's machine.
         lease_seconds: For how long a task may serve after the engine has renewed its lease; 0 for ever.
+
+    Raises:
+        ValueError: If the name cannot be one.
     """
 
     def __init__(
@@ -62,6 +69,10 @@ class MovingClusterResolver(ClusterResolver):
         lease_seconds: float = 0.0,
     ) -> None:
         super().__init__(RPC_LAYER)
+        if not 0 < len(name) <= _MOST_LETTERS or not name.isprintable() or " " in name:
+            raise ValueError(
+                f"The name of a cluster is 1 to {_MOST_LETTERS} printable letters without spaces, got {name!r:.200}."
+            )
         self._spec = ClusterSpec(
             {job: [_name(f"{job}-{i}.{name}") for i in range(count)] for job, count in jobs.items() if count}
         )

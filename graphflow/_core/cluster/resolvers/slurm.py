@@ -32,6 +32,8 @@ _JOBS_WITH_PORTS: Final = 312
 """The ports of a job begin at one of so many places, all below those that the kernel gives to outgoing connections."""
 _MOST: Final = 1 << 17
 """Hosts and tasks of a list: one that says more is wrong, and must not fill the memory."""
+_MOST_LETTERS: Final = 253
+"""Of a host's name, as the DNS has it."""
 _PART: Final = re.compile(r"(?:[^,\[\]]|\[[^\[\]]*\])+")
 _RANGE: Final = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _COUNT: Final = re.compile(r"(\d{1,6})(?:\(x(\d{1,6})\))?", re.ASCII)
@@ -51,6 +53,8 @@ def hosts_in(text: str, what: str = "The list of hosts") -> list[str]:
         choices = [_numbers(piece, what, text) if at % 2 else [piece] for at, piece in enumerate(pieces)]
         if len(hosts) + prod(map(len, choices)) > _MOST:
             raise ValueError(f"{what} has more than {_MOST} hosts: {text[:200]!r}.")
+        if sum(max(map(len, choice)) for choice in choices) > _MOST_LETTERS:
+            raise ValueError(f"{what} has a host of more than {_MOST_LETTERS} letters: {text[:200]!r}.")
         hosts += ["".join(choice) for choice in product(*choices)]
     return hosts
 

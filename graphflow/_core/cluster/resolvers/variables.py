@@ -58,9 +58,9 @@ class TFConfigClusterResolver(ClusterResolver):
                 str(task["type"]) if "type" in task else None,
                 int(task["index"]) if "index" in task else None,
             )
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(
-                f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r}.'
+                f'"task" in {VARIABLE} must be an object like {{"type": "worker", "index": 0}}, got {task!r:.200}.'
             ) from None
 
     def cluster_spec(self) -> ClusterSpec:
@@ -108,7 +108,9 @@ class TFConfigClusterResolver(ClusterResolver):
         """
         count = self._config.get("local_devices", 1)
         if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise ValueError(f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r}.')
+            raise ValueError(
+                f'"local_devices" in {VARIABLE} must be a number of at least 1, got {count!r:.200}.'
+            )
         return count
 
     @property
