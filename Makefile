@@ -16,7 +16,7 @@ help:
 	@echo "make demo      train a classifier of handwritten digits on a cluster of processes"
 	@echo "make check     lint, types, layers and one test in twelve: an answer in three minutes"
 	@echo "make test      all that CI runs: lint, types, layers, tests"
-	@echo "make test-engines  run clusters on a real Ray and Slurm, which it installs if it can (ENGINES=strict: or fails)"
+	@echo "make test-engines  run clusters on a real Ray, Slurm and sshd, which it installs if it can (ENGINES=strict: or fails)"
 	@echo "make recovery  measure how long a training stands still when a process or a host is lost, and write docs/engines.md"
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
@@ -54,14 +54,14 @@ test: lint
 check: lint
 	$(PYTEST) --quick -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
 
-# Ray and Slurm begin processes of their own for minutes, and are no part of make test. One that is not to be had here is
-# said, and its tests are skipped; with ENGINES=strict that is an error.
+# Ray, Slurm and hosts with sshd begin processes of their own for minutes, and are no part of make test. One that is not
+# to be had here is said, and its tests are skipped; with ENGINES=strict that is an error.
 ENGINES ?= here
 test-engines: $(VENV)/.dev
 	@$(MAKE) --no-print-directory $(ENGINES_VENV)/.engines || echo "Ray cannot be installed here." >&2
-	@tests/engines/install_slurm.sh
+	@tests/engines/install.sh
 	@test -f $(ENGINES_VENV)/.engines && found=$(ENGINES_VENV) || found=$(VENV); \
-	ENGINES=$(ENGINES) $$found/bin/python -m pytest -q -rs -n 2 --dist loadfile tests/engines $(TEST_ARGS)
+	ENGINES=$(ENGINES) $$found/bin/python -m pytest -q -rs -n 3 --dist loadfile tests/engines $(TEST_ARGS)
 
 recovery: $(ENGINES_VENV)/.engines
 	$(ENGINES_VENV)/bin/python -m tests.engines.recovery

@@ -265,6 +265,7 @@ while True:
         )
         folders = [Path(path.read_text()) for path in results.glob("folder of *")]
         wait_for(lambda: not any(map(os.path.exists, folders)), "a key is left")
+        wait_for(lambda: not list(results.parent.glob("graphflow-*")), "the launcher's key is left")
     finally:
         for path in results.glob("child of *"):
             if not ended(int(path.read_text())):

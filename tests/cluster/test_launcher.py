@@ -410,6 +410,28 @@ def test_tasks_do_not_outlive_a_launcher_that_is_killed(launch: type[Launch]) ->
     assert started.left() == []
 
 
+@LINUX
+def test_what_tasks_have_started_does_not_outlive_a_launcher_that_is_killed_either(
+    launch: type[Launch],
+) -> None:
+    """A shell that runs the program is killed by the kernel; the program, which it has started, is not."""
+    program = """
+import subprocess
+child = subprocess.Popen([sys.executable, "-S", "-c", "import time; time.sleep(600)"])
+open(f"ready {name}", "w").close()
+time.sleep(600)
+"""
+    started = launch(program, "--ps", "0")
+    started.wait_for("ready*", 2)
+    assert len(started.left()) == 5  # Two tasks, what they have started, and who clears up.
+    started.process.kill()
+    started.process.wait()
+    deadline = time.monotonic() + 60
+    while started.left() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    assert started.left() == []
+
+
 def test_a_task_that_fails_at_once_is_started_again_after_a_pause(
     launch: type[Launch], tmp_path: Path
 ) -> None:

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
+from importlib.metadata import version
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -25,11 +26,14 @@ from typing import Any, Final
 import graphflow as gf
 from tests.cluster.processes import Processes
 from tests.engines.ray_role import Trains
+from tests.engines.ssh_here import TRAINS, Hosts
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "engines.md"
 LEASE: Final = 10.0
 _BEGIN, _END = "<!-- recovery, written by `make recovery` -->\n", "<!-- end -->\n"
 _STEPS: Final = 30
+CUT: Final = 30.0
+"""Seconds for which a cable is pulled."""
 
 
 class Pauses:
@@ -151,6 +155,50 @@ def on_ray(what: str) -> float:
         nodes.shutdown()
 
 
+def on_ssh(what: str) -> float:
+    """Over ssh to two hosts, which are namespaces of this machine; a cable that is pulled is put back after a while."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gf-ssh-") as own,
+        Hosts(Path(own), 2) as hosts,
+        tempfile.TemporaryDirectory() as text,
+    ):
+        folder = Path(text)
+        (folder / "train.py").write_text(TRAINS)
+        words = [
+            "--hosts",
+            ",".join(hosts.addresses),
+            "--restart",
+            "10",
+            "--ps",
+            "2",
+            "--workers",
+            "2",
+            "train.py",
+        ]
+        process = hosts.launch(*words, text, folder=folder)
+        limit = time.monotonic() + 120
+        while not all(any(folder.glob(f"acknowledged_trainer_{index}_*")) for index in range(2)):
+            assert time.monotonic() < limit and process.poll() is None, (folder / "printed").read_text()
+            time.sleep(0.05)
+
+        def lose() -> None:
+            if what == "host":
+                hosts.plug(1, False)
+                time.sleep(CUT)
+                hosts.plug(1, True)
+            else:
+                hosts.kill(1, "serve" if what == "ps" else "train.py")
+
+        try:
+            found = measured(folder, lose)
+            (folder / "finish").touch()
+            process.wait(120)
+            return found
+        finally:
+            process.kill()
+            process.wait()
+
+
 ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "this machine, a worker is killed": (
         "others go on; begun anew after 0.5 s",
@@ -164,23 +212,32 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
         f"elsewhere, when its lease of {LEASE:g} s has lapsed",
         lambda: on_ray("host"),
     ),
+    "ssh, a worker is killed": ("others go on; begun anew after 0.5 s", lambda: on_ssh("worker")),
+    "ssh, a ps is killed": ("begun anew after 0.5 s", lambda: on_ssh("ps")),
+    "ssh, the host of a ps is cut off": (
+        f"its tasks end after 15 s, and begin anew when it is there again, here after {CUT:g} s",
+        lambda: on_ssh("host"),
+    ),
 }
 
 
 def main() -> None:
-    """Measures all of it, and writes the table."""
+    """Measures all of it, or what has one of the given words in its name, and writes the table."""
+    page, wanted = PAGE.read_text(), sys.argv[1:]
     lines = ["| engine, and what is lost | what happens | training stands still |", "|--|--|--|"]
     for name, (what, measure) in ROWS.items():
+        before = re.search(rf"^\| {re.escape(name)} \|.*$", page, re.MULTILINE)
+        if wanted and before is not None and not any(word in name for word in wanted):
+            lines.append(before[0])
+            continue
         seconds = measure()
         print(f"{name}: {seconds:.1f} s", flush=True)
         lines.append(f"| {name} | {what} | {seconds:.1f} s |")
-    ray: Any = import_module("ray")
     where = (
-        f"Measured once on {os.cpu_count()} cores, Python {platform.python_version()}, Ray {ray.__version__}:"
+        f"Measured once on {os.cpu_count()} cores, Python {platform.python_version()}, Ray {version('ray')}:"
     )
-    text = PAGE.read_text()
     table = "\n".join(["", where, "", *lines, "", ""])
-    PAGE.write_text(re.sub(f"{_BEGIN}.*?{_END}", lambda _: _BEGIN + table + _END, text, flags=re.DOTALL))
+    PAGE.write_text(re.sub(f"{_BEGIN}.*?{_END}", lambda _: _BEGIN + table + _END, page, flags=re.DOTALL))
 
 
 if __name__ == "__main__":

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import shutil
 import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from graphflow._core.cluster.launch import hosts
+from graphflow._core.cluster.launch.guard import Guard
 from graphflow._core.cluster.launch.launcher import Launcher, roles
 from graphflow._core.transport import keys
 from graphflow.cli.launching.engines import jobs_of, key_text
@@ -73,7 +73,8 @@ def launch_on_hosts(arguments: argparse.Namespace, serve: Sequence[str]) -> int:
     found.sort(key=lambda role: role.job != "ps")
     # The launcher stops servers at the end, so it needs the key as well.
     own = tempfile.mkdtemp(prefix="graphflow-")  # Of mode 700.
-    try:
+    with Guard() as guard:
+        guard.watch_folder(own)
         key = _key(arguments.keys, Path(own))
         far = [
             hosts.far_role(role, place.hosts[role.name], arguments.ssh, python, folder, key, archive)
@@ -88,9 +89,8 @@ def launch_on_hosts(arguments: argparse.Namespace, serve: Sequence[str]) -> int:
             out=sys.stdout,
             err=sys.stderr,
             coloured=False if os.environ.get("NO_COLOR") else None,
+            guard=guard,
         ).run()
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
 
 
 def _key(folder: str, own: Path) -> str:

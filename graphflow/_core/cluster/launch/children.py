@@ -17,6 +17,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from graphflow._core.cluster.launch.guard import Guard
 from graphflow._core.common.records import dataclass
 
 _PR_SET_PDEATHSIG: Final = 1
@@ -35,7 +36,8 @@ class Ending:
 class Child:
     """A process that runs `command`; its stdout and stderr are pipes. Not thread-safe.
 
-    ignored: signals that it ignores from the start, which a program may undo.
+    ignored: signals that it ignores from the start, which a program may undo. guard: ends what the process has started
+    if this one is killed, as the kernel does with the process itself.
     """
 
     def __init__(
@@ -44,7 +46,9 @@ class Child:
         environment: Mapping[str, str],
         ignored: Sequence[int] = (),
         stdin: int = subprocess.DEVNULL,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard
         self._out_of_memory = out_of_memory_kills()
         self._begun = time.monotonic()
         self._process = subprocess.Popen(
@@ -59,6 +63,8 @@ class Child:
         assert self._process.stdout is not None and self._process.stderr is not None
         self.stdout, self.stderr = self._process.stdout, self._process.stderr
         self.pid = self._process.pid
+        if guard is not None:
+            guard.watch_group(self.pid)
         self.ending: Ending | None = None
 
     def look(self) -> Ending | None:
@@ -69,6 +75,8 @@ class Child:
         if os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
             return None
         self.send(signal.SIGKILL)
+        if self._guard is not None:
+            self._guard.forget_group(self.pid)
         _, status, usage = os.wait4(self.pid, 0)
         code = self._process.returncode = os.waitstatus_to_exitcode(status)
         killed = out_of_memory_kills() - self._out_of_memory
@@ -94,8 +102,14 @@ class FarChild(Child):
     SIGKILL ends what is here; the far side notices that its standard input has ended, and ends the task.
     """
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str], order: bytes) -> None:
-        super().__init__(command, environment, stdin=subprocess.PIPE)
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        order: bytes,
+        guard: Guard | None = None,
+    ) -> None:
+        super().__init__(command, environment, stdin=subprocess.PIPE, guard=guard)
         assert self._process.stdin is not None
         self._stdin = self._process.stdin
         self._left = memoryview(order)

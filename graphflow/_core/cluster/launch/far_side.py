@@ -26,6 +26,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from graphflow._core.cluster.launch.children import end_with_parent
+from graphflow._core.cluster.launch.guard import Guard
 from graphflow._core.cluster.ports import ReservedPorts
 from graphflow._core.common.distribution import VERSION
 from graphflow._core.common.timeouts import LAUNCHER_POLL_SECONDS
@@ -48,10 +49,9 @@ def main() -> None:
         _look(order)
         return
     folder = tempfile.mkdtemp(prefix="graphflow-")  # Of mode 700.
-    try:
-        status = _run(order, folder, channel)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
+    with Guard() as guard:  # Also if this process is killed, and not only what has started it.
+        guard.watch_folder(folder)
+        status = _run(order, folder, channel, guard)
     sys.stdout.flush()
     os._exit(status)
 
@@ -83,7 +83,7 @@ def _look(order: Mapping[str, Any]) -> None:
     print(json.dumps(found), flush=True)
 
 
-def _run(order: Mapping[str, Any], folder: str, channel: io.RawIOBase) -> int:
+def _run(order: Mapping[str, Any], folder: str, channel: io.RawIOBase, guard: Guard) -> int:
     environment = {**os.environ, **order["environment"]}
     if order["key"]:
         place = Path(folder, "key")
@@ -114,12 +114,13 @@ def _run(order: Mapping[str, Any], folder: str, channel: io.RawIOBase) -> int:
     except OSError as error:
         print(f"graphflow: {error}", file=sys.stderr, flush=True)
         return 127
+    guard.watch_group(process.pid)
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda got, frame: _send(process.pid, got))
-    return _watch(process, channel)
+    return _watch(process, channel, guard)
 
 
-def _watch(process: subprocess.Popen[bytes], channel: io.RawIOBase) -> int:
+def _watch(process: subprocess.Popen[bytes], channel: io.RawIOBase, guard: Guard) -> int:
     """Passes signals on until the task has ended; its status as a shell has it."""
     with selectors.DefaultSelector() as selector:
         selector.register(channel, selectors.EVENT_READ)
@@ -135,6 +136,7 @@ def _watch(process: subprocess.Popen[bytes], channel: io.RawIOBase) -> int:
                     selector.unregister(channel)
                     _send(process.pid, signal.SIGKILL)
     _send(process.pid, signal.SIGKILL)  # What it has started itself.
+    guard.forget_group(process.pid)
     code = process.wait()
     return code if code >= 0 else 128 - code
 

@@ -24,6 +24,7 @@ import graphflow.errors as errors
 from graphflow._core.cluster.client.control import stop_task
 from graphflow._core.cluster.environment import VARIABLE
 from graphflow._core.cluster.launch.children import Child, Ending, FarChild
+from graphflow._core.cluster.launch.guard import Guard
 from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE
 from graphflow._core.cluster.server.task_output import Lines, last_words, prefix
 from graphflow._core.common.records import dataclass
@@ -122,7 +123,8 @@ class Launcher:
     addresses: the tasks' addresses by job. chief: the name of the role whose end is the job's. restarts: how often a
     task that fails is started again. grace: seconds that the others have to end by themselves after the chief. life:
     what the tasks' incarnations begin with. passes_on: whether the first signal goes to the chief, which is not so if
-    who sends it to this process sends it to all that it has started.
+    who sends it to this process sends it to all that it has started. guard: clears up if this process is killed; by
+    default one for this run.
 
     The chief may be elsewhere, where an engine starts a launcher for each task: SIGUSR1 then says that it has ended
     well, and a server that is asked to end waits for the chief, which may save.
@@ -140,7 +142,9 @@ class Launcher:
         coloured: bool | None = None,
         life: str = "",
         passes_on: bool = True,
+        guard: Guard | None = None,
     ) -> None:
+        self._guard = guard
         self._passes_on = passes_on
         self._life = life
         self._chief_elsewhere = all(role.name != chief for role in roles)
@@ -184,6 +188,8 @@ class Launcher:
         # Any signal ends the wait for output, a child's end among them.
         woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
         self._selector.register(reader, selectors.EVENT_READ, None)
+        guard = None if self._guard is not None else Guard()
+        self._guard = self._guard or guard
         try:
             places = [f"{t.role.name} at {self._address(t)}" for t in self._tasks]
             self._tell(f"{', '.join(places)}; the chief is {self._chief}")
@@ -193,6 +199,9 @@ class Launcher:
                 self._turn(reader)
         finally:
             self._kill_all()
+            if guard is not None:
+                guard.close()
+                self._guard = None
             signal.set_wakeup_fd(woken)
             for number, handler in handlers.items():
                 signal.signal(number, handler)
@@ -265,9 +274,11 @@ class Launcher:
         # A server waits for the chief, which may save, also where an engine sends its signals to all processes.
         waits = (signal.SIGTERM,) if task.role.serves and self._chief_elsewhere else ()
         if task.role.order is None:
-            child = Child(task.role.command, {**task.role.environment, **life}, waits)
+            child = Child(task.role.command, {**task.role.environment, **life}, waits, guard=self._guard)
         else:
-            child = far = FarChild(task.role.command, task.role.environment, task.role.order(life))
+            child = far = FarChild(
+                task.role.command, task.role.environment, task.role.order(life), self._guard
+            )
             self._selector.register(far, selectors.EVENT_WRITE, far)
         task.child = child
         for file, lines in ((child.stdout, task.out), (child.stderr, task.err)):
