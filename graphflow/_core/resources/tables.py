@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.fingerprint import old_fingerprint64
 from graphflow._core.graph.dtypes import DType
 from graphflow.errors import FailedPreconditionError, InvalidArgumentError
 
@@ -45,7 +46,7 @@ class LookupTable:
     def _filled(self) -> Mapping[Any, Any]:
         if self._contents is None:
             raise FailedPreconditionError(
-                None, None, f"Table {self._name!r} not initialized: run gf.tables_initializer() first."
+                None, None, f"Table not initialized: {self._name!r}. Run gf.tables_initializer() first."
             )
         return self._contents
 
@@ -101,7 +102,7 @@ class MutableTable:
         array, width = np.asarray(keys), len(self._key_dims)
         if width and array.shape[array.ndim - width :] != self._key_dims:
             raise self._invalid(
-                f"keys of shape {array.shape} do not end in the shape {self._key_dims} of one key."
+                f"Expected key shape [..., {', '.join(map(str, self._key_dims))}], got {list(array.shape)}."
             )
         if not width:
             return list(array.reshape(-1).tolist())
@@ -114,7 +115,7 @@ class MutableTable:
             for key in found:
                 if key in self._reserved:
                     raise self._invalid(
-                        f"using the {self._reserved[key]}, {key!r}, as a table key is not allowed."
+                        f"Using the {self._reserved[key]}, {key!r}, as a table key is not allowed."
                     )
         return found
 
@@ -145,7 +146,7 @@ class MutableTable:
         array, outer, dims = np.asarray(values), self._of_keys(keys), self._value_dims
         if array.shape != (*outer, *dims):
             raise self._invalid(
-                f"expected values of shape {(*outer, *dims)} for these keys, got {array.shape}."
+                f"Expected shape {[*outer, *dims]} for the values of these keys, got {list(array.shape)}."
             )
         return names, array.reshape((len(names), *dims)).copy()
 
@@ -185,3 +186,136 @@ class MutableTable:
         """How many keys there are."""
         with self._lock:
             return len(self._contents)
+
+
+class DenseTable(MutableTable):
+    """A table of which the places are seen: what is exported, and saved, is every bucket, as in TensorFlow.
+
+    A key stands in the bucket that its hash says, or in the first free one of those tried after it, so that TensorFlow
+    finds the keys of a checkpoint from here. There are twice as many buckets when too many are taken.
+
+    Args:
+        name: What errors call it.
+        key_dtype: Of the keys.
+        value_dtype: Of the values.
+        empty: The key of a bucket that never had one.
+        deleted: The key of a bucket whose key was removed.
+        value_dims: The shape of one value.
+        buckets: How many there are at first, a power of 2 of at least 4.
+        load: Which part of them may be taken.
+    """
+
+    def __init__(
+        self, name: str, key_dtype: DType, value_dtype: DType, empty: Any, deleted: Any,
+        value_dims: tuple[int, ...], buckets: int, load: float,
+    ) -> None:  # fmt: skip
+        reserved = {"empty_key": empty, "deleted_key": deleted}
+        super().__init__(name, key_dtype, value_dtype, np.shape(empty), value_dims, reserved)
+        (self._empty,), (self._deleted,) = self._keys(empty), self._keys(deleted)
+        self._load = load
+        self._places: dict[Any, int] = {}
+        """The bucket of each key."""
+        self._clear(buckets)
+
+    def _clear(self, buckets: int) -> None:
+        dtype = self.dtypes[1]
+        self._buckets = [self._empty] * buckets
+        self._values = np.zeros((buckets, *self._value_dims), dtype.native)
+        if dtype.name == "string":
+            self._values.fill(b"")
+        self._places.clear()
+        self._contents.clear()
+
+    def _allowed(self, keys: Any) -> list[Any]:
+        if np.ndim(keys) > len(self._key_dims) + 1:
+            raise self._invalid(
+                f"Expected key shape {[np.shape(keys)[0], *self._key_dims]}, got {list(np.shape(keys))}."
+            )
+        return super()._allowed(keys)
+
+    def _tried(self, key: Any) -> Iterator[int]:
+        """The buckets in which a key may stand, in their order."""
+        last = len(self._buckets) - 1
+        at = _hash(key) & last
+        for step in range(1, last + 2):
+            yield at
+            at = (at + step) & last
+
+    def _put(self, name: Any, row: Any) -> None:
+        if name not in self._places:
+            free = (self._empty, self._deleted)
+            self._places[name] = at = next(at for at in self._tried(name) if self._buckets[at] in free)
+            self._buckets[at] = name
+        self._values[self._places[name]] = row
+        self._contents[name] = row
+
+    def insert(self, keys: Any, values: Any) -> None:
+        """Sets the values of keys; the last of a key that comes twice counts."""
+        names, rows = self._rows(self._allowed(keys), keys, values)
+        with self._lock:
+            wanted, buckets = len(self._places) + len(names), len(self._buckets)
+            while wanted > buckets * self._load:
+                buckets *= 2
+            if buckets > len(self._buckets):
+                kept = [(name, self._contents[name]) for name in self._buckets if name in self._contents]
+                self._clear(buckets)
+                for name, row in kept:
+                    self._put(name, row)
+            for name, row in zip(names, rows, strict=True):
+                self._put(name, row)
+
+    def remove(self, keys: Any) -> None:
+        """Removes keys; one that is not there is no error."""
+        names = self._allowed(keys)
+        with self._lock:
+            for name in names:
+                if self._contents.pop(name, None) is not None:
+                    self._buckets[self._places.pop(name)] = self._deleted
+
+    def replace(self, keys: Any, values: Any) -> None:
+        """Has the buckets that were exported, or if they do not lie as here, their keys and values."""
+        names = self._keys(keys)
+        rows = np.reshape(values, (len(names), *self._value_dims))
+        held = [(at, name) for at, name in enumerate(names) if name not in (self._empty, self._deleted)]
+        with self._lock:
+            if len(names) < 4 or len(names) & (len(names) - 1):
+                self._clear(4)
+            else:
+                self._clear(len(names))
+                self._buckets, self._values = names, np.array(rows)
+                self._places = {name: at for at, name in held}
+                self._contents = {name: rows[at] for at, name in held}
+                if all(self._is_found(name, at) for at, name in held):
+                    return
+                self._clear(len(names))
+        for at, name in held:
+            self.insert(np.array([name]), rows[at : at + 1])
+
+    def _is_found(self, name: Any, place: int) -> bool:
+        for at in self._tried(name):
+            if at == place:
+                return True
+            if self._buckets[at] == self._empty:
+                break
+        return False
+
+    def export(self) -> tuple[Any, Any]:
+        """The keys of all buckets and their values, [n, ...]; single ones are [n, 1], as in TensorFlow."""
+        with self._lock:
+            count = len(self._buckets)
+            keys = np.array(self._buckets, self.dtypes[0].native).reshape((count, *(self._key_dims or (1,))))
+            return keys, np.array(self._values).reshape((count, *(self._value_dims or (1,))))
+
+
+def _hash(key: Any) -> int:
+    """The hash of a key of a table with buckets, as TensorFlow has it: a whole number is its own."""
+    if isinstance(key, tuple):
+        found = 0
+        for part in key:
+            found ^= (_hash(part) + 0x9E3779B97F4A7800 + (found << 10) + (found >> 4)) & _ALL
+            found &= _ALL
+        return found
+    return old_fingerprint64(key) if isinstance(key, bytes) else int(key) & _ALL
+
+
+_ALL: Final = 2**64 - 1

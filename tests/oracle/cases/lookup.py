@@ -216,6 +216,28 @@ def dense_table_that_is_wrong(tf, t):
 
 
 @FAMILY.case()
+def buckets_of_a_dense_table(tf, t):
+    def whole(*numbers):
+        return tf.constant(numbers, tf.int64)
+
+    table = tf.contrib.lookup.MutableDenseHashTable(tf.int64, tf.int64, -1, 0, -9, initial_num_buckets=8)
+    t.run(table.insert(whole(11, 12, 13, 19, 27), whole(1, 2, 3, 4, 5)))
+    t.run(table.remove(whole(12, 99)))
+    before = t.run(table.export())
+    t.run(table.insert(whole(100, -3, 14, 19), whole(1, 2, 3, 4)))
+    words = tf.contrib.lookup.MutableDenseHashTable(
+        tf.string, tf.float32, [0, 1], "", "x", initial_num_buckets=4
+    )
+    t.run(words.insert(["a", "bcd", "emerson and"], [[1, 2], [3, 4], [5, 6]]))
+    pairs = tf.contrib.lookup.MutableDenseHashTable(
+        tf.int64, tf.int64, -5, [0, 0], [-1, -1], initial_num_buckets=8
+    )
+    t.run(pairs.insert(tf.constant([[1, 2], [-3, 4], [2**40, 1]], tf.int64), whole(1, 2, 3)))
+    wrong = t.error(lambda: t.run(table.lookup(tf.constant([[1, 2], [3, 4]], tf.int64))))
+    return before, t.run(table.export()), t.run(words.export()), t.run(pairs.export()), wrong
+
+
+@FAMILY.case()
 def tables_in_a_checkpoint(tf, t):
     table = tf.contrib.lookup.MutableHashTable(tf.string, tf.int64, -1, name="words")
     pairs = tf.contrib.lookup.MutableDenseHashTable(

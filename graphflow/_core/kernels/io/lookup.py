@@ -67,7 +67,7 @@ def _column(lines: list[bytes], index: int, delimiter: bytes, dtype: DType, path
     try:
         return list(np.array(texts, dtype=object).astype(dtype.native).tolist())
     except ValueError as error:
-        raise invalid(f"{path} holds what is no {dtype.name}: {error}") from error
+        raise invalid(f"A field of {path} is not a valid {dtype.name}: {error}") from error
 
 
 @kernel("InitializeTableFromTextFileV2", stateful=True)

@@ -9,7 +9,7 @@ import numpy as np
 from graphflow._core.graph.scopes import resource_name
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.tables import MutableTable
+from graphflow._core.resources.tables import DenseTable, MutableTable
 
 
 def _held(run: Any, node: Node, make: Any) -> MutableTable:
@@ -39,7 +39,7 @@ def _mutable_of_tensors(node: Node) -> Kernel:
 
     def run(run: Any) -> MutableTable:
         if len(dims) != 1:
-            raise invalid(f"default_value must be a scalar or a vector, got shape {list(dims)}")
+            raise invalid(f"Default value must be a vector or a scalar, got shape {list(dims)}")
         return _held(run, node, lambda name, keys, values: MutableTable(name, keys, values, (), dims))
 
     return run
@@ -47,18 +47,18 @@ def _mutable_of_tensors(node: Node) -> Kernel:
 
 @kernel("MutableDenseHashTableV2", stateful=True)
 def _dense(node: Node) -> Kernel:
-    dims, buckets = _value_dims(node), node.attrs["initial_num_buckets"]
+    dims, attrs = _value_dims(node), node.attrs
+    buckets, load = attrs["initial_num_buckets"], attrs["max_load_factor"]
 
     def run(run: Any, empty: Any, deleted: Any) -> MutableTable:
-        if buckets < 1 or buckets & (buckets - 1):
-            raise invalid(f"initial_num_buckets must be a power of 2, got {buckets}")
+        if buckets < 4 or buckets & (buckets - 1):
+            raise invalid(f"Number of buckets must be at least 4 and a power of 2, got: {buckets}")
         if np.array_equal(empty, deleted):
-            raise invalid("empty_key and deleted_key cannot be the same")
-        reserved = {"empty_key": empty, "deleted_key": deleted}
+            raise invalid("Empty and deleted keys cannot be equal")
         return _held(
             run,
             node,
-            lambda name, keys, values: MutableTable(name, keys, values, np.shape(empty), dims, reserved),
+            lambda name, keys, values: DenseTable(name, keys, values, empty, deleted, dims, buckets, load),
         )
 
     return run

@@ -47,7 +47,9 @@ def _find_infer(op: Operation) -> Signature:
 
 def _export_infer(op: Operation) -> Signature:
     dtypes_of = (op.attrs["Tkeys"], op.attrs["Tvalues"])
-    parts = (None if dims is None else (None, *dims) for dims in _of_one(op.inputs[0]))
+    # A table that shows its buckets shows single keys and values as vectors of one.
+    single = (1,) if op.inputs[0].op.type == "MutableDenseHashTableV2" else ()
+    parts = (None if dims is None else (None, *(dims or single)) for dims in _of_one(op.inputs[0]))
     return list(zip(dtypes_of, parts, strict=True))
 
 
@@ -457,7 +459,7 @@ class IdTableWithHashBuckets(LookupInterface):
         default = dtypes.string if table is None else table.key_dtype
         super().__init__(default if key_dtype is None else key_dtype, dtypes.int64)
         if self._key_dtype is not dtypes.string and not self._key_dtype.is_integer:
-            raise TypeError(f"key_dtype must be an integer or string, got {self._key_dtype.name}.")
+            raise TypeError(f"Invalid key_dtype, expected integer or string, got {self._key_dtype.name}.")
         if table is not None and table.key_dtype not in (dtypes.int64, dtypes.string):
             raise TypeError(f"The table's keys must be int64 or string, got {table.key_dtype.name}.")
         if table is not None and table.key_dtype.is_integer != self._key_dtype.is_integer:

@@ -6,10 +6,11 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType, as_dtype
+from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.creation import range_
 from graphflow._core.ops.array.extents import size
-from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.core import constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.io.hashers import FastHashSpec, HasherSpec
 from graphflow._core.ops.io.lookup import (
     IdTableWithHashBuckets,
@@ -108,9 +109,9 @@ def index_table_from_file(
     if vocabulary_file is None or isinstance(vocabulary_file, str) and not vocabulary_file:
         raise ValueError("vocabulary_file must be specified and must not be empty.")
     if vocab_size is not None and vocab_size < 1:
-        raise ValueError(
-            f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {vocabulary_file!r}"
-        )
+        known = constant_value(vocabulary_file) if isinstance(vocabulary_file, Tensor) else vocabulary_file
+        shown = vocabulary_file if known is None else known
+        raise ValueError(f"vocab_size must be greater than 0, got {vocab_size}. vocabulary_file: {shown!r}")
     wanted = _checked_key(num_oov_buckets, key_dtype)
     with op_scope(name, "string_to_index", []):
         with op_scope(None, "hash_table", []):
