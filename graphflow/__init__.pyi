@@ -45,6 +45,7 @@ from graphflow._core.graph.elements import Tensor as Tensor
 from graphflow._core.ops.control_flow.tensor_array import TensorArray as TensorArray
 from graphflow._core.graph.shapes import TensorShape as TensorShape
 from graphflow.data.specs import TensorSpec as TensorSpec
+from graphflow.data.optionals import OptionalSpec as OptionalSpec
 from graphflow.data.specs import TypeSpec as TypeSpec
 from graphflow._core.ops.io.readers import TextLineReader as TextLineReader
 from graphflow._core.autodiff.gradients import UnconnectedGradients as UnconnectedGradients

@@ -147,6 +147,18 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"python.data.ops.dataset_ops.get_legacy_output_{what}": ("graphflow.data", f"get_output_{what}")
         for what in ("classes", "shapes", "types")
     },
+    "python.data.ops.optional_ops.Optional": ("graphflow.data.experimental", "Optional"),
+    "python.data.ops.optional_ops._OptionalImpl": ("graphflow.data.experimental", "Optional"),
+    "python.data.ops.optional_ops.OptionalSpec": ("graphflow", "OptionalSpec"),
+    "python.data.ops.dataset_ops.AUTOTUNE": ("graphflow.data.experimental", "AUTOTUNE"),
+    "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_THRESHOLD": (
+        "graphflow.data.iterators",
+        "MANY_CALLS",
+    ),
+    "python.data.ops.iterator_ops.GET_NEXT_CALL_WARNING_MESSAGE": (
+        "graphflow.data.iterators",
+        "MANY_CALLS_TEXT",
+    ),
     "python.data.ops.dataset_ops.DatasetV1": ("graphflow.data", "Dataset"),
     "python.data.ops.dataset_ops.DatasetV2": ("graphflow.data", "Dataset"),
     "python.ops.lookup_ops.StaticHashTableV1": ("graphflow.lookup", "StaticHashTable"),

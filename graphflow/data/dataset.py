@@ -406,13 +406,7 @@ class Dataset(structure.Component):
         Returns:
             A dataset.
         """
-        function = self._function(map_func, "map")
-        inputs = (self, function.captures)
-        attrs = {"f": function.graph_function, "preserve_cardinality": False}
-        if num_parallel_calls is None:
-            return built(ops.MAP, inputs, function.types, function.shapes, **attrs)
-        calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int32, name="num_parallel_calls")
-        return built(ops.PARALLEL_MAP, (*inputs, calls), function.types, function.shapes, **attrs)
+        return mapped(self, map_func, num_parallel_calls)
 
     map_with_legacy_function = map
 
@@ -685,6 +679,22 @@ _DEFAULT_CYCLE = 4
 
 
 DatasetOf.install(Dataset)
+
+
+def mapped(
+    dataset: Dataset,
+    map_func: Callable[..., Any],
+    num_parallel_calls: IntTensorLike | None,
+    keeps_count: bool = False,
+) -> Dataset:
+    """A function of each element; keeps_count: whether it is an error if the function comes to an end by itself."""
+    function = dataset._function(map_func, "map")
+    inputs = (dataset, function.captures)
+    attrs = {"f": function.graph_function, "preserve_cardinality": keeps_count}
+    if num_parallel_calls is None:
+        return built(ops.MAP, inputs, function.types, function.shapes, **attrs)
+    calls = convert_to_tensor(num_parallel_calls, dtype=dtypes.int32, name="num_parallel_calls")
+    return built(ops.PARALLEL_MAP, (*inputs, calls), function.types, function.shapes, **attrs)
 
 
 def built(definition: OpDef, inputs: Sequence[Any], types: Any, forms: Any, **attrs: Any) -> Dataset:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 import graphflow.errors as errors
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph, outermost
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.function import FunctionGraph, GraphFunction
+from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.shapes import TensorShape, relax
 from graphflow.data import structure
 
@@ -36,13 +38,18 @@ class ElementFunction:
             ]
             element = structure.received(types, shapes, arguments)
             result = function(*element) if type(element) is tuple else function(element)
-            self.returned = self._tensors(function, tuple(result) if isinstance(result, list) else result)
+            self.returned = self._tensors(
+                function, transformation, tuple(result) if isinstance(result, list) else result
+            )
             outputs = structure.moved(self.returned)
             self.types: Any
             self.shapes: Any
             self.types, self.shapes = structure.signature(self.returned)
+        self._warn(graph, transformation)
         self.graph_function: GraphFunction = graph.finish(
-            _root(graph).unique_name(f"Dataset_{transformation}_{called or 'function'}"), arguments, outputs
+            outermost(graph).unique_name(f"Dataset_{transformation}_{called or 'function'}"),
+            arguments,
+            outputs,
         )
 
     @property
@@ -51,13 +58,24 @@ class ElementFunction:
         return list(self.graph_function.captures)
 
     @staticmethod
-    def _tensors(function: Callable[..., Any], result: Any) -> Any:
+    def _tensors(function: Callable[..., Any], transformation: str, result: Any) -> Any:
         try:
             return structure.to_tensors(result)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"Unsupported return value from function passed to Dataset: {result!r}. {error}"
+                f"Unsupported return value from function passed to Dataset.{transformation}(): {result!r}. {error}"
             ) from None
+
+    @staticmethod
+    def _warn(graph: FunctionGraph, transformation: str) -> None:
+        assert graph.outer is not None
+        tables = GraphKeys.TABLE_INITIALIZERS
+        if len(graph.get_collection(tables)) > len(graph.outer.get_collection(tables)):
+            warnings.warn(
+                f"Creating resources inside a function passed to Dataset.{transformation}() is not supported. Create "
+                "each resource outside the function, and capture it inside the function to use it.",
+                stacklevel=5,
+            )
 
 
 class StateFunction:
@@ -118,9 +136,3 @@ class StateFunction:
         changed = any(a.raw != b.raw for a, b in zip(wider, structure.flatten(self.shapes), strict=True))
         self.shapes = structure.pack(self.shapes, wider)
         return changed
-
-
-def _root(graph: Any) -> Any:
-    while graph.outer is not None:
-        graph = graph.outer
-    return graph

@@ -35,7 +35,12 @@ class Described(Protocol):
 
 
 GLOBAL_ITERATORS = "iterators"
-_MANY_CALLS = 32
+MANY_CALLS = 32
+"""After so many calls of get_next() a warning says to make one."""
+MANY_CALLS_TEXT = (
+    "An unusually high number of Iterator.get_next() calls was made. Call it once, before the training loop, and run "
+    "its result again and again."
+)
 
 
 class Iterator:
@@ -125,13 +130,19 @@ class Iterator:
             The operation.
 
         Raises:
-            TypeError: If that has other types.
+            TypeError: If that has other types or shapes.
+            ValueError: If its elements nest otherwise.
         """
         for what, own, other in (
             ("types", self._output_types, dataset._output_types),
             ("shapes", self._output_shapes, dataset._output_shapes),
         ):
-            fits = structure.same_structure(own, other) and all(
+            if not structure.same_structure(own, other):
+                raise ValueError(
+                    f"The two structures don't have the same nested structure: the iterator's output {what} {own!r} "
+                    f"and the dataset's {other!r}."
+                )
+            fits = all(
                 a.is_compatible_with(b)
                 for a, b in zip(structure.flatten(own), structure.flatten(other), strict=True)
             )
@@ -158,13 +169,9 @@ class Iterator:
             name: A name for the operation.
         """
         self._calls += 1
-        if self._calls > _MANY_CALLS:
+        if self._calls > MANY_CALLS:
             file, line = user_line()
-            warnings.warn(
-                f"An unusually high number of Iterator.get_next() calls was made, now at {file}:{line}. Call it once, "
-                "before the training loop, and run its result again and again.",
-                stacklevel=2,
-            )
+            warnings.warn(f"{MANY_CALLS_TEXT} The last one is at {file}:{line}.", stacklevel=2)
         attrs = structure.attributes(self._output_types, self._output_shapes)
         op = apply(ops.GET_NEXT, (self._iterator_resource,), attrs, name)
         return structure.received(self._output_types, self._output_shapes, op.outputs)
@@ -249,7 +256,7 @@ def make_one_shot_iterator(dataset: Described) -> Iterator:
                 raise
             raise ValueError(
                 "Failed to create a one-shot iterator for a dataset. `Dataset.make_one_shot_iterator()` does not "
-                "support datasets that capture placeholders or stateful objects, such as a `Variable`. Use "
+                "support datasets that capture stateful objects, such as a `Variable`, or placeholders. Use "
                 f"`Dataset.make_initializable_iterator()` instead. (Original error: {error})"
             ) from None
         attrs = {

@@ -51,25 +51,43 @@ def seeds_of(seed: Any) -> tuple[Tensor, Tensor]:
 def padded_shape(shape: Any, known: TensorShape) -> Tensor:
     """The shape to pad to as a tensor, in which -1 stands for the largest of the batch; known: of the component."""
     if isinstance(shape, Tensor):
-        return shape
+        return _padded_tensor(shape, known)
     if isinstance(shape, list | tuple):
+        if any(isinstance(size, list | tuple) for size in shape):
+            return _padded_tensor(convert_to_tensor(shape, dtype=dtypes.int64, name="padded_shapes"), known)
         shape = [None if isinstance(size, int) and size < 0 else size for size in shape]
     dims = shapes.as_dims(shape)
     if dims is None:
         raise ValueError("padded_shapes must have a known rank for each component.")
-    if known.raw is not None and len(known.raw) != len(dims):
-        raise ValueError(
-            f"The padded shape {shapes.text(dims)} does not have the rank of the component's shape {known}."
-        )
-    for size, padded in zip(known.raw or (), dims, strict=False):
-        if size is not None and padded is not None and padded < size:
-            raise ValueError(
-                f"The padded shape {shapes.text(dims)} is not compatible with the corresponding input component shape "
-                f"{known}."
-            )
+    _check_padded(dims, known)
     return constant(
         [-1 if size is None else size for size in dims], dtypes.int64, shape=[len(dims)], name="padded_shapes"
     )
+
+
+def _padded_tensor(shape: Tensor, known: TensorShape) -> Tensor:
+    what = f"Padded shape {shape} must be a 1-D tensor of tf.int64 values, but its"
+    if shape.dims is not None and len(shape.dims) != 1:
+        raise ValueError(f"{what} shape was {shape.shape}.")
+    if shape.dtype is not dtypes.int64:
+        raise TypeError(f"{what} element type was {shape.dtype.name}.")
+    _check_padded(known_shape(shape).raw, known)
+    return shape
+
+
+def _check_padded(dims: shapes.Dims, known: TensorShape) -> None:
+    """ValueError if a component of a shape cannot be padded to one."""
+    if dims is None or known.raw is None:
+        return
+    too_small = (
+        size is not None and padded is not None and padded < size
+        for size, padded in zip(known.raw, dims, strict=False)
+    )
+    if len(known.raw) != len(dims) or any(too_small):
+        raise ValueError(
+            f"The padded shape {shapes.text(dims)} is not compatible with the corresponding input component shape "
+            f"{known}."
+        )
 
 
 def known_shape(shape: Tensor) -> TensorShape:

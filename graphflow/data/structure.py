@@ -216,6 +216,10 @@ def shapes_for(types: Any, shapes: Any) -> Any:
     """A structure of shapes like that of the types; unknown ones if None was given for all."""
     if shapes is None:
         return map_structure(lambda _: TensorShape(None), types)
+    if is_nested(types) and isinstance(shapes, list):
+        raise TypeError(
+            f"output_shapes must have the structure of the types {types!r}, got the list {shapes!r}: a list is a shape."
+        )
     return pack(types, [as_shape(shape) for shape in flatten_up_to(types, shapes, "output_shapes")])
 
 

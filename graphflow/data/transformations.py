@@ -8,7 +8,7 @@ from typing import Any
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.types import DeviceLike, DTypeLike, IntTensorLike
 from graphflow._core.ops.math.casting import cast
-from graphflow.data.dataset import AUTOTUNE, Dataset
+from graphflow.data.dataset import AUTOTUNE, Dataset, mapped
 
 Transformation = Callable[[Dataset], Dataset]
 
@@ -31,7 +31,11 @@ def map_and_batch(
     """
     if num_parallel_batches is not None and num_parallel_calls is not None:
         raise ValueError("Only one of num_parallel_batches and num_parallel_calls may be set.")
-    return lambda dataset: dataset.map(map_func, num_parallel_calls).batch(batch_size, drop_remainder)
+
+    def apply(dataset: Dataset) -> Dataset:
+        return mapped(dataset, map_func, num_parallel_calls, True).batch(batch_size, drop_remainder)
+
+    return apply
 
 
 def shuffle_and_repeat(

@@ -80,7 +80,7 @@ def test_batches_of_different_shapes_name_both() -> None:
         gf.Session() as session,
         pytest.raises(
             gf.errors.InvalidArgumentError,
-            match=r"(?s)BatchDatasetV2.*component 0.*\(2,\).*element 1.*\(3,\)",
+            match=r"(?s)BatchDatasetV2.*component 0.*\[2\].*element 1.*\[3\]",
         ),
     ):
         session.run(following)
@@ -166,13 +166,6 @@ def test_a_variable_is_read_when_the_iterator_begins() -> None:
         session.run(variable.assign(20))
         session.run(iterator.initializer)
         assert drain(session, following) == [20, 21, 22]
-    with pytest.raises(ValueError, match="cannot be changed inside a function"):
-        D.range(3).map(lambda n: gf.assign_add(variable, n))
-
-
-def test_a_function_makes_no_variable() -> None:
-    with pytest.raises(ValueError, match="'inner' cannot be made inside a function"):
-        D.range(3).map(lambda n: gf.get_variable("inner", []) + 1.0)
 
 
 def test_a_function_takes_what_is_around_it_from_inside_branches_and_loops() -> None:

@@ -118,3 +118,10 @@ def _pop_last(stack: list[Any], item: Any) -> None:
         if stack[position] is item:
             del stack[position]
             return
+
+
+def outermost(graph: Graph) -> Graph:
+    """The graph that variables belong to which are made in a graph: of a function's body that around all functions."""
+    while graph.outer is not None:
+        graph = graph.outer
+    return graph

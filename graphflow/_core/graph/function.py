@@ -2,8 +2,13 @@
 
 A function is built by calling the user's Python function once, on placeholders, in a graph of its own. What it takes
 from the graph around it is captured: each such tensor becomes one more input, whose value is bound where the function
-is used. Constants are copied instead, so that shapes and folding know their values. A function without inputs, such as
-the one that makes a one-shot iterator's dataset, is captured by value: the operations themselves are copied.
+is used. Constants are copied instead, so that shapes and folding know their values. A variable that the function
+changes is shared: an operation of the function's graph stands for it, and each call reads and writes it as it is then.
+A function without inputs, such as the one that makes a one-shot iterator's dataset, is captured by value: the
+operations themselves are copied.
+
+As in TensorFlow, what a function does counts, and not only what it gives: operations such as writes, checks and prints
+run with each call, and those on one variable in the order in which they were built.
 """
 
 from __future__ import annotations
@@ -15,7 +20,8 @@ from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
-from graphflow._core.graph.op_def import OpDef, lookup
+from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.op_def import OpDef, lookup, variables_of
 from graphflow._core.graph.shapes import TensorShape
 
 
@@ -48,17 +54,34 @@ class FunctionGraph(Graph):
         self.outer = outer
         self.seed = outer.seed
         self._captures = Captures(self, by_value)
+        self._touched: dict[Tensor, tuple[list[Operation], list[Operation]]] = {}
+        """Of each shared variable the last operation that writes it, if there is one, and those that read it since."""
+        for name in outer.get_all_collection_keys():
+            values = outer.get_collection_ref(name)
+            self._collections[name] = values if name in _SHARED else list(values)
+        for name in _SHARED:
+            self._collections[name] = outer.get_collection_ref(name)
 
     def add(
         self, definition: OpDef, inputs: Sequence[Tensor], attrs: dict[str, Any], name: str | None = None
     ) -> Operation:
-        """Adds an operation; ValueError for a variable, which has no place in a function."""
-        if definition.is_variable:
-            raise ValueError(
-                f"The variable {(name or definition.name).rstrip('/')!r} cannot be made inside a function of a "
-                "dataset: make it before, and use it inside."
-            )
-        return super().add(definition, inputs, attrs, name)
+        """Adds an operation; it runs after those before it that write a shared variable of its inputs, or read one
+        which it writes.
+        """
+        op = super().add(definition, inputs, attrs, name)
+        for tensor in dict.fromkeys(op.inputs):
+            for variable in variables_of(tensor) if definition.writes or tensor.op.op_def.is_variable else ():
+                self._follow(variable, op)
+        return op
+
+    def _follow(self, variable: Tensor, op: Operation) -> None:
+        written, read = self._touched.get(variable, ([], []))
+        if op.op_def.writes:
+            op.add_control_inputs([one for one in (*written, *read) if one._context is op._context])
+            self._touched[variable] = [op], []
+        else:
+            op.add_control_inputs([one for one in written if one._context is op._context])
+            self._touched[variable] = written, [*read, op]
 
     def adopt(self, definition: OpDef, tensor: Tensor) -> Tensor:
         """The tensor of this graph that stands for one of the graph around it; ValueError if there can be none."""
@@ -69,10 +92,21 @@ class FunctionGraph(Graph):
 
     def finish(self, name: str, arguments: Sequence[Tensor], outputs: Sequence[Tensor]) -> GraphFunction:
         """The function that gives `outputs` for `arguments`; nothing can be added any more."""
-        own = tuple(self.adopt(lookup("Identity"), tensor) for tensor in outputs)
+        own = tuple(self._returned(tensor) for tensor in outputs)
         self.finalize()
         captures = self._captures
         return GraphFunction(name, self, (*arguments, *captures.inputs), own, tuple(captures.taken))
+
+    def note_read(self, variable: Tensor, op: Operation) -> None:
+        """Notes that an operation that is there reads a shared variable."""
+        self._follow(variable, op)
+
+    def _returned(self, tensor: Tensor) -> Tensor:
+        """The tensor of this graph for what the function gives: of a shared variable its value at the end."""
+        own = self.adopt(lookup("Identity"), tensor)
+        if not own.op.op_def.is_variable:
+            return own
+        return self.add(lookup("Identity"), (own,), {"T": own.dtype}, own.op.name).outputs[0]
 
     def add_argument(self, dtype: dtypes.DType, shape: TensorShape, name: str) -> Tensor:
         """A placeholder for one more argument."""
@@ -99,9 +133,34 @@ class Captures:
         Raises ValueError if it cannot be taken.
         """
         found = self._found.get(tensor)
-        if found is None and self._is_around(tensor.op.graph):
+        if not self._is_around(tensor.op.graph):
+            return None
+        if definition.takes_refs and tensor.op.op_def.is_variable:
+            if found is None or not found.op.op_def.is_variable:
+                found = self._found[tensor] = self._shared(tensor, found)
+        elif found is None:
             found = self._found[tensor] = self._take(definition, tensor)
         return found
+
+    def _shared(self, variable: Tensor, value: Tensor | None) -> Tensor:
+        """What stands for a variable itself, in place of its value when the iterator began, if that was taken."""
+        op, graph = variable.op, self._graph
+        attrs = {**op.attrs, "shared_name": op.attrs.get("shared_name") or op.name}
+        with graph.context_scope(None), graph.name_scope(None), graph.control_dependencies(None):
+            shared = graph.add(op.op_def, (), attrs, op.name)
+        shared.keep_line(op)
+        if "/job:" in op.device:
+            shared.set_device(op.device)
+        own = shared.outputs[0]
+        if value is not None:
+            place = self.inputs.index(value)
+            del self.inputs[place], self.taken[place]
+            for reader in list(value.consumers()):
+                for index, tensor in enumerate(reader.inputs):
+                    if tensor is value:
+                        reader.update_input(index, own)
+                graph.note_read(own, reader)
+        return own
 
     def _is_around(self, graph: Graph | None) -> bool:
         around: Graph | None = self._graph.outer
@@ -112,11 +171,6 @@ class Captures:
         return False
 
     def _take(self, definition: OpDef, tensor: Tensor) -> Tensor:
-        if definition.writes or definition.takes_refs:
-            raise ValueError(
-                f"{definition.name}: the variable {tensor.op.name!r} cannot be changed inside a function of a "
-                "dataset. Change it in the training step."
-            )
         if tensor.op.op_def.is_constant or self._by_value:
             return self._copied(tensor.op).outputs[tensor.value_index]
         self.taken.append(tensor)
@@ -140,6 +194,20 @@ class Captures:
         return copied
 
 
+def effects(graph: Graph) -> list[Operation]:
+    """The operations of a function's graph that run with each call, whether or not its results need them."""
+    return [op for op in graph.get_operations() if op.op_def.writes or op.type in _EFFECTS]
+
+
+_EFFECTS: Final[frozenset[str]] = frozenset(
+    {
+        "Assert", "Print", "PrintV2", "PyFunc", "ReduceDataset", "DatasetToTFRecord", "WriteFile",
+        "LookupTableInsertV2", "LookupTableImportV2", "LookupTableRemoveV2", "QueueEnqueueV2", "QueueEnqueueManyV2",
+        "QueueCloseV2", "WriteRawProtoSummary",
+    }
+)  # fmt: skip
+_SHARED: Final = (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES, GraphKeys.TRAINABLE_VARIABLES)
+"""The collections of a graph that its functions add to; of others they have copies."""
 _UNCOPIED: Final[frozenset[str]] = frozenset({"Placeholder", "PlaceholderWithDefault"})
 _STATELESS: Final[frozenset[str]] = frozenset({"MatchingFiles"})
 """Operations that look at the world outside anew each time, and hold no state of the session."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph, outermost
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.graph import Graph
 
@@ -71,8 +71,7 @@ def gives_the_same(graph: Graph) -> bool:
     It does if the graph has a seed, or each operation that draws random numbers has one, or none draws any. Of a
     function's graph that of the graph around it counts. What is fed, and what Python functions do, is not looked at.
     """
-    while graph.outer is not None:
-        graph = graph.outer
+    graph = outermost(graph)
     return graph.seed is not None or not _draws_unseeded(graph)
 
 

@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import graphflow.errors as errors
 from graphflow._core.graph.dtypes import bfloat16
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.function import GraphFunction
+from graphflow._core.graph.function import GraphFunction, effects
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import InputSpec, variable_for
 from graphflow._core.graph.random_seed import gives_the_same
@@ -53,7 +53,7 @@ def lowered(function: GraphFunction) -> LoweredFunction:
     """A function as a plan."""
     found, seeded = _LOWERED.get(function), gives_the_same(function.graph)
     if found is None or found.seeded != seeded:
-        plan = lower(function.outputs, [], function.inputs)
+        plan = lower(function.outputs, effects(function.graph), function.inputs)
         arguments = len(function.inputs) - len(function.captures)
         found = _LOWERED[function] = LoweredFunction(function.name, plan, arguments, seeded)
     return found

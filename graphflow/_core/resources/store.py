@@ -108,6 +108,16 @@ class ResourceStore:
         self.absent: AbsentTasks = AbsentTasks()
         """The other tasks of the cluster that are absent, if the store is a task's."""
 
+    @property
+    def home(self) -> ResourceStore:
+        """The store of the session or the task: this one, or that which it belongs to; CancelledError if it is gone."""
+        if self._around is None:
+            return self
+        around = self._around()
+        if around is None:
+            raise errors.CancelledError(None, None, CLOSED)
+        return around.home
+
     # ---- waiting --------------------------------------------------------------------------------------------------
 
     @property
@@ -306,7 +316,13 @@ class ResourceStore:
         return self.variable(name, instruction.dtypes[0], instruction.origin.line, instruction.shapes[0])
 
     def variable(self, name: str, dtype: DType, line: tuple[str, int], dims: Dims = None) -> VariableCell:
-        """The cell of a variable, made on first use; InvalidArgumentError if it has another dtype."""
+        """The cell of a variable, made on first use; InvalidArgumentError if it has another dtype.
+
+        Variables of a function are those of the session or task that it belongs to.
+        """
+        home = self.home
+        if home is not self:
+            return home.variable(name, dtype, line, dims)
         with self._lock:
             cell = self._variables.get(name)
             if cell is None:

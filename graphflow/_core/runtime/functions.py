@@ -33,8 +33,16 @@ class FunctionRunner:
 
     def __call__(self, arguments: Sequence[Any]) -> tuple[Any, ...]:
         """The values of the outputs, arrays of their own. Raises the error of the operation that fails."""
-        results = carry_out(self._executable, RunContext(self._store), arguments)
-        return tuple([operand(value) for value in results])
+        if not self._executable.uses_variables:
+            results = carry_out(self._executable, RunContext(self._store), arguments)
+            return tuple([operand(value) for value in results])
+        home = self._store.home
+        home.enter()  # Its variables are the session's, whose runs may read them meanwhile.
+        try:
+            results = carry_out(self._executable, RunContext(self._store), arguments)
+            return tuple([operand(value) for value in results])
+        finally:
+            home.leave()
 
     def rows(
         self, columns: Sequence[Any], captured: Sequence[Any], count: int

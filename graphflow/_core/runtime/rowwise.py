@@ -166,7 +166,12 @@ class Rowwise:
 
     def _function(self, i: Instruction, step: Step) -> tuple[Callable[..., Any], bool]:
         """A function of (run, count, *inputs) that computes an instruction, and whether its result has rows."""
-        if i.bodies or any(dtype.native is None for dtype in i.dtypes) or i.definition is None:
+        if (
+            i.bodies
+            or i.is_variable
+            or any(dtype.native is None for dtype in i.dtypes)
+            or i.definition is None
+        ):
             raise NotRowwise
         if i.type in PASS_THROUGH:
             return lambda run, count, value: value, step.stacked[0]

@@ -13,6 +13,9 @@ import graphflow._core.ops.distributed.collectives
 import graphflow._core.ops.distributed.staleness
 import graphflow._core.ops.distributed.sync_rounds
 import graphflow._core.ops.io.datasets
+import graphflow._core.ops.io.more_datasets
+import graphflow._core.ops.io.optionals
+import graphflow._core.ops.io.whole_datasets
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.ops import load_all
 from tests.ops.op_samples import (
@@ -178,8 +181,18 @@ WITHOUT_SAMPLES: dict[str, str] = {
     ),
     **dict.fromkeys(("WriteFile", "MatchingFiles"), "work on files; test_readers.py has them"),
     **dict.fromkeys(
-        [d.name for d in vars(graphflow._core.ops.io.datasets).values() if isinstance(d, OpDef)],
-        "take or give datasets and iterators, which are no arrays; tests/data has them",
+        [
+            definition.name
+            for module in (
+                graphflow._core.ops.io.datasets,
+                graphflow._core.ops.io.more_datasets,
+                graphflow._core.ops.io.optionals,
+                graphflow._core.ops.io.whole_datasets,
+            )
+            for definition in vars(module).values()
+            if isinstance(definition, OpDef)
+        ],
+        "take or give datasets, iterators and optionals, which are no arrays; tests/data has them",
     ),
     **dict.fromkeys(
         ("SaveV2", "RestoreV2"), "write and read a file; tests/train/saving/test_saver.py has them"

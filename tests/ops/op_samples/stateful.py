@@ -272,6 +272,17 @@ def _multinomial(random: Random) -> Iterable[Sample]:
                 yield Sample((logits, scalar(count)), {"output_dtype": out, **SEEDS}, reference)
 
 
+def _stateless_multinomial(random: Random) -> Iterable[Sample]:
+    for rows, classes, count in ((2, 3, 4), (1, 1, 2), (0, 2, 3), (3, 2, 0)):
+        logits = np.full((rows, classes), -np.inf, SINGLE)
+        logits[:, -1:] = 0
+
+        def reference(logits: Any, count: Any, seed: Any) -> Any:
+            return np.full((logits.shape[0], int(count)), logits.shape[1] - 1, np.int64)
+
+        yield Sample((logits, scalar(count), ints(3, 5)), {"output_dtype": gf.int64}, reference)
+
+
 def _candidates(random: Random) -> Iterable[Sample]:
     for rows, columns, count, classes, unique in (
         (2, 3, 4, 9, True),
@@ -367,6 +378,7 @@ TABLE: dict[str, Draw] = {
     "RandomUniformInt": _uniform_int,
     "RandomShuffle": _shuffle,
     "Multinomial": _multinomial,
+    "StatelessMultinomial": _stateless_multinomial,
     "LogUniformCandidateSampler": _candidates,
     "UniformCandidateSampler": _candidates,
     "RandomGamma": _per_parameter({}),

@@ -204,8 +204,9 @@ _Mapping = TypeVar("_Mapping", bound=MapDataset)
 
 
 def nesting(node: Node, dataset: _Mapping) -> _Mapping:
-    """The dataset, which says whether its function gives datasets."""
+    """The dataset, which says whether its function gives datasets, and may end before its source."""
     dataset.nested = dtypes.variant in node.attrs["output_types"]
+    dataset.keeps_count = bool(node.attrs.get("preserve_cardinality", False))
     return dataset
 
 
@@ -335,6 +336,10 @@ def _cache(node: Node, origin: Origin, source: Any, filename: Any) -> DatasetBas
 _PREFIX = "iterator/"
 
 
+def _elements(node: Node) -> tuple[Any, Any]:
+    return node.attrs["output_types"], node.attrs["output_shapes"]
+
+
 def _resource_of(node: Node) -> str:
     return resource_name(node.attrs, node.name, _PREFIX)
 
@@ -349,7 +354,7 @@ def _iterator(node: Node) -> Kernel:
         def make(dataset: str) -> DatasetBase | None:
             return None if store.graph is None or not dataset else _dataset_of(dataset, store, origin)
 
-        return store.other(name, lambda: IteratorResource(origin, store, make))
+        return store.other(name, lambda: IteratorResource(origin, store, make, *_elements(node)))
 
     return give
 
@@ -380,7 +385,7 @@ def _one_shot_iterator(node: Node) -> Kernel:
             made: DatasetBase = dataset
             return made
 
-        return store.other(name, lambda: IteratorResource(origin, store, make))
+        return store.other(name, lambda: IteratorResource(origin, store, make, *_elements(node)))
 
     return give
 
@@ -428,6 +433,7 @@ def _from_string_handle(node: Node) -> Kernel:
                 f"There is no iterator with the string handle {name!r} in this session: feed what running "
                 "iterator.string_handle() in the same session gives.",
             )
+        found.check(*_elements(node))
         return found
 
     return find

@@ -48,7 +48,7 @@ def _find_infer(op: Operation) -> Signature:
 def _export_infer(op: Operation) -> Signature:
     dtypes_of = (op.attrs["Tkeys"], op.attrs["Tvalues"])
     # A table that shows its buckets shows single keys and values as vectors of one.
-    single = (1,) if op.inputs[0].op.type == "MutableDenseHashTableV2" else ()
+    single = (1,) if "initial_num_buckets" in op.inputs[0].op.attrs else ()
     parts = (None if dims is None else (None, *(dims or single)) for dims in _of_one(op.inputs[0]))
     return list(zip(dtypes_of, parts, strict=True))
 

@@ -8,11 +8,12 @@ their own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack
 from typing import Any, Literal, overload
 
 from graphflow._core.common.shown.graphs import facts_html
 from graphflow._core.graph import dtypes, shapes
-from graphflow._core.graph.defaults import get_default_graph, get_default_session
+from graphflow._core.graph.defaults import get_default_graph, get_default_session, outermost
 from graphflow._core.graph.elements import Operation, Operators, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
@@ -141,8 +142,14 @@ class Variable(Operators, metaclass=Creatable):
         self._synchronization = synchronization
         self._aggregation = aggregation
         self._save_slice_info: SliceInfo | None = None
-        graph = get_default_graph()
-        with graph.control_dependencies(None), graph.name_scope(name or "Variable") as scope:
+        here = get_default_graph()
+        graph = outermost(here)
+        with ExitStack() as stack:
+            if graph is not here:  # Made in a function, it belongs to the program.
+                stack.enter_context(graph.as_default())
+                stack.enter_context(graph.context_scope(None))
+            stack.enter_context(graph.control_dependencies(None))
+            scope = stack.enter_context(graph.name_scope(name or "Variable"))
             self._build(
                 graph,
                 scope,

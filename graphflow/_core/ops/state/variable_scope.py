@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph, outermost
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import (
@@ -288,7 +288,7 @@ _making = threading.Lock()
 
 def scopes_of(graph: Graph | None = None) -> GraphScopes:
     """The state for get_variable of a graph, by default the default one; made on first use."""
-    graph = graph or get_default_graph()
+    graph = outermost(graph or get_default_graph())
     if graph.variable_store is None:
         with _making:
             if graph.variable_store is None:

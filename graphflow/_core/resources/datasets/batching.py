@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.graph.shapes import text
+import graphflow.errors as errors
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements
@@ -50,11 +50,15 @@ class BatchDataset(DatasetBase):
             if np.shape(value) != first.shape:
                 raise self.error(
                     f"Cannot batch tensors with different shapes in component {component}. First element had shape "
-                    f"{text(first.shape)} and element {row} had shape {text(np.shape(value))}. Use padded_batch, or "
-                    "give all elements one shape."
+                    f"{_listed(first.shape)} and element {row} had shape {_listed(np.shape(value))}. Use padded_batch, "
+                    "or give all elements one shape."
                 )
             result[row] = value[()] if first.dtype == object and not first.ndim else value
         return result
+
+
+def _listed(dims: Sequence[int]) -> str:
+    return f"[{','.join(map(str, dims))}]"
 
 
 class PaddedBatchDataset(BatchDataset):
@@ -78,7 +82,7 @@ class PaddedBatchDataset(BatchDataset):
         self.padding = padding
 
     def assemble(self, block: Block) -> Element:
-        """A padded batch of some elements; InvalidArgumentError if one is larger than the shape to pad to."""
+        """A padded batch of some elements; DataLossError if one is larger than the shape to pad to."""
         columns = zip(*block.elements(), strict=True)
         return tuple([self._padded(i, column) for i, column in enumerate(columns)])
 
@@ -101,7 +105,8 @@ class PaddedBatchDataset(BatchDataset):
             if any(have > size for have, size in zip(array.shape, sizes, strict=True)):
                 raise self.error(
                     "Attempted to pad to a smaller size than the input element: component "
-                    f"{component} of element {row} has shape {text(array.shape)}, to be padded to {text(tuple(sizes))}."
+                    f"{component} of element {row} has shape {_listed(array.shape)}, to be padded to {_listed(sizes)}.",
+                    errors.DataLossError,
                 )
             place: Any = (row, *[slice(n) for n in array.shape])
             result[place] = array if array.ndim else array[()]

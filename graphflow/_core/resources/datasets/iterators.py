@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import heapq
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -18,6 +18,8 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
+from graphflow._core.graph.dtypes import DType
+from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, owned
@@ -91,8 +93,16 @@ class IteratorResource:
 
     begins_alike = True
 
-    def __init__(self, origin: Origin, store: Any, make: Callable[[str], DatasetBase | None]) -> None:
+    def __init__(
+        self,
+        origin: Origin,
+        store: Any,
+        make: Callable[[str], DatasetBase | None],
+        types: Sequence[DType] = (),
+        shapes: Sequence[Any] = (),
+    ) -> None:
         self.origin = origin
+        self._types, self._shapes = types, shapes
         self._store = store
         self._make = make
         self._lock = threading.Lock()
@@ -110,6 +120,32 @@ class IteratorResource:
         self._returned: list[tuple[int, Element]] = []
         """A heap of the elements that came back; guarded by `_returning`."""
         self._returning = threading.RLock()
+
+    def check(self, types: Sequence[DType], shapes: Sequence[TensorShape]) -> None:
+        """Raises InvalidArgumentError if its elements may not have these types and shapes."""
+        if len(types) != len(self._types):
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"Number of components does not match: expected {len(types)} types but got {len(self._types)}, of the "
+                f"iterator {self.origin}.",
+            )
+        for number, (wanted, found) in enumerate(zip(types, self._types, strict=True)):
+            if wanted is not found:
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Data type mismatch at component {number}: expected {wanted.name} but got {found.name}, of the "
+                    f"iterator {self.origin}.",
+                )
+        for number, (asked, given) in enumerate(zip(shapes, self._shapes, strict=True)):
+            if not asked.is_compatible_with(given):
+                raise errors.InvalidArgumentError(
+                    None,
+                    None,
+                    f"Incompatible shapes at component {number}: expected {asked} but got {given}, of the iterator "
+                    f"{self.origin}.",
+                )
 
     def initialize(self, dataset: DatasetBase, run: Any) -> None:
         """Begins at the first element of a dataset."""
@@ -251,7 +287,7 @@ class IteratorResource:
             raise errors.FailedPreconditionError(
                 None,
                 None,
-                f"The iterator {self.origin} has not been initialised. Run its initializer in this session first "
+                f"The iterator {self.origin} has not been initialized. Run its initializer in this session first "
                 "(iterator.initializer, or the operation of make_initializer).",
             )
         return self._begin(dataset)

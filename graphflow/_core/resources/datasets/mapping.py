@@ -56,9 +56,14 @@ class FunctionDataset(DatasetBase):
 
 
 class MapDataset(FunctionDataset):
-    """A function of each element. nested: whether it gives datasets."""
+    """A function of each element.
+
+    nested: whether it gives datasets. keeps_count: whether it is an error if the function comes to an end by itself, as
+    by StopIteration of a Python function; otherwise the elements end there.
+    """
 
     nested = False
+    keeps_count = False
 
     def cardinality(self) -> int:
         """As many as the source has."""
@@ -67,6 +72,14 @@ class MapDataset(FunctionDataset):
     def walk(self, context: Context) -> Elements:
         """A walk from the first element on."""
         return MapElements(self, self.source.walk(context), context)
+
+    def within(self, error: errors.OpError) -> errors.OpError:
+        """An error of the function, which says where the function is used."""
+        found = super().within(error)
+        if not self.keeps_count or not isinstance(error, errors.OutOfRangeError):
+            return found
+        text = f"Function invocation produced OutOfRangeError: {found.message}"
+        return errors.InvalidArgumentError(None, found.op, text)
 
     def call(self, runner: Any, element: Element) -> tuple[Any, ...]:
         """The function's outputs for an element; those that are datasets can be made again."""
@@ -157,13 +170,18 @@ class MapElements(_FunctionElements):
 
     def next(self, run: Any) -> Element | None:
         """The function of the next element."""
+        element: Element | None
         if self._pending:
-            return self._dataset.call(self._runner, self._pending.popleft())
-        if self._late is not None:
+            element = self._pending.popleft()
+        elif self._late is not None:
             error, self._late = self._late, None
             raise error
-        element = self._inner.next(run)
-        return None if element is None else self._dataset.call(self._runner, element)
+        else:
+            element = self._inner.next(run)
+        try:
+            return None if element is None else self._dataset.call(self._runner, element)
+        except errors.OutOfRangeError:
+            return None  # The function came to an end by itself.
 
     def block(self, run: Any, count: int) -> Block:
         """The function of the next elements."""
@@ -176,9 +194,7 @@ class MapElements(_FunctionElements):
         if found is not None:
             return Block(taken.count, found)
         self._pending.extend(taken.elements())
-        return Block.of(
-            [self._dataset.call(self._runner, self._pending.popleft()) for _ in range(taken.count)]
-        )
+        return super().block(run, count)
 
     def extend(self, run: Any, found: list[Element], count: int) -> bool:
         """Appends the function of the next elements, made together if that can be."""

@@ -25,6 +25,8 @@ from graphflow._core.resources.datasets.states import State
 class ScanDataset(MapDataset):
     """What a function of a state and each element gives beside the next state. state: the first one."""
 
+    keeps_count = True
+
     def __init__(self, *arguments: Any, state: Element) -> None:
         super().__init__(*arguments)
         self.state = state

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import graphflow.errors as errors
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, Worker
@@ -227,6 +228,8 @@ class ParallelMapElements(Elements):
         first = self._calls[0]
         store.wait(self._changed, lambda: first.done or None, run, self._awaited)
         self._calls.popleft()
+        if isinstance(first.error, errors.OutOfRangeError) and not first.from_source:
+            return None  # The function came to an end by itself.
         if first.error is not None:
             raise first.error
         return first.result
