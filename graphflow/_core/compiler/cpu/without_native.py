@@ -18,7 +18,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "Bincount",
             "DynamicPartition",
             "ListDiff",
-            "Unique*",
+            "Unique",
+            "UniqueWithCounts",
             "Where",
         ),
         (),
@@ -180,7 +181,14 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
     (
         "what tasks and devices do together",
         "a message each",
-        ("Collective*", "Staleness*", "SyncRound*"),
+        (
+            "Accumulator*",
+            "Collective*",
+            "ResourceAccumulator*",
+            "ResourceConditionalAccumulator",
+            "Staleness*",
+            "SyncRound*",
+        ),
         (),
     ),
     (
@@ -222,6 +230,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "NearestNeighbors",
             "NthElement",
             "PopulationCount",
+            "StatelessMultinomial",
             "UpperBound",
         ),
         (),

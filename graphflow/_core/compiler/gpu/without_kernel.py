@@ -16,7 +16,8 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "Bincount",
             "DynamicPartition",
             "DynamicStitch",
-            "Unique*",
+            "Unique",
+            "UniqueWithCounts",
             "Where",
         ),
         (),
@@ -126,7 +127,10 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
     (
         "what tasks and devices do together",
         (
+            "Accumulator*",
             "Collective*",
+            "ResourceAccumulator*",
+            "ResourceConditionalAccumulator",
             "Staleness*",
             "SyncRound*",
         ),
@@ -206,6 +210,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "PopulationCount",
             "RandomGamma",
             "RandomPoissonV2",
+            "StatelessMultinomial",
             "RandomShuffle",
             "UpperBound",
         ),
