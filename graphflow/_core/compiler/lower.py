@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Any, TypeAlias
 
@@ -13,7 +13,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import integer_divisors, pa
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.nodes import Binding, Node, PythonNode, Statements
 from graphflow._core.compiler.scalar_texts import expressible, scalar_text, with_roots
-from graphflow._core.compiler.specialise import Known, has_fixed_shape
+from graphflow._core.compiler.shapes.fixed import Known, has_fixed_shape
 from graphflow._core.compiler.traced.layouts import TracedConstants, like, traced_view_of
 from graphflow._core.compiler.values import Value, spreads, view_of, whole
 from graphflow._core.kernels.table import KernelTable
@@ -43,7 +43,7 @@ class Around:
     nested: lowers a loop or branch as a node, if all of it is native. inside: whether it is a part of one. hosted:
     whether somebody finds the lists and stacks of the outermost loop in each run. bindings: those that it uses, by the
     roots of their descriptors. gradients: for the root of the descriptor of a list of gradients that of the list whose
-    they are, and their source. last: the number of the last node that has used each.
+    they are, and their source. last: the number of the last node that has used each. fixed: values of fixed shapes.
     """
 
     nested: Rule | None = None
@@ -52,6 +52,7 @@ class Around:
     bindings: dict[str, Binding] = field(default_factory=dict)
     gradients: dict[str, tuple[str, str]] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
+    fixed: Container[str] = ()
 
 
 class Lowering:
@@ -428,13 +429,14 @@ class Lowering:
 
     def _fixed(self, i: Instruction, output: str) -> bool:
         """Whether a result has the same shape whenever the feeds have the same shapes, and fits native memory."""
-        shape, dtype = self.known[output]
         position = i.outputs.index(output)
-        if dtype not in NATIVE_DTYPES or 0 in shape:
+        if self.known[output][1] not in NATIVE_DTYPES or 0 in self.known[output][0]:
             return False
         if i.type == kinds.IF and not all(body.fetches[position] for body in i.bodies):
             return False  # There is nothing if the other branch is taken.
-        return has_fixed_shape(i, position, self.known, self.values, self.constants)
+        return output in self.around.fixed or has_fixed_shape(
+            i, position, self.known, self.values, self.constants
+        )
 
 
 def scalar_rule(lowering: Lowering, i: Instruction) -> bool:
@@ -477,10 +479,8 @@ def _update(lowering: Lowering, i: Instruction, reads: list[Value], names: dict[
     texts = with_roots(i, texts, lowering.constant)
     lines = []
     for text in texts:
-        target, _, expression = (
-            text.partition(" = ") if " = " in text else (definition.inputs[0].name, "", text)
-        )
-        lines.append((target, dtype, scalar_text(i, expression, names)))
+        target, _, expression = text.rpartition(" = ")
+        lines.append((target or definition.inputs[0].name, dtype, scalar_text(i, expression, names)))
     results = list(written)
     used = bool(i.outputs) and (not i.used or i.used[0])
     if used:

@@ -8,7 +8,7 @@ from graphflow._core.codegen import shared
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import KernelNode, Part, PythonNode
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.control_flow.rows import DESCRIPTOR_WORDS
 from graphflow._core.plan.ir import Plan, walk

@@ -16,10 +16,12 @@ from graphflow._core.compiler.native_parts import described, native_part
 from graphflow._core.compiler.nested import loop_parts, nested, part_plan
 from graphflow._core.compiler.nodes import KernelNode, Part, PythonNode, Statements
 from graphflow._core.compiler.reasons import MayReshape, NothingNative, NoValue, WorthCutting
-from graphflow._core.compiler.shared.data_sizes import sized_by_data
+from graphflow._core.compiler.shapes.data_sizes import sized_by_data
+from graphflow._core.compiler.shapes.fixed import Known
+from graphflow._core.compiler.shapes.loops import fixed_shapes
+from graphflow._core.compiler.shapes.unseen import add_unseen
 from graphflow._core.compiler.shared.repeated_rows import FIRSTS, with_repeated_rows
-from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, may_reshape, specialise
-from graphflow._core.compiler.unseen import add_unseen
+from graphflow._core.compiler.specialise import apart_from_feeds, complete, may_reshape, specialise
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, producers
@@ -125,12 +127,14 @@ def _lowered(plan: Plan, known: Known, kernels: KernelTable, nested: Rule) -> tu
     rules = {**RULES, **added_rules("cpu")}
     with_rows, shapes = with_repeated_rows(plan, known)
     if with_rows is not plan:
-        lowering = Lowering(with_rows, shapes, kernels, rules, side_by_side, Around(nested))
+        around = Around(nested, fixed=fixed_shapes(with_rows, shapes).fixed)
+        lowering = Lowering(with_rows, shapes, kernels, rules, side_by_side, around)
         lowering.run()
         others = [node.instruction for node in lowering.nodes if isinstance(node, PythonNode)]
         if not any(i.type == FIRSTS or i.attrs.get("dropping") for i in others):
             return with_rows, lowering
-    lowering = Lowering(plan, known, kernels, rules, side_by_side, Around(nested))
+    around = Around(nested, fixed=fixed_shapes(plan, known).fixed)
+    lowering = Lowering(plan, known, kernels, rules, side_by_side, around)
     lowering.run()
     return plan, lowering
 

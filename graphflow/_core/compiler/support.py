@@ -10,7 +10,7 @@ from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.gpu.rules import has_kernel
 from graphflow._core.compiler.gpu.without_kernel import reason_without_kernel
-from graphflow._core.compiler.specialise import OF_SHAPES
+from graphflow._core.compiler.shapes.fixed import OF_SHAPES
 from graphflow._core.graph.op_def import (
     FIRST_VERSION,
     NotDifferentiable,

@@ -1,6 +1,6 @@
 """CutExecutable: a plan that goes over to stages once it is known that more of it becomes compiled so.
 
-Which it is follows from the plan and the shapes of its first observed run (compiler/shared/data_sizes.py). It goes over
+Which it is follows from the plan and the shapes of its first observed run (compiler/shapes/data_sizes.py). It goes over
 at the run after that one; so where bits are fixed they still are, as each stage goes over at a fixed run of its own.
 """
 

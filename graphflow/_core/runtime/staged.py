@@ -8,7 +8,7 @@ computed in memory of their own, and variables are borrowed.
 
 On one device the cuts before and after what waits follow the plan's one order and do not change it. Between them it is
 cut after the instructions that `after` names, as those whose results have sizes that are known only then
-(compiler/shared/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
+(compiler/shapes/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
 """
 
 from __future__ import annotations

@@ -28,9 +28,9 @@ from graphflow._core.compiler.gpu.sliding_rules import SLIDING_RULES
 from graphflow._core.compiler.gpu.sparse_rules import SPARSE_RULES
 from graphflow._core.compiler.gpu.window_rules import WINDOW_RULES
 from graphflow._core.compiler.lower import DisagreementError, Lowering, Rule
+from graphflow._core.compiler.shapes.fixed import OF_SHAPES
 from graphflow._core.compiler.shared.movement_rules import MOVEMENT_RULES
 from graphflow._core.compiler.shared.statement_rules import STATEMENT_RULES
-from graphflow._core.compiler.specialise import OF_SHAPES
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.kernels import registry
 from graphflow._core.plan import kinds

@@ -1,4 +1,4 @@
-"""Rules of sorted segments, whose number is known: it is an input, or follows from what is fed (fed_sizes.py)."""
+"""Rules of sorted segments, whose number is known: it is an input, or follows from what is fed (sizing.py)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of sparse tensors whose dense shapes are known (fed_sizes.py), so that all else follows from shapes."""
+"""Rules of sparse tensors whose dense shapes are known (sizing.py), so that all else follows from shapes."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.graph import dtypes
 from graphflow._core.plan.ir import Instruction, Plan
 

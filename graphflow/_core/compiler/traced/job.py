@@ -18,8 +18,9 @@ from graphflow._core.compiler.cpu.rules import RULES
 from graphflow._core.compiler.cpu.transposed import side_by_side
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import NestedNode, PythonNode
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.compiler.shared.repeated_rows import with_repeated_rows
-from graphflow._core.compiler.specialise import Known, apart_from_feeds, complete, specialise
+from graphflow._core.compiler.specialise import apart_from_feeds, complete, specialise
 from graphflow._core.compiler.traced.layouts import TracedConstants
 from graphflow._core.compiler.traced.shapes import NotTraced, TracedShapes
 from graphflow._core.kernels.table import KernelTable
@@ -36,12 +37,11 @@ _MOST_GUARDS: Final = 2000
 class TracedJob:
     """A compile job, and what of it depends on sizes.
 
-    axes: name and axis of the feeds whose sizes may be others, in the order of the trace's first sizes. made: the
-    constants that are made of sizes, and `part` the instructions that make those of which no integers are known.
+    made: the constants that are made of sizes, and `part` the instructions that make those of which no integers are
+    known.
     """
 
     trace: Trace
-    axes: Sequence[tuple[str, int]]
     job: CompileJob
     shapes: TracedShapes
     made: Sequence[str]
@@ -82,6 +82,9 @@ def traced_job(
 ) -> TracedJob:
     """The compile job of a plan for the shapes of a run, in which the sizes of some axes of feeds may be others.
 
+    axes: name and axis of these feeds, in the order of the trace's first sizes; or of a constant that stands for a fed
+    vector, and the index of an element that may be another.
+
     Raises NotTraced, or what else keeps a trace from being made.
     """
     plan, known = apart_from_feeds(plan, known)
@@ -89,13 +92,18 @@ def traced_job(
     if any(i.type == kinds.ASSIGN and not i.attrs.get("validate_shape", True) for i in walk(plan)):
         raise NotTraced("A variable may change its shape.")
     trace, fed = Trace(), {name: known[name] for name in plan.feeds}
-    sizes = []
+    constants = {i.outputs[0]: i.attrs["value"] for i in plan.instructions if i.is_constant}
+    sizes, contents = [], dict[str, Any]()
     for name, axis in axes:
-        shape, dtype = fed[name]
-        size: Any = trace.size(shape[axis])
+        if name in fed:
+            shape, dtype = fed[name]
+            size: Any = trace.size(shape[axis])
+            fed[name] = ((*shape[:axis], size, *shape[axis + 1 :]), dtype)
+        else:
+            elements = contents.setdefault(name, constants[name].astype(object))
+            size = elements.reshape(-1)[axis] = trace.size(int(elements.reshape(-1)[axis]))
         sizes.append(size)
-        fed[name] = ((*shape[:axis], size, *shape[axis + 1 :]), dtype)
-    shapes = TracedShapes(plan, fed, known, ctx.evaluate)
+    shapes = TracedShapes(plan, fed, known, ctx.evaluate, contents)
     special = specialise(plan, known, ctx)
     made = _folded(special, plan, shapes)
     for i in special.instructions:
@@ -116,7 +124,7 @@ def traced_job(
         raise NotTraced("Kernels are missing.")
     if trace.guards > _MOST_GUARDS:
         raise NotTraced("Too much depends on the sizes.")
-    return TracedJob(trace, tuple(axes), job, shapes, made, _makers(plan, made, shapes))
+    return TracedJob(trace, job, shapes, made, _makers(plan, made, shapes))
 
 
 def _folded(special: Plan, plan: Plan, shapes: TracedShapes) -> list[str]:

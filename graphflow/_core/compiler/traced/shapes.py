@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.codegen.traced_sizes import is_traced, number, numbers
-from graphflow._core.compiler.specialise import OF_SHAPES, Known, apart_from_feeds, complete
+from graphflow._core.compiler.shapes.fixed import OF_SHAPES, Known
+from graphflow._core.compiler.specialise import apart_from_feeds, complete
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef
@@ -77,11 +79,20 @@ class TracedShapes:
     as arrays of objects. of_sizes: the values that depend on sizes, though on no other value.
     """
 
-    def __init__(self, plan: Plan, fed: Known, seen: Known, evaluate: Evaluate | None) -> None:
-        """fed: the shapes of the feeds, in sizes that may be others. seen: those of a run, of variables at least."""
+    def __init__(
+        self,
+        plan: Plan,
+        fed: Known,
+        seen: Known,
+        evaluate: Evaluate | None,
+        contents: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
+        """fed: the shapes of the feeds, in sizes that may be others. seen: those of a run, of variables at least.
+        contents: the elements of constants that may be others.
+        """
         self.known: Known = dict(fed)
-        self.contents: dict[str, Any] = {}
-        self.of_sizes: set[str] = set()
+        self.contents: dict[str, Any] = dict(contents)
+        self.of_sizes: set[str] = set(contents)
         self._seen = seen
         self._evaluate = evaluate
         self._makers: dict[str, Instruction] = {}
@@ -90,7 +101,8 @@ class TracedShapes:
 
     def _add(self, i: Instruction) -> None:
         for output in i.outputs:
-            self._makers[output] = i
+            if output not in self.contents:
+                self._makers[output] = i
         if i.is_variable:
             if i.outputs[0] not in self._seen:
                 raise NotTraced(f"{i.describe()} has no value.")

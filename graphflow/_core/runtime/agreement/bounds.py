@@ -15,7 +15,7 @@ import numpy as np
 
 from graphflow._core.common.arrays import finfo, is_bfloat16, kind_of
 from graphflow._core.common.records import dataclass
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.graph.dtypes import bfloat16
 from graphflow._core.plan.ir import Plan, walk
 

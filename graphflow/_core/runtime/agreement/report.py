@@ -20,7 +20,7 @@ import numpy as np
 from graphflow._core.common.files import numpy_files
 from graphflow._core.common.philox.generator import Philox
 from graphflow._core.common.records import dataclass
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.ops import load_all
 from graphflow._core.plan.encode import BadPlan, PlanReader, PlanWriter
 from graphflow._core.plan.ir import Instruction, Plan

@@ -20,7 +20,7 @@ import graphflow.errors as errors
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.reasons import NotVerified, tell_unverified
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore

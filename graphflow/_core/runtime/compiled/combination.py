@@ -15,7 +15,8 @@ from graphflow._core.common.timeouts import (
     LONGEST_COMPILE_AGAIN_SECONDS,
 )
 from graphflow._core.compiler.reasons import StaysOnNumpy, label
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fed_values import NOTHING, Given, Key
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.plan.ir import Plan
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.context import RunContext
@@ -32,11 +33,11 @@ _LOG: Final = logging.getLogger("graphflow")
 class Combination:
     """What is known of one combination of fed shapes.
 
-    shapes: those of the feeds, then the fed truth values that decide branches, `decisions` by name.
+    shapes: those of the feeds, then the fed values that belong to it, `given` by name.
     """
 
-    shapes: tuple[Any, ...] = ()
-    decisions: dict[str, bool] = field(default_factory=dict)
+    shapes: Key = ()
+    given: Given = NOTHING
     filled: bool = False
     """Whether a template gave its compiled plan."""
     template: Template | None = None

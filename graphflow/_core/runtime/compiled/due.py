@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore

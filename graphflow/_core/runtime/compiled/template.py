@@ -29,7 +29,7 @@ from graphflow._core.compiler.emit import scalar_program
 from graphflow._core.compiler.fuse import Group
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import KernelNode
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.compiler.traced.job import TracedJob
 from graphflow._core.compiler.traced.memory import Stack
 from graphflow._core.compiler.traced.shapes import NotTraced
@@ -92,11 +92,14 @@ class Template:
         self,
         traced: TracedJob,
         model: CompiledPlan,
+        shapes: Sequence[Any],
+        places: Sequence[tuple[int, int]],
         store: ResourceStore,
         kernels: KernelTable,
         prepare: Callable[[Known], CompileJob],
     ) -> None:
-        """model: a plan made for the same sizes in the usual way. prepare: makes a job for known shapes.
+        """model: a plan made for the same sizes in the usual way, `shapes`. places: where among these the sizes of the
+        trace are. prepare: makes a job for known shapes.
 
         Raises NotTraced, or TraceError, if there is no template.
         """
@@ -106,8 +109,7 @@ class Template:
         self._prepare = prepare
         self._check()
         job, trace = traced.job, traced.trace
-        feeds = model.parts.plan.feeds
-        self._axes = [(feeds.index(name), axis) for name, axis in traced.axes]
+        self._places = places
         fetched = [job.lowering.values.get(fetch) for fetch in model.parts.plan.fetches]
         handed = model.parts.takers
         for position, root in handed.items():
@@ -141,7 +143,7 @@ class Template:
         self._know: Any = None
         self._first = trace.replay(self._asked.nodes)
         trace.close()
-        self._check_replay()
+        self._check_replay(shapes)
 
     def _check(self) -> None:
         job, model = self.traced.job, self.model
@@ -151,9 +153,8 @@ class Template:
         if not plain or not model.parts.simple:
             raise NotTraced("Not all of it is one program.")
 
-    def _check_replay(self) -> None:
+    def _check_replay(self, shapes: Sequence[Any]) -> None:
         """The sizes of the model must give the model again, without an address."""
-        shapes = [self.model.parts.lowering.known[name][0] for name in self.model.parts.plan.feeds]
         try:
             numbers = self._first(self._sizes_of(shapes))
         except IndexError:
@@ -236,7 +237,7 @@ class Template:
     # ---- for other sizes ------------------------------------------------------------------------------------------
 
     def _sizes_of(self, shapes: Sequence[Any]) -> list[int]:
-        return [shapes[feed][axis] for feed, axis in self._axes]
+        return [shapes[place][axis] for place, axis in self._places]
 
     def holds(self, shapes: Sequence[Any]) -> bool:
         """Whether it holds for fed shapes, which are of the same ranks."""

@@ -29,11 +29,8 @@ from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-import numpy as np
-
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
-from graphflow._core.compiler.branches import deciding_feeds
 from graphflow._core.compiler.reasons import (
     ManyShapes,
     MayReshape,
@@ -46,7 +43,8 @@ from graphflow._core.compiler.reasons import (
     tell_compiled,
     tell_compiling,
 )
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fed_values import FedValues, Key
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Plan, walk
 from graphflow._core.plan.pass_context import PassContext
@@ -104,7 +102,7 @@ class TieredExecutable(Executable):
         self._kernels = kernels
         self._ctx = ctx
         self._policy = policy
-        self._deciding = deciding_feeds(plan)
+        self.values = FedValues(plan)
         self._states: dict[Any, Combination] = {}
         instructions = sum(1 for _ in walk(plan))
         self._most = max(_FEWEST_SHAPES, min(_MOST_SHAPES, _MOST_INSTRUCTIONS // max(1, instructions)))
@@ -148,6 +146,7 @@ class TieredExecutable(Executable):
     def forget(self) -> None:
         """Begins again, with what the restored tier state says."""
         self._states, self._family, self.worth_cutting = {}, Family(), None
+        self.values = FedValues(self.plan)
         self.__dict__.pop("_filling", None)
         self._full_until = 0
 
@@ -155,13 +154,9 @@ class TieredExecutable(Executable):
         """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
-        key: tuple[Any, ...] = ()
-        if feeds:
-            key = tuple([f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds])
-        if self._deciding:
-            key += tuple([bool(feeds[position]) for position in self._deciding])
+        key = self.values.key(feeds)
         self._runs += 1
-        state = self._states.get(key) or self._added(key)
+        state = self._states.get(key) or self._added(key, feeds)
         if state is None:
             return self._base.run(run, feeds)
         state.used = self._runs
@@ -198,8 +193,15 @@ class TieredExecutable(Executable):
             if state.compiled is not None
         )
 
-    def _added(self, key: tuple[Any, ...]) -> Combination | None:
+    def _added(self, key: Key, feeds: Sequence[Any]) -> Combination | None:
         """The state of a combination of shapes at its first run here; None if there is no room for it."""
+        if not self._states and self._tier_state is not None:
+            self._restore_family(self._tier_state)
+            key = self.values.key(feeds)
+        if self.values.are_data(key):
+            key = self.values.key(feeds)
+            if key in self._states:
+                return self._states[key]
         full = len(self._states) >= self._most
         if self._runs < self._full_until or (full and not self._given_way()):
             return None
@@ -223,18 +225,14 @@ class TieredExecutable(Executable):
         self._states.pop(key, None)
         return True
 
-    def _begin(self, key: tuple[Any, ...]) -> Combination:
+    def _begin(self, key: Key) -> Combination:
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
         AHEAD.plan_begins()
-        decisions = self._decisions(key)
-        if self._tier_state is None:
-            return Combination(key, decisions)
-        if not self._states:
-            self._restore_family(self._tier_state)
-        record = self._tier_state.restored(self).get(str(key))
+        state = Combination(key, self.values.given(key))
+        record = None if self._tier_state is None else self._tier_state.restored(self).get(str(key))
         if record is None:
-            return Combination(key, decisions)
-        state = Combination(key, decisions, runs=record.runs)
+            return state
+        state.runs = record.runs
         if record.known is not None:
             self._prepare(state, record.known)
         return state
@@ -242,6 +240,7 @@ class TieredExecutable(Executable):
     def _restore_family(self, tier_state: TierState) -> None:
         """Notes the plans on which others relied when the checkpoint was written."""
         restored = tier_state.restored(self)
+        self.values.restore([text for text in restored if not text.startswith(_FIRST)])
         # Of a plan that was observed in none of its runs yet there is no record of the first combination.
         self._family.runs = sum(r.runs for text, r in restored.items() if not text.startswith(_FIRST))
         for text in [text.removeprefix(_FIRST) for text in restored if text.startswith(_FIRST)]:
@@ -254,15 +253,10 @@ class TieredExecutable(Executable):
     def _rely_on(self, text: str, record: TierRecord | None) -> None:
         if record is not None and record.known is not None:
             key = ast.literal_eval(text)
-            state = Combination(key, self._decisions(key))
+            state = Combination(key, self.values.given(key))
             self._prepare(state, record.known)
             if state.job is not None:
                 self._family.has_kernels_of(state.job)
-
-    def _decisions(self, key: tuple[Any, ...]) -> dict[str, bool]:
-        """The fed truth values of a combination that decide branches."""
-        names = [self.plan.feeds[position] for position in self._deciding]
-        return dict(zip(names, key[len(self.plan.feeds) :], strict=True))
 
     def _advance(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...] | None:
         """Takes the combination a step further; the result, if that step was a run."""
@@ -310,7 +304,7 @@ class TieredExecutable(Executable):
             self._prepare(state, template.known(state.shapes))
         elif self._tier_state is not None:  # The bits of a run must not depend on which sizes came before.
             with suppress(Exception):
-                self._prepare(state, self._filling.known(state.shapes, state.decisions))
+                self._prepare(state, self._filling.known(state.shapes, state.given))
 
     def _is_due(self, state: Combination) -> bool:
         """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
@@ -331,7 +325,7 @@ class TieredExecutable(Executable):
     def _prepare(self, state: Combination, known: Known, times: Mapping[str, int] | None = None) -> None:
         state.known = dict(known)
         try:
-            state.job = self._filling.prepare(known, state.decisions, not self._family.first)
+            state.job = self._filling.prepare(known, state.given, not self._family.first)
             if self._family.prepared(state.job, str(state.shapes)):
                 self._family.due = due_run(self.plan, known, times)
                 tell_compiling(self.plan, state.job.missing())
@@ -371,7 +365,7 @@ class TieredExecutable(Executable):
                 tell_compiled(self.plan, len(job.groups), job.on_numpy)
             state.compiled, state.job = compiled, None
             if whole and state.template is None:
-                self._filling.took_over(state.shapes, state.decisions, compiled)
+                self._filling.took_over(state.shapes, state.given, compiled)
             elif state.template is not None and not state.template.gives(state.shapes, compiled):
                 _LOG.warning("Sizes of %s are not filled in: a plan was wrong.", label(self.plan))
                 self._filling.forget()
@@ -420,7 +414,7 @@ class TieredExecutable(Executable):
                     "Kernels that are wrong, and are not used, were compiled for %s.", ", ".join(wrong)
                 )
             state.compiled = self._built(job, self._store, self._kernels, None)
-            self._filling.took_over(state.shapes, state.decisions, state.compiled)
+            self._filling.took_over(state.shapes, state.given, state.compiled)
         except Exception as error:  # What is there goes on.
             _LOG.warning("New kernels of the plan of %s are not used: %s", label(self.plan), error)
         finally:
@@ -471,11 +465,8 @@ def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | No
 
     Raises Unusable if all bits are fixed, and this is the run that changes the tier: `run` has to do it.
     """
-    key: tuple[Any, ...] = tuple(
-        [f.shape if isinstance(f, np.ndarray) else None if f is None else () for f in feeds]
-    )
-    key += tuple([bool(feeds[position]) for position in tiered._deciding])
-    state = tiered._states.get(key) or tiered._added(key)
+    key = tiered.values.key(feeds)
+    state = tiered._states.get(key) or tiered._added(key, feeds)
     if state is not None and state.compiled is None:
         with state.lock:
             _count(tiered, state, 1)
@@ -483,7 +474,7 @@ def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | No
                 with suppress(
                     Exception
                 ):  # As if it was observed; what cannot be inferred waits for such a run.
-                    tiered._prepare(state, tiered._filling.known(state.shapes, state.decisions))
+                    tiered._prepare(state, tiered._filling.known(state.shapes, state.given))
             if state.job is not None and tiered._policy.seeded and tiered._is_due(state):
                 _count(tiered, state, -1)
                 raise Unusable

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from graphflow._core.common.records import dataclass
-from graphflow._core.compiler.specialise import Known
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.resources.store import ResourceStore
 
 _STORED_AS: Final = "tiers"

@@ -19,7 +19,8 @@ from graphflow._core.common.denormals import computing
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.gpu.device_regions import DEVICE_REGION, LISTS, ROWS, STACKS, cut_device_regions
 from graphflow._core.compiler.reasons import StaysOnNumpy
-from graphflow._core.compiler.specialise import Known, complete, specialise, static_type
+from graphflow._core.compiler.shapes.fixed import Known
+from graphflow._core.compiler.specialise import complete, specialise, static_type
 from graphflow._core.kernels.array.slicing import indexer
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan, producers

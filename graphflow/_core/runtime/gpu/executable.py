@@ -30,9 +30,9 @@ from graphflow._core.compiler.gpu.rules import DEVICE_RULES, FOLDED
 from graphflow._core.compiler.lower import DisagreementError, Lowering
 from graphflow._core.compiler.nodes import PythonNode
 from graphflow._core.compiler.reasons import NotLowered, StaysOnNumpy, tell
+from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.compiler.shared.repeated_rows import with_repeated_rows
 from graphflow._core.compiler.specialise import (
-    Known,
     apart_from_feeds,
     complete,
     may_reshape,

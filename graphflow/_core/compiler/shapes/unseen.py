@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from graphflow._core.compiler.specialise import Known, static_type
+from graphflow._core.compiler.shapes.fixed import Known
+from graphflow._core.compiler.specialise import static_type
 from graphflow._core.graph import dtypes
 from graphflow._core.plan import kinds
 from graphflow._core.plan.inference import Makers, Type, View, inferred

@@ -16,7 +16,7 @@ from typing import Final
 
 from graphflow._core.compiler.lower import NATIVE_DTYPES, Lowering
 from graphflow._core.compiler.nodes import PythonNode
-from graphflow._core.compiler.specialise import OF_SHAPES, has_fixed_shape
+from graphflow._core.compiler.shapes.fixed import OF_SHAPES, has_fixed_shape
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.segments import numbers_with_cuts
 
@@ -66,7 +66,10 @@ def _of_unknown_size(lowering: Lowering) -> list[str]:
             settled.update(i.outputs)
         elif plain and not i.blocks:
             numeric = [p for p, o in enumerate(i.outputs) if o in known and known[o][1] in NATIVE_DTYPES]
-            if not all(has_fixed_shape(i, p, known, there, settled) for p in numeric):
+            fixed = [i.outputs[p] in lowering.around.fixed for p in numeric]
+            if not all(
+                f or has_fixed_shape(i, p, known, there, settled) for f, p in zip(fixed, numeric, strict=True)
+            ):
                 found.append(i.name)
     return found
 
