@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.keras import layers
 from graphflow.keras.backend.settings import image_data_format
 from graphflow.keras.engine.base_layer import is_keras_tensor, shape_of
@@ -67,7 +68,7 @@ def begin(given: Given, size: int, smallest: int, static: bool | None = None) ->
         ValueError: There are no such weights, or the shape does not go with them.
     """
     weights = given.weights
-    if not (weights in (None, "imagenet") or os.path.exists(weights)):
+    if not (weights in (None, "imagenet") or storage.exists(user_path(weights))):
         raise ValueError(f"weights is None, 'imagenet' or the path of a file that is there, not {weights!r}.")
     if weights == "imagenet" and given.include_top and given.classes != 1000:
         raise ValueError(

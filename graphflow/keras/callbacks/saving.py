@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
-import os
 import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
 import graphflow.summary as summaries
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.keras.backend.state import get_graph
 from graphflow.keras.callbacks.adjusting import Better, watched
 from graphflow.keras.callbacks.base import Callback, Logs
@@ -125,6 +127,7 @@ class CSVLogger(Callback):
         self.separator: str = separator
         self.append: bool = append
         self._file: Any = None
+        self._path: str = ""
         self._writer: Any = None
 
     def on_train_begin(self, logs: Logs = None) -> None:
@@ -133,9 +136,17 @@ class CSVLogger(Callback):
         Args:
             logs: Nothing.
         """
-        exists = os.path.exists(self.filename) and os.path.getsize(self.filename) > 0
-        self._headed = self.append and exists
-        self._file = open(self.filename, "a" if self.append else "w", newline="")  # noqa: SIM115
+        path = self._path = user_path(self.filename)
+        there = self.append and storage.exists(path)
+        self._headed = there and storage.status(path).size > 0
+        if storage.is_remote(
+            path
+        ):  # Nothing can be added to such a file: the whole of it is written each time.
+            self._file = io.StringIO(storage.read(path).decode() if there else "", newline="")
+            self._file.seek(0, io.SEEK_END)
+            self._show()
+        else:
+            self._file = open(path, "a" if self.append else "w", newline="")  # noqa: SIM115
         self._writer = None
 
     def on_epoch_end(self, epoch: int, logs: Logs = None) -> None:
@@ -152,7 +163,14 @@ class CSVLogger(Callback):
             if not self._headed:
                 self._writer.writeheader()
         self._writer.writerow({"epoch": epoch, **{key: float(value) for key, value in logs.items()}})
-        self._file.flush()
+        self._show()
+
+    def _show(self) -> None:
+        if storage.is_remote(self._path):
+            with storage.opened(self._path, "wb") as file:
+                file.write(self._file.getvalue().encode())
+        else:
+            self._file.flush()
 
     def on_train_end(self, logs: Logs = None) -> None:
         """Closes the file.

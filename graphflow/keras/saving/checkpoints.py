@@ -13,6 +13,7 @@ import graphflow.protos as protos
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.reader import CheckpointData
 from graphflow._core.checkpoint.writer import Entry, pack
+from graphflow._core.common.files import storage
 from graphflow._core.ops.state.variable import Variable
 from graphflow.keras.backend.values import batch_set_value
 from graphflow.train.saving.checkpoint_management import update_checkpoint_state
@@ -24,7 +25,7 @@ _GRAPH: Final = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 def exists(prefix: str) -> bool:
     """Whether there is a checkpoint."""
-    return any(os.path.exists(prefix + suffix) for suffix in (".index", ".safetensors"))
+    return any(storage.exists(prefix + suffix) for suffix in (".index", ".safetensors"))
 
 
 def variables_by_path(model: Any) -> dict[str, Any]:
@@ -71,8 +72,8 @@ def save(model: Any, prefix: str, session: Any, state_of_optimizer: Sequence[Any
     entries += [Entry(_optimizer_key(number), value) for number, value in enumerate(state_of_optimizer)]
     names = {path: variable.op.name for path, variable in variables.items()}
     entries.append(Entry(_GRAPH, np.array(_object_graph(names), dtype=object)))
-    folder = os.path.dirname(os.path.abspath(prefix))
-    os.makedirs(folder, exist_ok=True)
+    folder = storage.folder_of(storage.absolute(prefix))
+    storage.make_folders(folder)
     write_bundle(prefix, CheckpointData(memoryview(pack(entries, {})), prefix))
     update_checkpoint_state(folder, os.path.basename(prefix), [os.path.basename(prefix)])
 

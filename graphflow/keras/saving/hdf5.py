@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.files import storage
 from graphflow.keras.backend.values import batch_get_value, batch_set_value
 from graphflow.keras.utils.files import h5py
 
@@ -17,9 +19,19 @@ _LIMIT = 64512
 """Bytes of an attribute in HDF5; longer lists are cut into parts."""
 
 
-def writing(path: str) -> Any:
-    """A new HDF5 file, for a `with`; ImportError without h5py."""
-    return h5py(f"Writing {path}").File(path, "w")
+@contextmanager
+def writing(path: str) -> Iterator[Any]:
+    """A new HDF5 file; ImportError without h5py. One that is not local is brought there, whole, at the end."""
+    package = h5py(f"Writing {path}")
+    if not storage.is_remote(path):
+        with package.File(path, "w") as file:
+            yield file
+        return
+    content = io.BytesIO()
+    with package.File(content, "w") as file:
+        yield file
+    with storage.opened(path, "wb") as target:
+        target.write(content.getbuffer())
 
 
 @contextmanager
@@ -27,7 +39,7 @@ def reading(path: str) -> Iterator[Stored]:
     """The outermost group of an HDF5 file; ImportError without h5py, OSError if it is no such file."""
     package = h5py(f"Reading {path}")
     try:
-        file = package.File(path, "r")
+        file = package.File(io.BytesIO(storage.read(path)) if storage.is_remote(path) else path, "r")
     except OSError as error:
         raise OSError(f"{path} is no HDF5 file, or not a whole one: {error}") from error
     with file:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from typing import Any
 
 import graphflow.logging as logging
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.keras.engine.network_config import deserialize_layer, plain
 from graphflow.keras.saving import hdf5, saved_models, training_config
 from graphflow.keras.saving.weights_files import is_hdf5, may_write
@@ -35,8 +36,8 @@ def save_model(
     Raises:
         FileExistsError: The file is there and must not be replaced.
     """
-    path = os.fspath(filepath)
-    if not is_hdf5(path, save_format) and (save_format is not None or os.path.isdir(path)):
+    path = user_path(filepath)
+    if not is_hdf5(path, save_format) and (save_format is not None or storage.is_folder(path)):
         saved_models.replace(model, path, overwrite, include_optimizer)
         return
     config = model._config_of_model()
@@ -71,11 +72,11 @@ def load_model(filepath: str, custom_objects: Objects = None, compile: bool = Tr
         ValueError: The file has no model, but weights, or names a class that is not known.
         OSError: There is no file.
     """
-    path = os.fspath(filepath)
+    path = user_path(filepath)
     custom = dict(custom_objects or {})
-    if os.path.isdir(path):
+    if storage.is_folder(path):
         return saved_models.read(path, custom, compile)
-    if not os.path.exists(path):
+    if not storage.exists(path):
         raise OSError(f"There is no model at {path}.")
     with hdf5.reading(path) as file:
         config = file.description("model_config")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from typing import Any, Final
 
 import graphflow.logging as logging
 import graphflow.saved_model as saved_model
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.keras.backend import state
 from graphflow.keras.engine.network_config import deserialize_layer, plain
 from graphflow.keras.saving import checkpoints, training_config
@@ -47,7 +48,7 @@ def export_saved_model(
     """
     if not serving_only and not model._is_graph_network:
         model._config_of_model()  # Says what is missing.
-    write(model, saved_model_path, as_text)
+    write(model, user_path(saved_model_path), as_text)
 
 
 def write(model: Any, path: str, as_text: bool = False, include_optimizer: bool = False) -> None:
@@ -85,9 +86,9 @@ def write(model: Any, path: str, as_text: bool = False, include_optimizer: bool 
         return
     if training is not None:
         config["training_config"] = training
-    os.makedirs(os.path.join(path, "assets"), exist_ok=True)
-    with open(os.path.join(path, _LAYERS), "w", encoding="utf-8") as file:
-        json.dump(config, file, default=plain)
+    storage.make_folders(os.path.join(path, "assets"))
+    with storage.opened(os.path.join(path, _LAYERS), "wb") as file:
+        file.write(json.dumps(config, default=plain).encode("utf-8"))
 
 
 def replace(model: Any, path: str, overwrite: bool, include_optimizer: bool) -> None:
@@ -97,7 +98,7 @@ def replace(model: Any, path: str, overwrite: bool, include_optimizer: bool) -> 
         FileExistsError: There is one, and it must not be replaced; or something else stands there.
     """
     parts = ("saved_model.pb", "saved_model.pbtxt", "variables", "assets")
-    there = os.listdir(path) if os.path.isdir(path) else [path] if os.path.exists(path) else []
+    there = storage.names(path) if storage.is_folder(path) else [path] if storage.exists(path) else []
     others = [name for name in there if name not in parts]
     if others or (there and not overwrite):
         raise FileExistsError(
@@ -105,7 +106,7 @@ def replace(model: Any, path: str, overwrite: bool, include_optimizer: bool) -> 
         )
     for name in there:
         part = os.path.join(path, name)
-        shutil.rmtree(part) if os.path.isdir(part) else os.unlink(part)
+        storage.remove_tree(part) if storage.is_folder(part) else storage.remove(part)
     write(model, path, include_optimizer=include_optimizer)
 
 
@@ -122,7 +123,7 @@ def load_from_saved_model(saved_model_path: str, custom_objects: Objects = None)
     Raises:
         ValueError: The folder has no layers of a model, or a class is not known.
     """
-    return read(saved_model_path, custom_objects, False)
+    return read(user_path(saved_model_path), custom_objects, False)
 
 
 def read(path: str, custom_objects: Objects, compiled: bool) -> Any:
@@ -133,8 +134,7 @@ def read(path: str, custom_objects: Objects, compiled: bool) -> Any:
     """
     layers = os.path.join(path, _LAYERS)
     try:
-        with open(layers, encoding="utf-8") as file:
-            config = json.load(file)
+        config = json.loads(storage.read(layers))
     except FileNotFoundError:
         raise ValueError(
             f"{path} is no SavedModel of a Keras model: expected its layers in {layers}, found no such file. "

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow.keras.backend import state
 from graphflow.keras.saving import checkpoints, hdf5
 
@@ -22,13 +23,13 @@ def is_hdf5(path: Any, save_format: str | None = None) -> bool:
 
 def may_write(path: str, overwrite: bool) -> None:
     """FileExistsError if a file is there that must not be written over."""
-    if not overwrite and os.path.exists(path):
+    if not overwrite and storage.exists(path):
         raise FileExistsError(f"{path} is there: give overwrite=True to write over it.")
 
 
 def save(model: Any, path: str, overwrite: bool, save_format: str | None) -> None:
     """Writes the weights of a model."""
-    path = os.fspath(path)
+    path = user_path(path)
     if is_hdf5(path, save_format):
         may_write(path, overwrite)
         with hdf5.writing(path) as file:
@@ -40,8 +41,8 @@ def save(model: Any, path: str, overwrite: bool, save_format: str | None) -> Non
 
 def load(model: Any, path: str, by_name: bool, skip_mismatch: bool) -> Any:
     """Reads the weights of a model; ValueError if the file has other layers or shapes, or the model has none yet."""
-    path = os.fspath(path)
-    if not os.path.isfile(path) and checkpoints.exists(path):
+    path = user_path(path)
+    if not storage.is_file(path) and checkpoints.exists(path):
         if by_name:
             raise NotImplementedError(
                 "Weights may only be loaded by name from HDF5 files, not from checkpoints."
@@ -53,7 +54,7 @@ def load(model: Any, path: str, by_name: bool, skip_mismatch: bool) -> Any:
             "Unable to load weights saved in HDF5 format into a subclassed Model which has not created its variables "
             "yet. Call the Model first, then load the weights."
         )
-    if not os.path.exists(path):
+    if not storage.exists(path):
         raise OSError(f"There are no weights at {path}: neither an HDF5 file nor a checkpoint.")
     with hdf5.reading(path) as file:
         of_model = not file.has_names("layer_names") and "model_weights" in file

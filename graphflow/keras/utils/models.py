@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import graphflow.logging as logging
+from graphflow._core.common.files import storage
+from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.elements import Tensor
 from graphflow.keras.engine.node import history_of
 from graphflow.keras.typing import Elements
@@ -83,8 +85,8 @@ def plot_model(model: Elements, to_file: str = "model.png", show_shapes: bool = 
         **kwargs: More arguments of model_to_dot.
     """
     path = to_file if to_file.endswith(".dot") else f"{to_file}.dot"
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(model_to_dot(model, show_shapes, **kwargs))
+    with storage.opened(user_path(path), "wb") as file:
+        file.write(model_to_dot(model, show_shapes, **kwargs).encode("utf-8"))
     if path != to_file:
         logging.warning(
             "plot_model() writes text, %s: make a picture of it by dot -Tpng -o %s %s.", path, to_file, path
