@@ -195,7 +195,8 @@ class GFile:
 
     def __del__(self) -> None:
         if self._file is not None:
-            self._file.close()
+            with _translated(self._name):
+                self._file.close()
 
     def __enter__(self) -> GFile:
         return self

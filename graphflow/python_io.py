@@ -6,9 +6,11 @@ The files are TensorFlow's TFRecord files, byte for byte; see graphflow._core.re
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import graphflow.errors as errors
+from graphflow._core.checkpoint.atomic import os_error
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.resources.compressed import KINDS, open_to_read, open_to_write, reading_errors
@@ -129,19 +131,30 @@ class TFRecordWriter:
 
         Raises:
             FailedPreconditionError: After close().
+            ResourceExhaustedError: The disk is full. Of what waits to be written only flush() and close() know.
         """
         if self._file.closed:
             raise errors.FailedPreconditionError(None, None, f"The writer of {self._path} is closed.")
-        write_record(self._file, record)
+        with self._writing():
+            write_record(self._file, record)
 
     def flush(self) -> None:
         """Hands what was written to the operating system."""
         if not self._file.closed:
-            self._file.flush()
+            with self._writing():
+                self._file.flush()
 
     def close(self) -> None:
         """Closes the file."""
-        self._file.close()
+        with self._writing():
+            self._file.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise os_error(error, self._path, "Cannot write") from error
 
 
 def tf_record_iterator(path: str | PathLike[str], options: TFRecordOptions | None = None) -> Iterator[bytes]:

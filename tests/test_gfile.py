@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -133,3 +134,19 @@ def test_walk_tells_of_a_missing_folder(tmp_path: Path) -> None:
     told: list[Exception] = []
     assert list(gf.io.gfile.walk(tmp_path / "x", onerror=told.append)) == []
     assert isinstance(told[0], gf.errors.NotFoundError)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+def test_a_full_disk_is_told_of_with_the_file_even_if_nobody_closes_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (
+        pytest.raises(gf.errors.ResourceExhaustedError, match="/dev/full; No space left"),
+        gf.gfile.GFile("/dev/full", "w") as file,
+    ):
+        file.write("x")
+    told: list[str] = []
+    monkeypatch.setattr("sys.unraisablehook", lambda found: told.append(str(found.exc_value)))
+    gf.gfile.GFile("/dev/full", "w").write("x")
+    gc.collect()
+    assert told == ["/dev/full; No space left on device"]

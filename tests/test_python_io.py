@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 import zlib
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,13 @@ def test_wrong_use_is_refused(tmp_path: Path) -> None:
         list(gf.python_io.tf_record_iterator(tmp_path / "nothing"))
     with pytest.raises(gf.errors.NotFoundError):
         gf.python_io.TFRecordWriter(tmp_path / "no" / "folder")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs a device that is full")
+@pytest.mark.parametrize("options", [None, "GZIP", "ZLIB"])
+def test_a_full_disk_is_told_of_with_the_file(options: Any) -> None:
+    writer = gf.python_io.TFRecordWriter("/dev/full", options)
+    told = "Cannot write /dev/full: No space left"
+    with pytest.raises(gf.errors.ResourceExhaustedError, match=told), writer:
+        for _ in range(100):
+            writer.write(os.urandom(1000))

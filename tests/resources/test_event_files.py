@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -224,3 +225,20 @@ def test_after_a_fork_the_file_is_the_parents(tmp_path: Path) -> None:
     child.join()
     writer.close()
     assert steps(tmp_path) == [1]
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_full_disk_is_told_of_at_the_end_only_if_no_call_has_told(asked: bool, tmp_path: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full")
+    writer = gf.summary.FileWriter(tmp_path, flush_secs=1000)
+    full = os.open("/dev/full", os.O_WRONLY)
+    os.dup2(full, writer._file._state._file._descriptor)
+    os.close(full)
+    writer.add_summary(point(), 1)
+    if asked:
+        with pytest.raises(gf.errors.ResourceExhaustedError):
+            writer.flush()
+    told = nullcontext() if asked else pytest.raises(gf.errors.ResourceExhaustedError)
+    with told:
+        writer._file._finalizer()  # As at the end of the program.

@@ -16,6 +16,7 @@ import tempfile
 import threading
 import time
 import weakref
+from contextlib import nullcontext, suppress
 from typing import Any, Final
 
 import graphflow.protos as protos
@@ -64,7 +65,7 @@ class EventFile:
             raise failure(error.filename or folder, error) from error
         self.path: str = file.path
         self._state = _State(file, max(1, capacity), min(max(delay, 0.0), EVENT_DELAY_SECONDS))
-        self._finalizer = weakref.finalize(self, self._state.close)
+        self._finalizer = weakref.finalize(self, self._state.close_unasked)
         event = protos.event_pb2.Event(wall_time=time.time(), file_version="brain.Event:2")
         self.write(event.SerializeToString())
         self.flush()
@@ -174,6 +175,8 @@ class _State:
         self._urgent = False
         self._closed = False
         self._error: OpError | None = None
+        self._told = False
+        """Whether a caller was told of the error."""
         self._thread = threading.Thread(target=self._run, name=f"write {file.path}", daemon=True)
         self._thread.start()
 
@@ -216,6 +219,11 @@ class _State:
         if self._error is not None:
             raise self._error
 
+    def close_unasked(self) -> None:
+        """Closes it where nobody does; an error that a caller was told of is not told again."""
+        with suppress(OpError) if self._told else nullcontext():
+            self.close()
+
     def _check_process(self) -> None:
         """Comes before the lock, which another thread may have held at the fork."""
         if os.getpid() != self._process:
@@ -225,6 +233,7 @@ class _State:
 
     def _check(self) -> None:
         if self._error is not None:
+            self._told = True
             raise self._error
         if self._closed:
             raise RuntimeError(f"{self._path} is closed.")
