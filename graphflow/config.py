@@ -232,7 +232,7 @@ class NodeStats:
         read_bytes: With `written_bytes`: the memory that it took and gave; of operations on NumPy what they
             gave.
         written_bytes: See `read_bytes`.
-        reason: Why NumPy computed it in a plan that is compiled.
+        reason: Why NumPy computed it in a plan that is compiled, or would in any: its type has no native form.
     """
 
     node_name: str

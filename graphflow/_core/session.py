@@ -32,6 +32,7 @@ from graphflow._core.runtime.devices import DeviceAttributes, device_attributes,
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.growth import GrowthWatch
 from graphflow._core.runtime.planner import Planner
+from graphflow._core.runtime.profiling.tier_notes import tier_notes
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.session_graph import SessionGraph, name_operations, operations_named
 from graphflow.config import ConfigProto, RunMetadata, RunOptions
@@ -71,9 +72,10 @@ def executables(session: BaseSession) -> list[Executable]:
 
 
 def executable_for(session: BaseSession, fetches: Any, feeds: Sequence[Any] | None) -> Executable | None:
-    """What runs these fetches with these fed tensors, in their order; None if the session has not planned them."""
-    prepared = session._prepared.get((fetch_key(fetches), tuple(feeds or ()) or None))
-    return None if prepared is None else prepared.executable
+    """What runs these fetches with these fed tensors, in any order and under any names; None if nothing has."""
+    wanted, fed = fetch_key(fetches), set(expand_feeds(session._graph, {key: key for key in feeds or ()}))
+    kept = reversed(list(session._prepared.items()))
+    return next((p.executable for key, p in kept if key[0] == wanted and set(p.feeds) == fed), None)
 
 
 class BaseSession(OfThisProcess):
@@ -333,7 +335,7 @@ class BaseSession(OfThisProcess):
             sys.stderr.write(f"{f'{name}: ({kind}):':<{width}} {device}\n")
         sys.stderr.flush()
 
-    def explain(self, fetches: Any, feed_dict: Any = None, compiled: bool = True) -> str:
+    def explain(self, fetches: Any, feed_dict: Any = None, compiled: bool | None = None) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
         `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and
@@ -344,18 +346,20 @@ class BaseSession(OfThisProcess):
         Args:
             fetches: As of `run`.
             feed_dict: {tensor: value}: values that take the place of tensors.
-            compiled: Whether to say what runs compiled.
+            compiled: Whether to say what runs compiled; by default if runs have told. If it is True and none has, that
+                is said.
 
         Returns:
             A text.
         """
         feeds = list(expand_feeds(self._graph, {key: key for key in feed_dict or ()}))
         plan, _ = self.plan(fetches, feeds)
-        prepared = self._prepared.get((fetch_key(fetches), tuple(feeds) or None))
+        executable = None if compiled is False else executable_for(self, fetches, feeds)
         tier = ""
-        if prepared is not None and compiled:
-            reasons = dict.fromkeys(map(str, prepared.executable.reasons()))
-            tier = prepared.executable.describe() + "".join(f"stays on NumPy: {why}\n" for why in reasons)
+        if executable is not None:
+            tier = executable.describe() + "".join(f"{note}\n" for note in tier_notes(executable))
+        elif compiled:
+            tier = "not run yet with these feeds in this session, so that nothing of it is compiled\n"
         text = self._planner.text(plan)
         return f"{text}\n{tier}" if tier else text
 

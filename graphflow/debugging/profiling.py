@@ -16,6 +16,7 @@ from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.profiling import page
 from graphflow._core.runtime.profiling.summary import PlanProfile, Row, Transfer
+from graphflow._core.runtime.profiling.tier_notes import tier_notes
 from graphflow._core.runtime.trace import Recorder
 from graphflow._core.session import BaseSession, executable_for
 from graphflow.config import RunMetadata, RunOptions, StepStats
@@ -232,9 +233,7 @@ def _described(
 ) -> PlanProfile:
     compiled = [] if executable is None else executable.compiled()
     arenas = [plan.arena_bytes for plan in compiled if hasattr(plan, "arena_bytes")]
-    notes = [] if executable is None else [f"stays on NumPy: {reason}" for reason in executable.reasons()]
-    if executable is not None and any(map(waits_for_kernels, _tiered(executable))):
-        notes.append("its kernels were still being compiled")
+    notes = [] if executable is None else tier_notes(executable)
     return PlanProfile(name, tuple(steps), tuple(arenas), tuple(notes), runs, seconds)
 
 

@@ -66,6 +66,8 @@ class NumpyExecutable(Executable):
         self._pool = pool
         self.shares = shares and calls_blas(plan)
         """Whether its runs take part in the sharing of cores."""
+        self.because = ""
+        """Why it is never compiled, as a part of a sentence; "" if it may be."""
         self._is_short = False
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)

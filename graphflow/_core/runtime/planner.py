@@ -229,7 +229,14 @@ class Planner:
                 verify(part, "partition")
             settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
             settings["shares"] = options.shares and not options.seeded
-            return NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
+            found = NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
+            if options.compiled == "never":
+                found.because = "compiled='never' in the session's gf.ConfigProto"
+            elif options.check_numerics:
+                found.because = "check_numerics looks at every result"
+            elif _has_files(part):
+                found.because = "it reads or writes files of checkpoints"
+            return found
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
             if options.traced:
@@ -251,6 +258,11 @@ class Planner:
 
         def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
             found = base(part, True)
+            if waits:
+                types = dict.fromkeys(i.type for i in part.instructions if i.blocks)
+                found.because = (
+                    f"{', '.join(types) or 'what is near'} may wait; it runs with the short work beside it"
+                )
             runner = StageRunner(found if waits else faster(found, part, kept), found, waits or _loops(part))
             if self.has_gpus and not runner.executable.takes_device_arrays:
                 runner.takes = for_host

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from graphflow._core.compiler.cpu.without_native import no_native_form
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.plan.ir import Instruction
@@ -48,9 +49,8 @@ class Recorder:
         """Notes that an instruction which started at a time of time.perf_counter_ns() has ended, with these results."""
         ended = time.perf_counter_ns()
         described = tuple(map(_describe, instruction.dtypes, outputs))
-        self.piece(
-            instruction, started, ended, described, "numpy", (), 0, sum(out.bytes for out in described), ""
-        )
+        size, reason = sum(out.bytes for out in described), no_native_form(instruction.type)
+        self.piece(instruction, started, ended, described, "numpy", (), 0, size, reason)
 
     def piece(
         self,

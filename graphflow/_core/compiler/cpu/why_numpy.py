@@ -6,7 +6,7 @@ from typing import Final
 
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.cpu.rules import RULES
-from graphflow._core.compiler.cpu.without_native import reason_without_native
+from graphflow._core.compiler.cpu.without_native import no_native_form
 from graphflow._core.compiler.lower import NATIVE_DTYPES, Lowering
 from graphflow._core.graph.op_def import is_extension
 from graphflow._core.plan import kinds
@@ -26,9 +26,9 @@ def why_on_numpy(i: Instruction, lowering: Lowering) -> str:
         return (
             "not all of the loop is native" if i.type == kinds.WHILE else "not all of its branches is native"
         )
-    reason = reason_without_native(i.type)
-    if reason is not None:
-        return f"no native form: {reason}"
+    reason = no_native_form(i.type)
+    if reason:
+        return reason
     definition = i.definition
     ruled = i.type in RULES or i.type in added_rules("cpu")
     if not ruled and (definition is None or definition.scalar is None) and is_extension(i.type):

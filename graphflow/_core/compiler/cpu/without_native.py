@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Final
 
 REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
@@ -239,6 +240,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
 """A reason, what it costs, patterns of the op types that it is for, and of those among them that are native."""
 
 
+@cache
 def reason_without_native(op_type: str) -> str | None:
     """Why an op type has no native form; None for one that is not in the list."""
     for reason, _, patterns, others in REASONS:
@@ -247,3 +249,9 @@ def reason_without_native(op_type: str) -> str | None:
         ):
             return reason
     return None
+
+
+def no_native_form(op_type: str) -> str:
+    """The same as a part of a sentence; "" for one that is not in the list."""
+    reason = reason_without_native(op_type)
+    return f"no native form: {reason}" if reason else ""

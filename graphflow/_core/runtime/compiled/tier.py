@@ -460,6 +460,11 @@ def waits_for_kernels(tiered: TieredExecutable) -> bool:
     return any(state.reason is None and not state.job.ready() for state in states)
 
 
+def runs_so_far(tiered: TieredExecutable) -> int:
+    """How often it has run, with any shapes."""
+    return max(tiered._runs, sum(state.runs for state in list(tiered._states.values())))
+
+
 def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | None:
     """The compiled plan that a run with these feeds would use; without one, counts a run that NumPy is to do.
 

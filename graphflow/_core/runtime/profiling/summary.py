@@ -137,7 +137,8 @@ class PlanProfile:
             )
         if rows:
             lines.append(table(cells, "  ", right={0, 1, 2, 3}))
-        lines += [f"  on NumPy: {row.op} {row.operations[0]}: {row.reason}" for row in rows if row.reason]
+        told = [f"  on NumPy: {row.op} {row.operations[0]}: {row.reason}" for row in rows if row.reason]
+        lines += dict.fromkeys(told)  # A loop computes one operation several times.
         lines += [f"  {note}" for note in self.notes]
         lines += [f"  arena of {readable_size(size)}" for size in self.arenas]
         for one in self.transfers():
