@@ -30,6 +30,11 @@ def list_local_devices(session_config: object = None) -> list[DeviceAttributes]:
     return [DeviceAttributes("/device:CPU:0", "CPU"), *gpus]
 
 
+def num_gpus() -> int:
+    """How many GPUs operations may be placed on (tensorflow.python.eager.context.num_gpus)."""
+    return len(found().gpus)
+
+
 class Timeline:
     """What a traced run did and when (tensorflow.python.client.timeline.Timeline).
 

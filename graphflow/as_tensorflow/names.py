@@ -82,6 +82,15 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "graphflow.as_tensorflow.inside.small",
         "increment_global_step",
     ),
+    "python.distribute.mirrored_strategy.MirroredStrategy": ("graphflow.distribute", "MirroredStrategy"),
+    "python.saved_model.simple_save": ("graphflow.saved_model", "builder"),
+    **{
+        f"python.saved_model.{module}._SavedModelBuilder": (
+            "graphflow.as_tensorflow.inside.saved_models",
+            "InnerSavedModelBuilder",
+        )
+        for module in ("builder", "builder_impl")
+    },
     "python.estimator.canned.head._Head": ("graphflow.estimator.canned.heads", "Head"),
     **{
         f"python.estimator.canned.head.{old}": ("graphflow.as_tensorflow.inside.heads", name)

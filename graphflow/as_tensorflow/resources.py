@@ -1,4 +1,4 @@
-"""What initialises resources that are no variables (tensorflow.python.ops.resources): none here needs it."""
+"""What initialises resources (tensorflow.python.ops.resources), which variables are, too."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.state.variable import Variable
 
 
 def shared_resources() -> list[Any]:
@@ -25,10 +26,14 @@ def initialize_resources(resource_list: Sequence[Any], name: str = "init") -> Op
     """The operation that initialises resources; without any it does nothing.
 
     Args:
-        resource_list: What shared_resources gives.
+        resource_list: What shared_resources gives, or variables.
         name: A name for the operation.
 
     Returns:
         The operation.
     """
-    return group(*[one.create for one in resource_list if hasattr(one, "create")], name=name)
+    return group(*[_create(one) for one in resource_list if _create(one) is not None], name=name)
+
+
+def _create(resource: Any) -> Any:
+    return resource.initializer if isinstance(resource, Variable) else getattr(resource, "create", None)

@@ -29,6 +29,7 @@ from . import staging as staging
 from . import summary as summary
 from . import tensor_forest as tensor_forest
 from . import tensorboard as tensorboard
+from . import testing as testing
 from . import tfprof as tfprof
 from . import tpu as tpu
 from . import training as training

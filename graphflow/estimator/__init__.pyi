@@ -50,4 +50,5 @@ from graphflow.train.hooks.basic_hooks import StopAtStepHook as StopAtStepHook
 from graphflow.train.hooks.saving_hooks import SummarySaverHook as SummarySaverHook
 from graphflow.estimator.training import train_and_evaluate as train_and_evaluate
 from graphflow.estimator.training import TrainSpec as TrainSpec
+from graphflow.train.saving.vocabularies import VocabInfo as VocabInfo
 from graphflow.estimator.warm_starting import WarmStartSettings as WarmStartSettings

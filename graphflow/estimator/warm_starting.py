@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from graphflow.train.saving.vocabularies import VocabInfo
 from graphflow.train.saving.warm_start import warm_start
 
 
@@ -14,13 +15,14 @@ class WarmStartSettings(NamedTuple):
     Args:
         ckpt_to_initialize_from: The checkpoint, or its folder.
         vars_to_warm_start: As gf.train.warm_start takes it.
-        var_name_to_vocab_info: None: vocabularies are those of the checkpoint.
+        var_name_to_vocab_info: gf.train.VocabInfo for the variables whose rows are for words of another vocabulary
+            than in the checkpoint.
         var_name_to_prev_var_name: The names in the checkpoint of those variables that have another one there.
     """
 
     ckpt_to_initialize_from: str
     vars_to_warm_start: str | Sequence[Any] | None = ".*"
-    var_name_to_vocab_info: Mapping[str, Any] | None = None
+    var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None
     var_name_to_prev_var_name: Mapping[str, str] | None = None
 
     def apply(self) -> None:

@@ -180,6 +180,15 @@ class SavedModelBuilder:
             self._put_in_place(folder)
         return os.path.join(self._export_dir, name)
 
+    @property
+    def last_meta_graph(self) -> Any:
+        """The MetaGraphDef message that was added last; what is changed in it is saved.
+
+        Raises:
+            IndexError: None was added.
+        """
+        return self._model.meta_graphs[-1]
+
     # ---- the folder -----------------------------------------------------------------------------------------------
 
     def _refuse_existing(self) -> None:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import graphflow.train as train
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants
 from graphflow.saved_model.files import assets_of, read_saved_model, variables_path
 from graphflow.saved_model.utils import under_scope
+from graphflow.train.saving.meta_graph import import_scoped
 
 if TYPE_CHECKING:
     from os import PathLike
 
-__all__ = ["init_op_name", "load", "maybe_saved_model_directory", "meta_graph_with_tags"]
+__all__ = [
+    "add_meta_graph", "init_op_name", "load", "maybe_saved_model_directory", "meta_graph_with_tags", "restore",
+    "run_init_op",
+]  # fmt: skip
 
 
 def maybe_saved_model_directory(export_dir: str | PathLike[str]) -> bool:
@@ -77,32 +81,95 @@ def load(
         ValueError: If the graph cannot be.
     """
     meta_graph = meta_graph_with_tags(read_saved_model(export_dir), tags)
-    assets = assets_of(meta_graph)
-    init_op = init_op_name(meta_graph)
+    assets_of(meta_graph)  # What cannot be used is refused before the graph is changed.
+    init_op_name(meta_graph)
     with sess.graph.as_default():
-        saver = train.import_meta_graph(meta_graph, import_scope=import_scope, **saver_kwargs)
-        if saver is not None:
-            _restore(sess, saver, variables_path(export_dir))
-        if init_op:
-            folder = os.path.join(user_path(export_dir), constants.ASSETS_DIRECTORY)
-            fed = {
-                _element(sess.graph, asset.tensor_info.name, import_scope, "an asset"): os.path.join(
-                    folder, asset.filename
-                )
-                for asset in assets
-            }
-            try:
-                sess.run(_element(sess.graph, init_op, import_scope, "its main operation"), fed)
-            except TypeError as error:
-                raise ValueError(f"The main operation of the SavedModel cannot be run: {error}") from error
+        saver, _ = add_meta_graph(meta_graph, import_scope, **saver_kwargs)
+    restore(sess, saver, variables_path(export_dir), import_scope)
+    run_init_op(sess, meta_graph, export_dir, import_scope)
     return meta_graph
 
 
-def _restore(sess: BaseSession, saver: Any, prefix: str) -> None:
+def add_meta_graph(
+    meta_graph: Any,
+    import_scope: str | None = None,
+    clear_devices: bool = False,
+    input_map: Mapping[str, Any] | None = None,
+    return_elements: Sequence[str] | None = None,
+    restore_collections_predicate: Callable[[str], bool] | None = None,
+) -> tuple[Any, list[Any] | None]:
+    """Adds a meta graph to the default graph.
+
+    Args:
+        meta_graph: A MetaGraphDef message.
+        import_scope: A name scope that names are put under.
+        clear_devices: Whether the nodes are read without their devices.
+        input_map: {name: tensor}: what takes the place of results.
+        return_elements: Names of operations and tensors to give, too.
+        restore_collections_predicate: Which collections are taken, a function of the name.
+
+    Returns:
+        The saver of its variables, None if it has none; and the elements that were asked for, or None.
+    """
+    return import_scoped(
+        meta_graph, clear_devices, import_scope, input_map, return_elements, restore_collections_predicate
+    )
+
+
+def restore(sess: BaseSession, saver: Any, prefix: str, import_scope: str | None = None) -> None:
+    """Restores the variables of a model, if it has any.
+
+    Args:
+        sess: The session.
+        saver: The saver that add_meta_graph gave.
+        prefix: The checkpoint.
+        import_scope: The scope that the graph was added under.
+
+    Raises:
+        ValueError: The saver does not fit the graph, or there is none and the graph has variables.
+    """
+    if saver is None:
+        if sess.graph.get_collection(GraphKeys.GLOBAL_VARIABLES, import_scope):
+            raise ValueError(
+                "No gf.train.Saver was given to restore the variables by, but the graph has variables."
+            )
+        return
+    if not callable(getattr(saver, "restore", None)):
+        raise ValueError(f"Variables are restored by a gf.train.Saver, not by {saver!r}.")
     try:
         saver.restore(sess, prefix)
     except (TypeError, KeyError) as error:
         raise ValueError(f"The saver of the SavedModel does not fit its graph: {error}") from error
+
+
+def run_init_op(
+    sess: BaseSession, meta_graph: Any, export_dir: str | PathLike[str], import_scope: str | None = None
+) -> None:
+    """Runs what a model names to be run after loading, if anything, with the paths of its assets.
+
+    Args:
+        sess: The session.
+        meta_graph: The MetaGraphDef message.
+        export_dir: The folder of the SavedModel.
+        import_scope: The scope that the graph was added under.
+
+    Raises:
+        ValueError: The graph does not have what the model names.
+    """
+    init_op = init_op_name(meta_graph)
+    if not init_op:
+        return
+    folder = os.path.join(user_path(export_dir), constants.ASSETS_DIRECTORY)
+    fed = {
+        _element(sess.graph, asset.tensor_info.name, import_scope, "an asset"): os.path.join(
+            folder, asset.filename
+        )
+        for asset in assets_of(meta_graph)
+    }
+    try:
+        sess.run(_element(sess.graph, init_op, import_scope, "its main operation"), fed)
+    except TypeError as error:
+        raise ValueError(f"The main operation of the SavedModel cannot be run: {error}") from error
 
 
 def init_op_name(meta_graph: Any) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 import graphflow.protos as protos
 from graphflow._core.graph import defaults
 from graphflow._core.graph.dtypes import as_dtype
-from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import SparseTensor
 
@@ -33,6 +33,40 @@ def build_tensor_info(tensor: Tensor | SparseTensor) -> Any:
     else:
         info.name = tensor.name
     return info
+
+
+def build_tensor_info_from_op(op: Operation | Tensor) -> Any:
+    """The TensorInfo message that names an operation, without a dtype and a shape.
+
+    Args:
+        op: The operation, or a tensor.
+
+    Returns:
+        A TensorInfo message.
+    """
+    info = protos.meta_graph_pb2.TensorInfo(name=op.name)
+    info.tensor_shape.unknown_rank = True
+    return info
+
+
+def get_element_from_tensor_info(
+    tensor_info: Any, graph: Graph | None = None, import_scope: str | None = None
+) -> Any:
+    """The operation or tensor that a TensorInfo names, in `graph`, by default the default one.
+
+    Args:
+        tensor_info: A TensorInfo message.
+        graph: The graph; by default the default graph.
+        import_scope: A name scope that names are put under.
+
+    Returns:
+        The Operation or Tensor.
+
+    Raises:
+        KeyError: If the graph has nothing of this name.
+    """
+    graph = graph or defaults.get_default_graph()
+    return graph.as_graph_element(under_scope(tensor_info.name, import_scope))
 
 
 def get_tensor_from_tensor_info(

@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -258,6 +258,8 @@ def _parse(summary: Any, message: Any) -> None:
 class FileWriterCache:
     """One FileWriter a folder, shared by all who ask for it (tf.summary.FileWriterCache). Thread-safe."""
 
+    maker: ClassVar[Callable[..., Any]] = FileWriter
+    """What makes a writer of a folder and a graph; tests of programs put another here."""
     _writers: ClassVar[dict[str, FileWriter]] = {}
     _lock: ClassVar[threading.RLock] = threading.RLock()
 
@@ -274,7 +276,7 @@ class FileWriterCache:
         folder = os.fspath(logdir)
         with FileWriterCache._lock:
             if folder not in FileWriterCache._writers:
-                FileWriterCache._writers[folder] = FileWriter(folder, graph=get_default_graph())
+                FileWriterCache._writers[folder] = FileWriterCache.maker(folder, graph=get_default_graph())
             return FileWriterCache._writers[folder]
 
     @staticmethod

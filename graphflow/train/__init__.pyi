@@ -30,6 +30,7 @@ from graphflow.train.hooks.basic_hooks import NanLossDuringTrainingError as NanL
 from graphflow.train.hooks.basic_hooks import NanTensorHook as NanTensorHook
 from graphflow.train.saving.checkpoint_utils import CheckpointReader as _NewCheckpointReader
 from graphflow.train.optimizers.optimizer import Optimizer as Optimizer
+from graphflow.train.optimizers.dual_averaging import AdagradDAOptimizer as AdagradDAOptimizer
 from graphflow.train.hooks.saving_hooks import ProfilerHook as ProfilerHook
 from graphflow.train.optimizers.standard import ProximalAdagradOptimizer as ProximalAdagradOptimizer
 from graphflow.train.optimizers.standard import ProximalGradientDescentOptimizer as ProximalGradientDescentOptimizer
@@ -37,6 +38,7 @@ from graphflow.train.queue_runner import QueueRunner as QueueRunner
 from graphflow.train.optimizers.standard import RMSPropOptimizer as RMSPropOptimizer
 from graphflow._core.cluster.client.device_setter import RandomStrategy as RandomStrategy
 from graphflow.train.saving.saveables import SaveSpec as SaveSpec
+from graphflow.train.saving.vocabularies import VocabInfo as VocabInfo
 from graphflow.train.saving.checkpoint import Checkpoint as Checkpoint
 from graphflow.train.saving.checkpoint import CheckpointManager as CheckpointManager
 from graphflow.train.saving.saveables import SaveableObject as SaveableObject
@@ -68,6 +70,7 @@ from graphflow.train.steps import assert_global_step as assert_global_step
 from graphflow.train.batching import batch as batch
 from graphflow.train.batching import batch_join as batch_join
 from graphflow._core.cluster.client.device_setter import byte_size_load_fn as byte_size_load_fn
+from graphflow.train.sessions.supervisor import basic_train_loop as basic_train_loop
 from graphflow.train.saving.checkpoint_management import checkpoint_exists as checkpoint_exists
 from graphflow._core.cluster.client.control import cluster_status as cluster_status
 from graphflow.train.decays import cosine_decay as cosine_decay
@@ -100,6 +103,7 @@ from graphflow.train.batching import maybe_shuffle_batch as maybe_shuffle_batch
 from graphflow.train.batching import maybe_shuffle_batch_join as maybe_shuffle_batch_join
 from . import moving_averages as moving_averages
 from graphflow.train.decays import natural_exp_decay as natural_exp_decay
+from graphflow.train.decays import noisy_linear_cosine_decay as noisy_linear_cosine_decay
 from graphflow.train.decays import piecewise_constant as piecewise_constant
 from graphflow.train.decays import piecewise_constant as _piecewise_constant_decay
 from graphflow.train.decays import polynomial_decay as polynomial_decay

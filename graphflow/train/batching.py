@@ -14,7 +14,6 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.control_flow.flow_basics import no_op
 from graphflow._core.ops.control_flow.smart_cond import smart_cond
@@ -23,12 +22,8 @@ from graphflow._core.ops.io.queues import FIFOQueue, PaddingFIFOQueue, QueueBase
 from graphflow._core.ops.io.summaries import scalar as scalar_summary
 from graphflow._core.ops.math.math import cast, maximum
 from graphflow._core.ops.math.segments import dynamic_partition
-from graphflow._core.ops.sparse.serializing import (
-    deserialize_many_sparse,
-    serialize_many_sparse,
-    serialize_sparse,
-)
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
+from graphflow.train.sparse_components import SparseComponent, queued, restored
 
 
 def batch(
@@ -320,17 +315,15 @@ class _Examples:
     many: bool
     types: list[DType]
     shapes: list[Any]
-    sparse: list[DType | None]
-    """The dtypes of the values of those that are SparseTensors: the queue holds three strings for them."""
+    sparse: list[SparseComponent | None]
+    """Those that are SparseTensors: the queue holds three strings for them."""
 
     @staticmethod
     def of(sources: Sequence[Any], keep_input: Any, many: bool, shapes: Any) -> _Examples:
         if not all(sources):
             raise ValueError("Expected at least one tensor in batch().")
-        columns = [[_sparse_dtype(t) for t in tensors] for tensors in sources]
-        if any(others != columns[0] for others in columns):
-            raise TypeError("Expected the same components of each source to be SparseTensors, of one dtype.")
-        converted = [[_queued(t, many) for t in tensors] for tensors in sources]
+        sparse = [SparseComponent.of(column, many) for column in zip(*sources, strict=True)]
+        converted = [[queued(t, many) for t in tensors] for tensors in sources]
         keep = _condition(keep_input, many)
         types = [t.dtype for t in converted[0]]
         for tensors in converted[1:]:
@@ -344,8 +337,8 @@ class _Examples:
             if shapes is None
             else shapes
         )
-        wanted = [s if d is None else [3] for s, d in zip(found, columns[0], strict=True)]
-        return _Examples(converted, keep, many, types, wanted, columns[0])
+        wanted = [s if d is None else [3] for s, d in zip(found, sparse, strict=True)]
+        return _Examples(converted, keep, many, types, wanted, sparse)
 
     def fill(self, queue: QueueBase, threads: int) -> None:
         """Adds the QueueRunner that puts the examples into the queue, each source by so many threads."""
@@ -432,18 +425,6 @@ def _sources(tensors_list: Sequence[Any]) -> list[list[Any]]:
     return [_listed(tensors) for tensors in tensors_list]
 
 
-def _sparse_dtype(value: Any) -> DType | None:
-    """The dtype of the values of a SparseTensor, None for what is none."""
-    return value.dtype if isinstance(value, SparseTensor) else None
-
-
-def _queued(value: Any, many: bool) -> Tensor:
-    """The tensor that stands for a value in a queue."""
-    if isinstance(value, SparseTensor):
-        return serialize_many_sparse(value) if many else serialize_sparse(value)
-    return convert_to_tensor(value)
-
-
 def _condition(keep_input: Any, many: bool) -> Tensor:
     keep = convert_to_tensor(keep_input)
     if keep.shape.ndims is None:
@@ -482,15 +463,17 @@ def _fullness(queue: QueueBase, capacity: int, least: int | None = None) -> None
 
 
 def _taken(
-    queue: QueueBase, batch_size: Any, smaller: bool, scope: str, like: Any, sparse: Sequence[DType | None]
+    queue: QueueBase,
+    batch_size: Any,
+    smaller: bool,
+    scope: str,
+    like: Any,
+    sparse: Sequence[SparseComponent | None],
 ) -> Any:
     """The batch, in the form of the tensors that were given."""
     take = queue.dequeue_up_to if smaller else queue.dequeue_many
     taken = take(batch_size, name=scope)
-    if any(sparse):
-        parts = zip(taken if isinstance(taken, list | tuple) else [taken], sparse, strict=True)
-        read = [t if dtype is None else deserialize_many_sparse(t, dtype) for t, dtype in parts]
-        taken = read if len(read) > 1 else read[0]
+    taken = restored(taken, sparse)
     if not isinstance(like, Mapping):
         return taken
     return dict(zip(sorted(like, key=str), [taken] if len(like) == 1 else taken, strict=True))

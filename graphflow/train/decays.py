@@ -26,9 +26,11 @@ from graphflow._core.ops.math.math import (
     multiply,
     negative,
     pow_,
+    sqrt,
     subtract,
     truediv,
 )
+from graphflow._core.ops.random import random_normal
 
 
 def _start(learning_rate: Any, global_step: Any, *numbers: Any) -> list[Tensor]:
@@ -294,4 +296,42 @@ def linear_cosine_decay(
         linear = (steps - step) / steps
         return multiply(
             rate, (alpha + linear) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta
+        )
+
+
+def noisy_linear_cosine_decay(
+    learning_rate: NumberLike,
+    global_step: TensorLike,
+    decay_steps: NumberLike,
+    initial_variance: float = 1.0,
+    variance_decay: float = 0.55,
+    num_periods: float = 0.5,
+    alpha: float = 0.0,
+    beta: float = 0.001,
+    name: str | None = None,
+) -> Tensor:
+    """linear_cosine_decay with noise in its linear part, which fades (Bello et al., 2017).
+
+    Args:
+        learning_rate: The rate at the beginning, a float scalar.
+        global_step: The step, an integer scalar, such as the graph's global step.
+        decay_steps: In how many steps it decays, a scalar.
+        initial_variance: Of the noise at step 0.
+        variance_decay: The power of the step by which the variance is divided.
+        num_periods: Of the cosine.
+        alpha: Added to the linear part.
+        beta: Added at the end.
+        name: A name for the operation.
+
+    Returns:
+        The rate at that step, a scalar of floats.
+    """
+    with get_default_graph().name_scope(name or "NoisyLinearCosineDecay"):
+        rate, step, steps = _start(learning_rate, global_step, decay_steps)
+        step = minimum(step, steps)
+        linear = (steps - step) / steps
+        deviation = sqrt(initial_variance / pow_(1.0 + step, variance_decay))
+        noisy = linear + random_normal(linear.shape, stddev=deviation, dtype=linear.dtype)
+        return multiply(
+            rate, (alpha + noisy) * (0.5 * (1.0 + cos(2.0 * math.pi * num_periods * step / steps))) + beta
         )

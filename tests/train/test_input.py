@@ -222,3 +222,24 @@ def test_files_that_match_are_looked_up_once(tmp_path: Path) -> None:
         assert len(session.run(names)) == 3
         session.run(names.initializer)
         assert len(session.run(names)) == 4
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_the_rank_of_a_batch_of_sparse_tensors_is_known(many):
+    sparse = gf.SparseTensor([[0, 0]], [1.0], [1, 2])
+    batches = [
+        gf.train.batch([sparse], 2, enqueue_many=many),
+        gf.train.batch_join([[sparse], [sparse]], 2, enqueue_many=many),
+        gf.train.shuffle_batch([sparse], 2, 9, 2, enqueue_many=many),
+        gf.train.maybe_shuffle_batch_join([[sparse]], 2, 9, 2, True, enqueue_many=many),
+    ]
+    rank = 2 if many else 3
+    for batch in batches:
+        assert batch.dense_shape.shape.as_list() == [rank]
+        assert batch.indices.shape.as_list() == [None, rank]
+
+
+def test_sparse_tensors_of_several_ranks_are_no_batch():
+    one, two = gf.SparseTensor([[0]], [1.0], [1]), gf.SparseTensor([[0, 0]], [1.0], [1, 2])
+    with pytest.raises(ValueError, match=r"the ranks \[1, 2\]"):
+        gf.train.batch_join([[one], [two]], 2)

@@ -108,7 +108,7 @@ class CheckpointData:
         raise errors.NotFoundError(
             None,
             None,
-            f"Not in the checkpoint {self._where}: {', '.join(told)}{more}. "
+            f"Key {absent[0]} not found in checkpoint {self._where}: {', '.join(told)}{more}. "
             f"`graphflow checkpoint show` lists what is in it.",
         )
 

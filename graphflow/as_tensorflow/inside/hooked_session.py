@@ -28,7 +28,7 @@ class HookedSession:
     def __init__(self, sess: Any, hooks: Iterable[SessionRunHook]) -> None:
         self._session = sess
         self._hooks = tuple(hooks)
-        self._stop = False
+        self._should_stop = False
 
     @property
     def graph(self) -> Graph:
@@ -44,7 +44,7 @@ class HookedSession:
 
     def should_stop(self) -> bool:
         """Whether a hook has asked to stop, or the session is closed."""
-        if self._stop or self._session is None:
+        if self._should_stop or self._session is None:
             return True
         return isinstance(self._session, HookedSession) and self._session.should_stop()
 
@@ -95,5 +95,5 @@ class HookedSession:
         results = self._session.run(asked, feeds, options, metadata)
         for place, hook in enumerate(self._hooks):
             hook.after_run(context, SessionRunValues(results.get(f"hook {place}"), options, metadata))
-        self._stop = context.stop_requested
+        self._should_stop = context.stop_requested
         return results["caller"]

@@ -22,7 +22,8 @@ def check_period(every_secs: float | None, every_steps: int | None) -> None:
         )
     given = every_steps if every_secs is None else every_secs
     if given is not None and given <= 0:
-        raise ValueError(f"The period between two actions must be positive, got {given!r}.")
+        name = "every_n_secs" if every_steps is None else "every_n_iter"
+        raise ValueError(f"The period between two actions must be positive: invalid {name}={given!r}.")
 
 
 class SecondOrStepTimer:

@@ -14,7 +14,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.control_flow.control_flow import cond
-from graphflow._core.ops.control_flow.flow_basics import group, no_op
+from graphflow._core.ops.control_flow.flow_basics import group, no_op, with_dependencies
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import is_finite
@@ -32,14 +32,14 @@ class LossScale:
         """The present scale."""
         raise NotImplementedError(f"{type(self).__name__} must define a call, which gives the scale.")
 
-    def update(self, grads: Any) -> tuple[Operation, Tensor | bool]:
+    def update(self, grads: Any) -> tuple[Operation | Tensor, Tensor | bool]:
         """What adapts the scale to gradients.
 
         Args:
             grads: Gradients that are divided by the scale already, or None for some.
 
         Returns:
-            An operation, and whether the gradients may be applied.
+            What is to be run, and whether the gradients may be applied.
         """
         raise NotImplementedError(f"{type(self).__name__} must define update(grads).")
 
@@ -80,7 +80,7 @@ class FixedLossScale(LossScale):
         """The scale."""
         return convert_to_tensor(self._value)
 
-    def update(self, grads: Any) -> tuple[Operation, Tensor | bool]:
+    def update(self, grads: Any) -> tuple[Operation | Tensor, Tensor | bool]:
         """An operation that does nothing, and True.
 
         Args:
@@ -137,8 +137,8 @@ class DynamicLossScale(LossScale):
         """The present scale."""
         return convert_to_tensor(self._scale)
 
-    def update(self, grads: Any) -> tuple[Operation, Tensor | bool]:
-        """An operation that lets the scale grow or fall, and whether all gradients are finite.
+    def update(self, grads: Any) -> tuple[Operation | Tensor, Tensor | bool]:
+        """A tensor that lets the scale grow or fall when it is run, and whether all gradients are finite.
 
         Args:
             grads: Gradients that are divided by the scale already, or None for some.
@@ -161,7 +161,7 @@ class DynamicLossScale(LossScale):
             smaller = maximum(self._scale / self._multiplier, 1.0)
             return group(self._scale.assign(smaller).op, self._good_steps.assign(0).op)
 
-        return group(cond(finite, go_on, fall)), finite
+        return with_dependencies([group(cond(finite, go_on, fall))], finite), finite
 
     def __repr__(self) -> str:
         return (

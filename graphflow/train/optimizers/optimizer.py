@@ -15,6 +15,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.array.array import fill, shape, zeros
@@ -359,9 +360,20 @@ class Optimizer:
         return self._slots.setdefault(slot_name, {})
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        return self._get_or_make_slot_with_initializer(
-            var, lambda: zeros(var.shape, dtype=var.dtype), None, None, slot_name, op_name
+        value = (
+            (lambda: zeros(var.shape, dtype=var.dtype)) if _is_known(var.shape) else self._filled(var, 0.0)
         )
+        return self._get_or_make_slot_with_initializer(var, value, None, None, slot_name, op_name)
+
+    @staticmethod
+    def _filled(var: Any, number: float) -> Callable[[], Tensor]:
+        """The first value of a slot, as large as the variable, whose own first value says how large that is."""
+
+        def value() -> Tensor:
+            size = [int(d) for d in var.shape] if _is_known(var.shape) else shape(var.initialized_value())
+            return fill(size, convert_to_tensor(number, dtype=var.dtype))
+
+        return value
 
     def _get_or_make_slot(self, var: Any, val: Any, slot_name: str, op_name: str) -> Any:
         slots = self._slot_dict(slot_name)
@@ -390,6 +402,10 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slots.get((name, graph or get_default_graph()))
+
+
+def _is_known(dims: TensorShape) -> bool:
+    return bool(dims.is_fully_defined())
 
 
 def present_gradients(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
@@ -471,10 +487,6 @@ class RuleOptimizer(Optimizer):
                 else:
                     value = self._filled(var, number)
                     self._get_or_make_slot_with_initializer(var, value, None, None, slot, op_name)
-
-    @staticmethod
-    def _filled(var: Any, number: float) -> Callable[[], Tensor]:
-        return lambda: fill([int(d) for d in var.shape], convert_to_tensor(number, dtype=var.dtype))
 
     def _prepare(self) -> None:
         self._tensors = {

@@ -94,7 +94,7 @@ def load_checkpoint(ckpt_dir_or_file: str) -> CheckpointReader:
     Raises:
         ValueError: If there is none.
     """
-    return CheckpointReader(_prefix(ckpt_dir_or_file))
+    return CheckpointReader(checkpoint_prefix(ckpt_dir_or_file))
 
 
 def load_variable(ckpt_dir_or_file: str, name: str) -> Any:
@@ -116,7 +116,8 @@ def list_variables(ckpt_dir_or_file: str) -> list[tuple[str, list[int]]]:
     return sorted(load_checkpoint(ckpt_dir_or_file).get_variable_to_shape_map().items())
 
 
-def _prefix(ckpt_dir_or_file: str) -> str:
+def checkpoint_prefix(ckpt_dir_or_file: str) -> str:
+    """The prefix of a checkpoint, or of the latest one of a folder; ValueError if it has none."""
     given = user_path(ckpt_dir_or_file)
     if not storage.is_folder(given) or checkpoint_exists(given):
         return given
@@ -148,7 +149,7 @@ def init_from_checkpoint(ckpt_dir_or_file: str, assignment_map: Mapping[str, Any
 
 
 def _begin_all(_: Any, ckpt_dir_or_file: Any, assignment_map: Any) -> None:
-    prefix = _prefix(select(0, ckpt_dir_or_file))
+    prefix = checkpoint_prefix(select(0, ckpt_dir_or_file))
     file = open_checkpoint(prefix)
     assignment_map = select(0, assignment_map)
     pairs = assignment_map.items() if isinstance(assignment_map, Mapping) else assignment_map

@@ -84,15 +84,21 @@ def add_collection_def(
     collection = protos.meta_graph_pb2.CollectionDef()
     try:
         for item in items:
-            _add_item(collection, item, scope, bare)
+            _add_item(collection, key, item, scope, bare)
         if collection.WhichOneof("kind") is not None:
             meta_graph.collection_def[key].CopyFrom(collection)
     except (TypeError, ValueError, OverflowError) as error:
         _log.warning("The collection %r is left out of the meta graph: %s", key, error)
 
 
-def _add_item(collection: Any, item: Any, scope: str | None, bare: Callable[[str], str | None]) -> None:
-    kind, value = _written(item, scope, bare)
+def _add_item(
+    collection: Any, key: str, item: Any, scope: str | None, bare: Callable[[str], str | None]
+) -> None:
+    if isinstance(item, Variable) and key not in _KINDS:
+        # In a collection of the program's own nothing says what bytes are: its name says which variable it is.
+        kind, value = "node_list", bare(str(item.name))
+    else:
+        kind, value = _written(item, scope, bare)
     if value is None:
         return
     present = collection.WhichOneof("kind")

@@ -250,6 +250,7 @@ def import_meta_graph(
     input_map: Mapping[str, Any] | None = None,
     return_elements: Sequence[str] | None = None,
     restore_collections_predicate: Callable[[str], bool] | None = None,
+    graph: Graph | None = None,
 ) -> Any:
     """Adds a MetaGraphDef, or that of a file, to the default graph and returns its Saver (tf.train.import_meta_graph).
 
@@ -263,6 +264,7 @@ def import_meta_graph(
         input_map: {name: tensor}: what takes the place of results.
         return_elements: Names of operations and tensors to give, too.
         restore_collections_predicate: Which collections are taken, a function of the name.
+        graph: The graph; by default the default graph.
 
     Returns:
         The saver, or None.
@@ -271,14 +273,15 @@ def import_meta_graph(
         OSError: If there is no such file, gf.errors.DataLossError if it is none; otherwise errors as those of
             gf.import_graph_def.
     """
-    saver, _ = import_scoped(
-        meta_graph_or_file,
-        clear_devices,
-        import_scope,
-        input_map,
-        return_elements,
-        restore_collections_predicate,
-    )
+    with (graph or get_default_graph()).as_default():
+        saver, _ = import_scoped(
+            meta_graph_or_file,
+            clear_devices,
+            import_scope,
+            input_map,
+            return_elements,
+            restore_collections_predicate,
+        )
     return saver
 
 

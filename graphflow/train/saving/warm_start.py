@@ -9,6 +9,7 @@ from typing import Any, Final
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow.train.saving.checkpoint_utils import init_from_checkpoint
+from graphflow.train.saving.vocabularies import VocabInfo, begin_with_vocabulary
 
 _PART: Final = re.compile(r"/part_\d+$")
 
@@ -26,7 +27,8 @@ def _chosen(wanted: Any) -> list[Any]:
 
 def warm_start(
     ckpt_to_initialize_from: str, vars_to_warm_start: str | Sequence[Any] | None = ".*",
-    var_name_to_vocab_info: Mapping[str, Any] | None = None, var_name_to_prev_var_name: Mapping[str, str] | None = None,
+    var_name_to_vocab_info: Mapping[str, VocabInfo] | None = None,
+    var_name_to_prev_var_name: Mapping[str, str] | None = None,
 ) -> None:  # fmt: skip
     """Gives variables of the default graph the values of a checkpoint as their first ones (tf.train.warm_start).
 
@@ -34,27 +36,29 @@ def warm_start(
         ckpt_to_initialize_from: The checkpoint, or its folder.
         vars_to_warm_start: A regular expression over the names of trained variables, a list of such of all variables,
             or a list of variables; None for all that are trained.
-        var_name_to_vocab_info: Is not there: vocabularies are those of the checkpoint.
+        var_name_to_vocab_info: gf.train.VocabInfo for the variables whose rows are for words of another vocabulary
+            than in the checkpoint.
         var_name_to_prev_var_name: The names in the checkpoint of those variables that have another one there.
 
     Raises:
-        ValueError: If a vocabulary is given, a renamed variable is none of them, or the checkpoint lacks one.
+        ValueError: If a variable with another name or vocabulary is none of them, or the checkpoint lacks one.
     """
-    if var_name_to_vocab_info:
-        raise ValueError(
-            "var_name_to_vocab_info is not there: variables are taken as they are. Leave out those whose vocabulary "
-            f"has changed: {sorted(var_name_to_vocab_info)}."
-        )
     grouped: dict[str, list[Any]] = {}
     for variable in _chosen(vars_to_warm_start):
         grouped.setdefault(_PART.sub("", variable.op.name), []).append(variable)
-    renamed = dict(var_name_to_prev_var_name or {})
-    unused = sorted(set(renamed) - set(grouped))
-    if unused:
-        raise ValueError(
-            f"You provided the following variables in var_name_to_prev_var_name that were not used: {unused}.  Perhaps "
-            f"you misspelled them?  Here is the list of viable variable names: {sorted(grouped)}"
-        )
+    renamed, vocabularies = dict(var_name_to_prev_var_name or {}), dict(var_name_to_vocab_info or {})
+    for what, names in (
+        ("var_name_to_prev_var_name", renamed),
+        ("var_name_to_vocab_info", vocabularies),
+    ):
+        unused = sorted(set(names) - set(grouped))
+        if unused:
+            raise ValueError(
+                f"You provided the following variables in {what} that were not used: {unused}.  Perhaps "
+                f"you misspelled them?  Here is the list of viable variable names: {sorted(grouped)}"
+            )
+    for name, vocabulary in vocabularies.items():
+        begin_with_vocabulary(grouped.pop(name), ckpt_to_initialize_from, renamed.get(name, name), vocabulary)
     init_from_checkpoint(
         ckpt_to_initialize_from,
         {renamed.get(name, name): v if len(v) > 1 else v[0] for name, v in grouped.items()},

@@ -440,7 +440,7 @@ class SessionManager:
 
     def _missing_names(self, session: Session, ready_op: Any) -> list[str]:
         names = None if ready_op is None else session.run(ready_op)
-        if names is None:
+        if names is None or np.asarray(names).dtype == np.int32:  # assert_variables_initialized gives ranks.
             return []
         return [n.decode() if isinstance(n, bytes) else str(n) for n in np.ravel(names)]
 

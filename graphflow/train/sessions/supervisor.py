@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import TYPE_CHECKING, Any, ClassVar
 
+import graphflow.errors as errors
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
@@ -20,7 +21,7 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import VariableLike
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
-from graphflow.summary.writer import FileWriter
+from graphflow.summary.writer import FileWriterCache
 from graphflow.train.coordinator import Coordinator, LooperThread
 from graphflow.train.hooks.saving_hooks import events_can_be_written, log_rate, log_session
 from graphflow.train.hooks.session_run_hook import StepReader
@@ -31,6 +32,7 @@ from graphflow.train.steps import find_global_step
 
 if TYPE_CHECKING:
     from graphflow._core.session import BaseSession
+    from graphflow.summary.writer import FileWriter
 
 _log = logging.getLogger(__name__)
 
@@ -162,7 +164,7 @@ class Supervisor:
     def _default_writer(self) -> Any:
         if not (self.is_chief and self._logdir and events_can_be_written()):
             return None
-        return FileWriter(self._logdir)
+        return FileWriterCache.maker(self._logdir)
 
     # ---- sessions -------------------------------------------------------------------------------------------------
 
@@ -445,3 +447,31 @@ def _given(value: Any, collection: str, default: Callable[[], Any]) -> Any:
 
 def _default_saver() -> Any:
     return scaffold.default_saver() if global_variables() else None
+
+
+def basic_train_loop(
+    supervisor: Supervisor,
+    train_step_fn: Callable[..., Any],
+    args: Sequence[Any] | None = None,
+    kwargs: Mapping[str, Any] | None = None,
+    master: str = "",
+) -> None:
+    """Calls a function with a session until the supervisor is asked to stop (tf.train.basic_train_loop).
+
+    It begins again, with a new session, if a task of the cluster was begun anew.
+
+    Args:
+        supervisor: The supervisor, which makes the sessions.
+        train_step_fn: Called as train_step_fn(session, *args, **kwargs), for one step each time.
+        args: More arguments, or None.
+        kwargs: More arguments by name, or None.
+        master: The target of the sessions.
+    """
+    while True:
+        try:
+            with supervisor.managed_session(master) as session:
+                while not supervisor.should_stop():
+                    train_step_fn(session, *(args or ()), **(kwargs or {}))
+            return
+        except errors.AbortedError:
+            _log.warning("A task of the cluster was begun anew: training goes on with a new session.")

@@ -220,3 +220,20 @@ def test_names_in_the_older_style() -> None:
     assert supervisor.ShouldStop()
     with pytest.raises(ValueError, match="reported"):
         supervisor.Stop()
+
+
+def test_a_function_is_called_until_the_supervisor_stops(tmp_path: Path) -> None:
+    """A new session is made if a task was begun anew; other errors end it."""
+    calls: list[int] = []
+    with gf.Graph().as_default():
+        supervisor = gf.train.Supervisor(logdir=str(tmp_path))
+
+        def step(session: gf.Session, more: int, last: int) -> None:
+            calls.append(more)
+            if len(calls) == 2:
+                raise gf.errors.AbortedError(None, None, "a task was begun anew")
+            if len(calls) == last:
+                supervisor.request_stop()
+
+        gf.train.basic_train_loop(supervisor, step, [7], {"last": 4})
+    assert calls == [7] * 4

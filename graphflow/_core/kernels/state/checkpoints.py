@@ -94,7 +94,8 @@ def _restore(node: Node) -> Kernel:
             asked.append((name, region))
             if file.dtype(name) is not dtype:
                 wrong.append(
-                    f"tensor {name!r} has dtype {file.dtype(name).name} there, {dtype.name} is expected"
+                    f"tensor {name!r} has dtype {file.dtype(name).name} there, {dtype.name} is expected: "
+                    "a variable is restored in its original dtype"
                 )
             elif file.shape(name) != full_shape or (not spec and not shapes.compatible(shape, full_shape)):
                 wanted_shape = shapes.text(full_shape if spec else shape)

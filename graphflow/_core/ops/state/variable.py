@@ -265,6 +265,11 @@ class Variable(Operators, metaclass=Creatable):
         """Its shape."""
         return self._variable.shape
 
+    @property
+    def _shared_name(self) -> str:
+        """Its name without ":0", by which optimizers of programs keep what belongs to it."""
+        return self._variable.op.name
+
     def set_shape(self, shape: ShapeLike) -> None:
         """Adds what the caller knows of the shape.
 
