@@ -150,6 +150,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "ImportEvent",
             "MatchingFiles",
             "MergeV2Checkpoints",
+            "Optional*",
             "ReadFile",
             "RestoreV2",
             "SaveV2",

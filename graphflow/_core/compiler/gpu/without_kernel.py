@@ -99,6 +99,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "*Dataset*",
             "*Iterator*",
             "*Queue*",
+            "Optional*",
             "SummaryWriter",
             "[!B]*Summary*",
             "ImportEvent",
