@@ -179,6 +179,7 @@ enable_c_shapes = _unchanged
 with_c_shapes = _unchanged
 with_c_api = _unchanged
 use_deterministic_cudnn = _unchanged
+disable_cudnn_autotune = _unchanged
 assert_no_new_pyobjects_executing_eagerly = _unchanged
 assert_no_new_tensors = _unchanged
 assert_no_garbage_created = _unchanged

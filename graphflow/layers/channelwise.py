@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import (
     Activation,
     Constraint,
@@ -118,6 +119,7 @@ class Transposed(Convolution):
             inputs, self.kernel, wanted, self.strides, self.padding.upper(), data_format=self.format
         )
         outputs.set_shape(self.compute_output_shape(inputs.shape))
+        count_more(4 if self.axes == 2 else 0)  # A size of the shape that TensorFlow asks for.
         return outputs
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:

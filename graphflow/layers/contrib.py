@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import (
     CollectionNames,
     Initializer,
@@ -217,6 +218,17 @@ class _BetaFirst(normalization.BatchNormalization):
         self._build_gamma(shape)
 
 
+def _of_the_other(fused: bool, is_training: Any, updates_at_once: bool) -> int:
+    """How many operations more TensorFlow's other implementation of batch_norm makes, by which seeds are counted."""
+    if is_training is False:
+        return 0
+    if is_training is True:
+        return -3 if fused else int(updates_at_once)
+    if not updates_at_once:
+        return 0
+    return 4 if fused else -17
+
+
 @add_arg_scope
 def batch_norm(
     inputs: TensorLike,
@@ -303,6 +315,9 @@ def batch_norm(
         outputs = layer(wide, training=is_training)
         if wide is not images:
             outputs = array.squeeze(outputs, [1, 2])
+            count_more(-1)  # TensorFlow reshapes before and behind.
+        if swapped:
+            count_more(_of_the_other(fused is not False, is_training, updates_collections is None))
         if updates_collections is None:
             del collection[before:]
             with outputs.graph.control_dependencies(layer.updates):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import CollectionNames, Initializer, IntTensorLike, Regularizer, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array.creation import one_hot
@@ -155,6 +156,7 @@ def unit_norm(
         if x.dims is None or not 0 <= dim < len(x.dims):
             raise ValueError(f"unit_norm: dim {dim} must be an axis of the inputs, whose shape is {x.shape}.")
         squares = reductions.reduce_sum(math.square(x), dim, keepdims=True)
+        count_more(13)  # TensorFlow tiles the lengths.
         result: Tensor = x / math.sqrt(epsilon + squares)
         return result
 

@@ -29,6 +29,7 @@ from graphflow.layers.input_spec import InputSpec
 from graphflow.layers.pooling import FORMATS
 from graphflow.nn import bias_add
 from graphflow.nn import conv1d as convolve_1d
+from graphflow.nn.convolutions import count_dilation
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
@@ -155,6 +156,7 @@ class Convolution(Layer):
 
     def convolved(self, inputs: Tensor) -> Tensor:
         """The inputs convolved with the kernel; without bias and activation."""
+        count_dilation(self.dilation_rate, self.padding.upper())
         if self.axes == 3:
             return convolve_3d(
                 inputs, self.kernel, self.strides, self.padding.upper(), self.format, self.dilation_rate,
@@ -201,6 +203,7 @@ class Conv1D(_Forward):
             inputs: A tensor, whose shape the class describes.
         """
         padding = self.padding
+        count_dilation(self.dilation_rate, "SAME" if padding == "same" else "VALID")
         if padding == "causal":
             before = [self.dilation_rate[0] * (self.kernel_size[0] - 1), 0]
             first = self.data_format == "channels_first"

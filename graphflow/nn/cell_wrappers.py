@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more, counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DeviceLike, DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
@@ -89,10 +90,12 @@ class MultiRNNCell(RNNCell):
                 )
             states = list(state)
         else:
-            states = array.split(state, [cell.state_size for cell in self._cells], axis=1)
+            with counted_as(0):
+                states = array.split(state, [cell.state_size for cell in self._cells], axis=1)
         output, following = inputs, []
         for position, (cell, own) in enumerate(zip(self._cells, states, strict=True)):
             with variable_scope(f"cell_{position}"):
+                count_more(0 if self._state_is_tuple else 3)  # TensorFlow slices the state here.
                 output, new_state = cell(output, own)
                 following.append(new_state)
         return output, tuple(following) if self._state_is_tuple else array.concat(following, 1)
@@ -181,6 +184,9 @@ class DropoutWrapper(_Wrapper):
             "state": _probability("state_keep_prob", state_keep_prob),
             "output": _probability("output_keep_prob", output_keep_prob),
         }
+        count_more(
+            sum(not isinstance(keep, Tensor) for keep in (input_keep_prob, state_keep_prob, output_keep_prob))
+        )
         self._seed = seed
         self._filter = dropout_state_filter_visitor or _drop_state
         self._masks: dict[str, list[Any]] | None = None
@@ -204,6 +210,7 @@ class DropoutWrapper(_Wrapper):
 
     def _noise(self, kind: str, position: int, size: Any, dtype: Any) -> Tensor:
         rest = TensorShape(size).as_list() if isinstance(size, TensorShape | list) else [int(size)]
+        count_more(3)  # TensorFlow puts the shape together in the graph.
         return random_uniform([1, *rest], seed=self._seed_for(kind, position), dtype=dtype)
 
     def _seed_for(self, kind: str, position: int) -> int | None:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import graphflow.nest as nest
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DTypeLike, Initializer, InitializerLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
@@ -46,6 +47,19 @@ class LSTMStateTuple(NamedTuple):
 
 def zero_state_of(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
     """Zeros of shape [batch_size, ...] for each size, an int, TensorShape or int32 scalar, of a nested structure."""
+
+    def zeros(size: Any) -> Tensor:
+        # TensorFlow builds the shape, the zeros, and the shape once more.
+        parts = [2 if isinstance(part, Tensor) and part.dims == () else 1 for part in (batch_size, size)]
+        with counted_as(2 * sum(parts) + 4):
+            made: Tensor = rows_of_zeros(size, batch_size, dtype)
+            return made
+
+    return nest.map_structure(zeros, state_size)
+
+
+def rows_of_zeros(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
+    """What zero_state_of gives, as seeds of what follows count the operations that are built."""
 
     def zeros(size: Any) -> Tensor:
         if isinstance(size, TensorShape):
@@ -462,7 +476,8 @@ class LSTMCell(RNNCell):
         if self._state_is_tuple:
             memory, fed_back = state
         else:
-            memory, fed_back = array.split(state, [self._num_units, self.output_size], axis=1)
+            with counted_as(self._of_splitting):
+                memory, fed_back = array.split(state, [self._num_units, self.output_size], axis=1)
         gates = array.split(_affine(inputs, fed_back, self._kernel, self._bias), 4, axis=1)
         entering, value, forgetting, leaving = gates
         forgetting = math.add(forgetting, constant(self._forget_bias, dtype=forgetting.dtype))
@@ -484,6 +499,9 @@ class LSTMCell(RNNCell):
         if self._state_is_tuple:
             return output, LSTMStateTuple(memory, output)
         return output, array.concat([memory, output], 1)
+
+    _of_splitting = 6
+    """How many operations TensorFlow takes a state apart with."""
 
     def _clipped(self, memory: Tensor, limit: float) -> Tensor:
         result: Tensor = clip.clip_by_value(memory, -limit, limit)
@@ -508,6 +526,8 @@ class BasicLSTMCell(LSTMCell):
         >>> len(outputs), outputs[0].shape
         (5, TensorShape([2, 4]))
     """
+
+    _of_splitting = 2
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from typing import Any
 
 from graphflow._core.graph import shapes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
@@ -161,7 +162,14 @@ def depthwise_conv2d(
         images = convert_to_tensor(input, name="tensor_in")
         kernel = convert_to_tensor(filter, name="filter_in")
         _check_dilation(strides, rate)
+        count_more(2)  # Of the shape of the filter and the rate.
         return convolution.depthwise_conv2d_native(images, kernel, strides, padding, data_format, rate, scope)
+
+
+def count_dilation(rate: Any, padding: Any) -> None:
+    """Counts, for seeds, that TensorFlow moves a dilated window by putting space into the batch, and out of it."""
+    if any(int(d) > 1 for d in (rate if hasattr(rate, "__len__") else [rate or 1])):
+        count_more(10 if padding == "VALID" else 11)
 
 
 def _check_dilation(strides: Any, rate: Any) -> None:
@@ -208,6 +216,7 @@ def separable_conv2d(
                 f"The pointwise filter must be [1, 1, channels, outputs], got {pointwise.shape}."
             )
         _check_dilation(strides, rate)
+        count_more(2)  # Of the shape of the filter and the rate.
         middle = convolution.depthwise_conv2d_native(
             images, depthwise, strides, padding, data_format, rate, "depthwise"
         )
@@ -307,6 +316,7 @@ def convolution_nd(
             )
         _filter_channels(images, kernel, data_format or "NHWC")
         _check_dilation(strides, rate)
+        count_dilation(rate, padding)
         if rank == 1:
             return conv1d(
                 images, kernel, strides, padding, data_format=data_format, name=scope, dilations=rate

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more, counted_as
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array, indexing, layout
 from graphflow._core.ops.control_flow.control_flow import while_loop
@@ -16,11 +17,15 @@ from graphflow._core.ops.control_flow.tensor_array import TensorArray
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.nn.cells import zero_state_of
+from graphflow.nn.cells import rows_of_zeros
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import VariableScope
     from graphflow.nn.cells import RNNCell
+
+
+_OF_A_COUNTER: Final = 10
+"""What TensorFlow builds before the steps of a loop to count them, besides `time`; two operations follow after it."""
 
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
@@ -51,7 +56,8 @@ def _swapped(x: Tensor) -> Tensor:
     """Batch and time exchanged; the static rank is needed."""
     if x.dims is None or len(x.dims) < 2:
         raise ValueError(f"Expected input tensor {x.name} to have rank at least 2, but saw shape: {x.shape}")
-    return array.transpose(x, [1, 0, *range(2, len(x.dims))])
+    with counted_as(8):  # TensorFlow counts the other axes in the graph.
+        return array.transpose(x, [1, 0, *range(2, len(x.dims))])
 
 
 def _state_dtype(dtype: Any, state: Any) -> Any:
@@ -139,6 +145,10 @@ def dynamic_rnn(
         lengths = _lengths(sequence_length)
         batch_size = _batch_size(steps, 1)
         state = nest.map_structure(convert_to_tensor, _initial_state(cell, initial_state, batch_size, dtype))
+        if lengths is not None:
+            count_more(
+                11
+            )  # TensorFlow's check that there is a length for each row: here keep_finished refuses others.
         outputs, final = _loop(
             cell,
             inputs,
@@ -176,7 +186,13 @@ def _loop(
     sinks = [
         TensorArray(output_dtype, size=count, tensor_array_name=f"output_{i}") for i in range(len(sizes))
     ]
-    silent = None if lengths is None else zero_state_of(cell.output_size, batch_size, output_dtype)
+    silent = None
+    known_batch = None if isinstance(batch_size, Tensor) else batch_size
+    # TensorFlow asks for the size of the batch once more, builds zeros in any case, and bounds the loop twice.
+    with counted_as((5 if known_batch is None else 0) + (6 if known_batch is not None else 7) * len(sizes)):
+        if lengths is not None:
+            silent = rows_of_zeros(cell.output_size, batch_size, output_dtype)
+    count_more(3 if lengths is None else 7)
 
     def step(time: Any, written: tuple[Any, ...], current: Any) -> tuple[Any, ...]:
         flat = []
@@ -184,10 +200,10 @@ def _loop(
             value = source.read(time)
             value.set_shape(None if x.dims is None else x.dims[1:])
             flat.append(value)
+        finished = None if lengths is None else time >= lengths
         output, following = cell(nest.pack_sequence_as(structure, flat), current)
         nest.assert_same_structure(current, following)
-        if lengths is not None:
-            finished = time >= lengths
+        if finished is not None:
             output = keep_finished(finished, silent, output)
             following = keep_finished(finished, current, following)
         made = tuple(
@@ -195,20 +211,25 @@ def _loop(
         )
         return time + 1, made, following
 
+    def goes_on(time: Tensor, *rest: Any) -> Tensor:
+        count_more(_OF_A_COUNTER)
+        return time < count
+
     start = constant(0, dtype=dtypes.int32, name="time")
     _, written, final = while_loop(
-        lambda time, *rest: time < count,
+        goes_on,
         step,
         (start, tuple(sinks), state),
         parallel_iterations=parallel_iterations,
         swap_memory=swap_memory,
     )
-    known_batch = None if isinstance(batch_size, Tensor) else batch_size
+    count_more(2)
     outputs = []
     for sink, size in zip(written, sizes, strict=True):
         stacked = sink.stack()
         rest = size.as_list() if hasattr(size, "as_list") else [int(size)]
         stacked.set_shape([static_time, known_batch, *rest])
+        count_more(1 if static_time is None or known_batch is None else 2)
         outputs.append(stacked)
     return nest.pack_sequence_as(cell.output_size, outputs), final
 

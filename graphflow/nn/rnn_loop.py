@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.ops.array import array
 from graphflow._core.ops.control_flow.control_flow import while_loop
@@ -14,7 +15,7 @@ from graphflow._core.ops.control_flow.tensor_array import TensorArray
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.nn.cells import zero_state_of
+from graphflow.nn.cells import rows_of_zeros, zero_state_of
 from graphflow.nn.rnn import assert_like_rnncell, keep_finished
 
 if TYPE_CHECKING:
@@ -92,7 +93,8 @@ def raw_rnn(
         ) -> tuple[Any, ...]:
             output, following = cell(x, current)
             nest.assert_same_structure(current, following)
-            done, coming, following, emit, own = loop_fn(time + 1, output, following, carried)
+            following_time = time + 1
+            done, coming, following, emit, own = loop_fn(following_time, output, following, carried)
             nest.assert_same_structure(current, following)
             nest.assert_same_structure(x, coming)
             nest.assert_same_structure(silent, emit)
@@ -102,7 +104,7 @@ def raw_rnn(
             )
             following = keep_finished(finished, current, following)
             left = carried if own is None else own
-            return time + 1, math.logical_or(finished, done), coming, made, following, left
+            return following_time, math.logical_or(finished, done), coming, made, following, left
 
         start = (time, finished, first, tuple(sinks), state, constant(0) if kept is None else kept)
         *_, written, state, left = while_loop(
@@ -115,7 +117,8 @@ def raw_rnn(
 def _silent(cell: Any, emitted: Any, batch: Any, dtype: Any) -> Any:
     """What a finished row emits: zeros [batch, ...] like the first that is emitted, or like what the cell puts out."""
     if emitted is None:
-        return zero_state_of(cell.output_size, batch, dtype)
+        with counted_as((6 if isinstance(batch, int) else 7) * len(nest.flatten(cell.output_size))):
+            return rows_of_zeros(cell.output_size, batch, dtype)
 
     def zeros(part: Any) -> Any:
         tensor = convert_to_tensor(part)

@@ -58,6 +58,8 @@ class Graph(OfThisProcess, ContainerScope):
         self.stamp: int = 0
         """Changes whenever an operation is added or changed: what a session compares on every run."""
         self.seed: int | None = None
+        self.unmade = 0
+        """How many operations more TensorFlow's graph of the same program has: a seed counts them, too."""
         self.variable_store: Any = None
         """Holder of the variable scope's state; owned by ops.variable_scope."""
         self.attachments: dict[str, Any] = {}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
@@ -32,13 +33,39 @@ def get_seed(op_seed: int | None) -> tuple[int | None, int | None]:
     """
     graph = get_default_graph()
     if graph.seed is not None:
-        seeds = (graph.seed, graph.version if op_seed is None else op_seed)
+        seeds = (graph.seed, graph.version + graph.unmade if op_seed is None else op_seed)
     elif op_seed is not None:
         seeds = (DEFAULT_GRAPH_SEED, op_seed)
     else:
         return None, None
     pair = (seeds[0] % _MAX_INT32, seeds[1] % _MAX_INT32)
     return (0, _MAX_INT32) if pair == (0, 0) else pair
+
+
+@contextmanager
+def counted_as(operations: int) -> Iterator[None]:
+    """What the block builds counts as this many operations in the seeds of those that follow.
+
+    That is how many TensorFlow builds for the same, where fewer do here: the programs that set a graph's seed alone
+    draw TensorFlow's numbers all the same, and nothing is built that no run needs. What is counted inside of the
+    block by `count_more` counts besides.
+
+    Args:
+        operations: How many TensorFlow builds.
+    """
+    graph = get_default_graph()
+    before = graph.version
+    yield
+    graph.unmade += operations - (graph.version - before)
+
+
+def count_more(operations: int) -> None:
+    """Counts operations that TensorFlow builds at this place, and that are not needed here, in seeds.
+
+    Args:
+        operations: How many there are.
+    """
+    get_default_graph().unmade += operations
 
 
 def set_random_seed(seed: int | None) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import graphflow.nest as nest
 import graphflow.nn as nn
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import count_more, counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import Activation, DTypeLike, IntTensorLike, NumberLike, TensorLike
 from graphflow._core.ops.array import array
@@ -58,6 +59,17 @@ class LSTMBlockCell(LSTMCell):
         super().__init__(
             num_units, use_peephole, cell_clip, forget_bias=forget_bias, reuse=reuse, name=name, dtype=dtype
         )
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; see LSTMCell.
+
+        Args:
+            inputs: A tensor [batch, size].
+            state: The state before the step.
+        """
+        # TensorFlow's operation, and zeros for the peepholes that it does not have.
+        with counted_as(1 if self._use_peepholes else 2):
+            return super().call(inputs, state)
 
     def _clipped(self, memory: Tensor, limit: float) -> Tensor:
         beyond = super()._clipped(memory, limit) - memory
@@ -123,13 +135,17 @@ class LayerNormBasicLSTMCell(RNNCell):
         """
         units = self._num_units
         rows = last_size(inputs_shape) + units
+        count_more(2)  # TensorFlow joins inputs and state before it makes the kernel.
         self._kernel = self.add_variable("kernel", [rows, 4 * units])
         if not self._normalises:
             self._bias = self.add_variable("bias", [4 * units])
             return
-        for part in _NORMALISED:
-            self.add_variable(f"{part}/gamma", [units], Constant(self._gain))
-            self.add_variable(f"{part}/beta", [units], Constant(self._shift))
+        for part in _NORMALISED[:-1]:
+            self._add_normalisation(part)
+
+    def _add_normalisation(self, part: str) -> None:
+        self.add_variable(f"{part}/gamma", [self._num_units], Constant(self._gain))
+        self.add_variable(f"{part}/beta", [self._num_units], Constant(self._shift))
 
     def _normalised(self, value: Tensor, part: str) -> Tensor:
         result: Tensor = layer_norm(value, reuse=True, scope=part) if self._normalises else value
@@ -143,7 +159,9 @@ class LayerNormBasicLSTMCell(RNNCell):
             state: The state before the step, as `state_size` describes it.
         """
         memory, fed_back = state
-        gates = linalg.matmul(array.concat([inputs, fed_back], 1), self._kernel)
+        with counted_as(2 if self.built else 0):
+            joined = array.concat([inputs, fed_back], 1)
+        gates = linalg.matmul(joined, self._kernel)
         if not self._normalises:
             gates = nn.bias_add(gates, self._bias)
         parts = array.split(gates, 4, axis=1)
@@ -154,7 +172,10 @@ class LayerNormBasicLSTMCell(RNNCell):
         if not isinstance(self._keep_prob, float) or self._keep_prob < 1:
             value = dropout(value, self._keep_prob, seed=self._seed)
         kept = memory * math.sigmoid(forgetting + self._forget_bias)
-        memory = self._normalised(kept + math.sigmoid(entering) * value, "state")
+        memory = kept + math.sigmoid(entering) * value
+        if self._normalises and not self.built:
+            self._add_normalisation("state")
+        memory = self._normalised(memory, "state")
         output = self._activation(memory) * math.sigmoid(leaving)
         return output, LSTMStateTuple(memory, output)
 
@@ -331,7 +352,9 @@ class AttentionCellWrapper(ScopedCell):
         seen = self._look(array.concat(nest.flatten(cell_state), 1), outputs)
         with variable_scope("attn_output_projection"):
             result = self.linear([output, seen], self._size)
-        kept = array.concat([outputs[:, 1:], array.expand_dims(result, 1)], 1)
+        with counted_as(0):  # TensorFlow has sliced it where it looked at the outputs.
+            later = outputs[:, 1:]
+        kept = array.concat([later, array.expand_dims(result, 1)], 1)
         following = (cell_state, seen, array.reshape(kept, [-1, self._length * self._size]))
         return result, following if self._state_is_tuple else array.concat(list(following), 1)
 
@@ -340,10 +363,14 @@ class AttentionCellWrapper(ScopedCell):
         with variable_scope("attention"):
             weights = self.get("attn_w", [1, 1, self._size, self._vector_size])
             factors = self.get("attn_v", [self._vector_size])
-            wanted = array.expand_dims(self.linear([query], self._vector_size), 1)
             # A convolution by one is a product; the variable has its shape, so that checkpoints fit.
-            keys = tensordot(outputs, weights[0, 0], [[2], [0]])
+            with counted_as(3):
+                kernel = weights[0, 0]
+            wanted = array.expand_dims(self.linear([query], self._vector_size), 1)
+            with counted_as(0):
+                keys = tensordot(outputs, kernel, [[2], [0]])
             score = reductions.reduce_sum(factors * math.tanh(keys + wanted), [2])
+            count_more(-1)  # TensorFlow reshapes and slices the outputs here.
             return reductions.reduce_sum(array.expand_dims(softmax(score), 2) * outputs, [1])
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import graphflow.nest as nest
 import graphflow.nn as nn
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import Activation, DTypeLike, Initializer
 from graphflow._core.ops.array import array
@@ -42,6 +43,16 @@ class GRUBlockCellV2(GRUCell):
         if size is None or (cell_size is not None and num_units is not None):
             raise ValueError("Exactly one of num_units or cell_size must be provided.")
         super().__init__(size, reuse=reuse, name=name)
+
+    def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
+        """One step; see GRUCell.
+
+        Args:
+            inputs: A tensor [batch, size].
+            state: The state before the step.
+        """
+        with counted_as(1):  # TensorFlow's operation.
+            return super().call(inputs, state)
 
 
 class GRUBlockCell(GRUBlockCellV2):
@@ -134,7 +145,7 @@ class UGRNNCell(_Plain):
             inputs: [batch, size].
             state: [batch, num_units].
         """
-        both = self.linear([inputs, state], 2 * self._num_units, self._initializer)
+        both = self.linear([inputs, state], 2 * self._num_units, self._initializer, joined_first=True)
         gate, candidate = array.split(both, 2, axis=1)
         kept = math.sigmoid(gate + self._forget_bias)
         following = kept * state + (1.0 - kept) * self._activation(candidate)
@@ -181,8 +192,9 @@ class IntersectionRNNCell(_Plain):
                 )
             with variable_scope("in_projection"):
                 inputs = self.linear([inputs], units, self._initializer)
-        gates = self.linear([inputs, state], 4 * units, self._initializer)
-        in_time, new, in_depth, output = array.split(gates, 4, axis=1)
+        gates = self.linear([inputs, state], 4 * units, self._initializer, joined_first=True)
+        with counted_as(16):  # TensorFlow slices four times.
+            in_time, new, in_depth, output = array.split(gates, 4, axis=1)
         in_time, in_depth = (math.sigmoid(gate + self._forget_bias) for gate in (in_time, in_depth))
         following = in_time * state + (1.0 - in_time) * math.tanh(new)
         return in_depth * inputs + (1.0 - in_depth) * self._activation(output), following

@@ -164,10 +164,10 @@ class PhasedLSTMCell(ScopedCell):
         new = memory * forgetting + entering * value
         with variable_scope("output_gate"):
             leaving = math.sigmoid(self.linear([*seen, new] if self._peepholes else seen, units))
+        made = math.tanh(new) * leaving
         open_ = self._openness(time)
         new, output = (
-            open_ * after + (1 - open_) * before
-            for after, before in ((new, memory), (math.tanh(new) * leaving, last))
+            open_ * after + (1 - open_) * before for after, before in ((new, memory), (made, last))
         )
         return output, LSTMStateTuple(new, output)
 

@@ -41,18 +41,24 @@ class ScopedCell(RNNCell):
             self._variables.append(found)
         return found
 
-    def linear(self, parts: list[Tensor], size: int, initializer: Any = None) -> Tensor:
+    def linear(
+        self, parts: list[Tensor], size: int, initializer: Any = None, joined_first: bool = False
+    ) -> Tensor:
         """Tensors side by side, times `kernel`, plus `bias`: [batch, size].
 
         Args:
             parts: Tensors [batch, ...].
             size: The size of the results.
             initializer: What the kernel begins with; None for the variable scope's.
+            joined_first: Whether they are put side by side before the variables are made; seeds depend on it.
         """
         rows = sum(last_size(part.shape) for part in parts)
+        if joined_first:
+            parts = [array.concat(parts, 1)]
         kernel = self.get("kernel", [rows, size], initializer)
         bias = self.get("bias", [size], Zeros(dtype=self._dtype))
-        return nn.bias_add(linalg.matmul(array.concat(parts, 1), kernel), bias)
+        joined = parts[0] if len(parts) == 1 else array.concat(parts, 1)
+        return nn.bias_add(linalg.matmul(joined, kernel), bias)
 
     def normalised(self, value: Tensor, scope: str, gain: float, shift: float) -> Tensor:
         """A value with layer normalisation.

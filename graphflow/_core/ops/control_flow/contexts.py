@@ -87,6 +87,7 @@ class Context:
         self.ops: list[Operation] = []
         self.captured: dict[Tensor, Tensor] = {}
         self.popped: dict[Tensor, Tensor] = {}
+        self._variables: set[tuple[Operation, bool]] = set()
 
     def add_op(self, op: Operation) -> None:
         """Notes that an operation was built inside."""
@@ -117,11 +118,15 @@ class Context:
         """The inputs as an operation built inside takes them."""
         if definition in (SWITCH, ENTER, MERGE, NEXT_ITERATION, EXIT, LOOP_COND):
             return list(inputs)
-        return [self.add_value(t) for t in inputs]
+        written = definition.takes_refs
+        return [self.add_value(t, written and n == 0) for n, t in enumerate(inputs)]
 
-    def add_value(self, tensor: Tensor) -> Tensor:
-        """The tensor as it is seen inside."""
-        if tensor.op.op_def.is_variable or self.holds(tensor.op):
+    def add_value(self, tensor: Tensor, as_ref: bool = False) -> Tensor:
+        """The tensor as it is seen inside; `as_ref` says whether it is taken as a place to write to."""
+        if tensor.op.op_def.is_variable:
+            self._count_variable(tensor.op, as_ref)
+            return tensor
+        if self.holds(tensor.op):
             return tensor
         tensor = self._forward_value(tensor)
         if tensor.op.op_def.is_variable or self.holds(tensor.op) or self._sees(tensor):
@@ -138,6 +143,15 @@ class Context:
             found = self._take(outside)
             self.captured[tensor] = found
         return found
+
+    def _count_variable(self, variable: Operation, as_ref: bool) -> None:
+        """Counts, for seeds, the Enter or Switch by which TensorFlow takes a variable or its value."""
+        if (variable, as_ref) in self._variables or self.holds(variable):
+            return
+        self._variables.add((variable, as_ref))
+        if self.outer_context is not None:
+            self.outer_context._count_variable(variable, as_ref)
+        self.graph.unmade += 1
 
     def _take(self, tensor: Tensor) -> Tensor:
         raise AssertionError("a context is a branch or a loop")

@@ -10,6 +10,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.array import stack
@@ -93,7 +94,8 @@ def _build_branch(
             else:
                 tensor = convert_to_tensor(leaf)
             if tensor.op.op_def.is_variable:
-                tensor = identity(tensor)
+                with counted_as(0):  # TensorFlow's branch has a Switch alone.
+                    tensor = identity(tensor)
             tensors.append(context.add_value(tensor))
     return structure, leaves, tensors
 
