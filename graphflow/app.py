@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from difflib import get_close_matches
+from itertools import takewhile
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
+import graphflow.logging as logging
 from graphflow import flags as flags
 from graphflow._core.common.namespaces import missing as _missing
 
@@ -14,6 +17,8 @@ _HELP = {
     "helpshort": "shows the flags of the program",
     "helpfull": "shows all flags",
 }
+_NEAR: Final = 0.75
+"""How alike two names are, of 1, if one may be the other misspelled."""
 
 
 def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | None = None) -> NoReturn:
@@ -21,7 +26,8 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
 
     TensorFlow: tf.app.run.
 
-    Flags that nobody defined are left in what main gets. A value that does not fit its flag ends the program
+    Flags that nobody defined are left in what main gets; of one that is named almost as one that somebody has defined
+    the log warns, since it changes nothing. A value that does not fit its flag ends the program
     with status 1 and a message; --help shows the flags.
 
     Args:
@@ -52,7 +58,21 @@ def run(main: Callable[[list[str]], Any] | None = None, argv: Sequence[str] | No
         )
         sys.exit(1)
     _show_help(given[0] if given else "", module.__doc__)
+    _warn_of_misspelled(rest[1:])
     sys.exit(found(rest))
+
+
+def _warn_of_misspelled(rest: Sequence[str]) -> None:
+    """Warns of what is left of a command line and looks like one of the flags."""
+    known = [*flags.FLAGS, *(f"no{name}" for name in flags.FLAGS if flags.FLAGS[name].boolean)]
+    for argument in takewhile(lambda argument: argument != "--", rest):
+        name = argument.lstrip("-").partition("=")[0]
+        if argument.startswith("-") and name:
+            near = get_close_matches(name, known, 1, _NEAR)
+            if near:
+                logging.warning(
+                    "There is no flag --%s, and it changes nothing. Did you mean --%s?", name, near[0]
+                )
 
 
 def _show_help(program: str, documentation: str | None) -> None:

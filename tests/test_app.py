@@ -47,6 +47,23 @@ def test_run_gives_main_what_is_no_flag(arguments: list[str], expected: str) -> 
     assert call(f"{PROGRAM}\ngf.app.run()", *arguments) == (3, expected, "")
 
 
+@pytest.mark.parametrize(
+    ("argument", "meant"),
+    [
+        ("--cuont=5", "count"),
+        ("--nmae", "name"),
+        ("-hosst=x", "hosts"),
+        ("--nosynch", "nosync"),
+        ("--mod=eval", "mode"),
+    ],
+)
+def test_a_misspelled_flag_is_told_of_and_left_to_main(argument: str, meant: str) -> None:
+    status, out, err = call(f"{PROGRAM}\ngf.app.run()", argument)
+    assert (status, out) == (3, f"worker 2 0.5 False train ['a', 'b'] ['{argument}']")
+    assert f"changes nothing. Did you mean --{meant}?" in err
+    assert call(f"{PROGRAM}\ngf.app.run()", "--", argument)[2] == ""
+
+
 def test_a_value_that_does_not_fit_is_refused_in_words() -> None:
     status, out, err = call(f"{PROGRAM}\ngf.app.run(main)", "--count=two")
     assert (status, out) == (1, "")
