@@ -212,6 +212,9 @@ from graphflow._core.graph.defaults import get_default_session as get_default_se
 from graphflow._core.ops.state.get_variable import get_local_variable as get_local_variable
 from graphflow._core.graph.random_seed import get_seed as get_seed
 from graphflow._core.ops.state.get_variable import get_variable as get_variable
+from graphflow._core.ops.state.session_handles import delete_session_tensor as delete_session_tensor
+from graphflow._core.ops.state.session_handles import get_session_handle as get_session_handle
+from graphflow._core.ops.state.session_handles import get_session_tensor as get_session_tensor
 from graphflow._core.ops.state.variable_scope import get_variable_scope as get_variable_scope
 from . import gfile as gfile
 from graphflow._core.ops.math.clip import global_norm as global_norm

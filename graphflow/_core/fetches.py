@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
@@ -15,6 +17,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import IndexedSlices, IndexedSlicesValue, SparseTensor, SparseTensorValue
+from graphflow._core.ops.state.session_handles import KEEP, TensorHandle
 
 Rebuild = Callable[[Sequence[Any]], Any]
 _LOG: Final = logging.getLogger("graphflow")
@@ -23,10 +26,14 @@ _CUT: Final[WeakSet[Tensor]] = WeakSet()
 
 
 class Fetches:
-    """The flat tensors and operations of a fetch structure, and how to give their values that structure again."""
+    """The flat tensors and operations of a fetch structure, and how to give their values that structure again.
 
-    def __init__(self, graph: Graph, structure: Any) -> None:
+    session: whose handles of values it gives.
+    """
+
+    def __init__(self, graph: Graph, structure: Any, session: Any = None) -> None:
         self._graph = graph
+        self._session = None if session is None else weakref.ref(session)
         self.tensors: list[Tensor] = []
         self.targets: list[Operation] = []
         self._positions: dict[Tensor, int] = {}
@@ -89,7 +96,15 @@ class Fetches:
         position = self._positions.setdefault(element, len(self.tensors))
         if position == len(self.tensors):
             self.tensors.append(element)
+        if op.op_def is KEEP and self._session is not None:
+            return partial(self._handle, position, op.inputs[0].dtype, self._session)
         return lambda values: values[position]
+
+    @staticmethod
+    def _handle(
+        position: int, dtype: dtypes.DType, session: weakref.ref[Any], values: Sequence[Any]
+    ) -> TensorHandle:
+        return TensorHandle(values[position], dtype, session())  # type: ignore[arg-type]  # It runs: it is there.
 
 
 def fetch_key(structure: Any) -> Any:
@@ -196,6 +211,8 @@ def _converted(tensor: Tensor, value: Any) -> Any:
             f"lists, numpy ndarrays. For reference, the tensor object was {value!r} which was passed to "
             f"the feed with key {tensor!r}."
         )
+    if isinstance(value, TensorHandle):
+        value = value.eval()
     if not tensor.dtype.is_numpy_compatible:
         return np.asarray(value, dtype=object)
     if tensor.dtype is dtypes.string:

@@ -31,6 +31,7 @@ from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.devices import DeviceAttributes, device_attributes, device_names
 from graphflow._core.runtime.executable import Executable, carry_out
 from graphflow._core.runtime.growth import GrowthWatch
+from graphflow._core.runtime.partial_runs import PartialRuns
 from graphflow._core.runtime.planner import Planner
 from graphflow._core.runtime.profiling.tier_notes import tier_notes
 from graphflow._core.runtime.trace import Recorder
@@ -78,7 +79,7 @@ def executable_for(session: BaseSession, fetches: Any, feeds: Sequence[Any] | No
     return next((p.executable for key, p in kept if key[0] == wanted and set(p.feeds) == fed), None)
 
 
-class BaseSession(OfThisProcess):
+class BaseSession(PartialRuns, OfThisProcess):
     """The methods that Session and InteractiveSession share.
 
     Args:
@@ -96,6 +97,7 @@ class BaseSession(OfThisProcess):
     ) -> None:
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
+        super().__init__(Fetches, expand_feeds)
         self._graph = graph or defaults.get_default_graph()
         self._config = config or ConfigProto()
         self._store = ResourceStore()
@@ -319,7 +321,7 @@ class BaseSession(OfThisProcess):
         Returns:
             The plan.
         """
-        structure = Fetches(self._graph, fetches)
+        structure = Fetches(self._graph, fetches, self)
         with operations_named(self._graph):
             return self._planner.plan(structure.tensors, structure.targets, feeds, watch), structure
 
@@ -338,10 +340,9 @@ class BaseSession(OfThisProcess):
     def explain(self, fetches: Any, feed_dict: Any = None, compiled: bool | None = None) -> str:
         """The plan for `fetches`, one line an instruction: name, op, inputs, dtype and shape, device.
 
-        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and
-        feeds have become compiled, what was fused, whether its own kernel or the array machine runs it, what stays on
-        NumPy and why, and the places of results in memory follow, unless `compiled` is False. On a cluster it is what
-        each task does, in stages that wait for nothing once they have begun: what they receive, compute and send.
+        `feed_dict` is a dictionary or a list of what will be fed. Nothing runs. If runs of the same fetches and feeds
+        have become compiled, what was fused, what stays on NumPy and why, and the places of results in memory
+        follow, unless `compiled` is False. On a cluster it is what each task does, in stages that wait for nothing.
 
         Args:
             fetches: As of `run`.

@@ -232,6 +232,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.parsing_ops": ("graphflow", "graphflow.io"),
     "python.ops.partitioned_variables": ("graphflow",),
     "python.ops.script_ops": ("graphflow",),
+    "python.ops.session_ops": ("graphflow",),
     "python.ops.string_ops": ("graphflow", "graphflow.strings"),
     "python.ops.template": ("graphflow",),
     "python.ops.histogram_ops": ("graphflow",),

@@ -197,6 +197,10 @@ WITHOUT_SAMPLES: dict[str, str] = {
     **dict.fromkeys(
         ("SaveV2", "RestoreV2"), "write and read a file; tests/train/saving/test_saver.py has them"
     ),
+    **dict.fromkeys(
+        ("GetSessionHandle", "GetSessionTensor", "DeleteSessionTensor"),
+        "work on values that the session holds; tests/test_session_handles.py has them",
+    ),
     "MergeV2Checkpoints": "joins files; tests/saved_model/test_tensorflow.py has it",
     **dict.fromkeys(
         ("ReadResourceState", "WriteResourceState"),

@@ -254,7 +254,7 @@ def case(
             checks.append(
                 assert_true(
                     _count(predicates, 1),
-                    "More than one condition of case(exclusive=True) is true",
+                    "Input error: more than one condition of case(exclusive=True) is true",
                     predicates,
                 )
             )
@@ -264,7 +264,7 @@ def case(
             checks.append(
                 assert_true(
                     _count(predicates, None),
-                    "None of the conditions of case() is true and there is no default",
+                    "Input error: none of the conditions of case() is true and there is no default",
                     predicates,
                 )
             )

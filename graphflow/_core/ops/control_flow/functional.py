@@ -27,7 +27,7 @@ class _Elements:
         for tensor in self.tensors:
             if tensor.dims == ():
                 raise ValueError(
-                    f"elems must be tensors with at least one axis, but {tensor.name!r} is a scalar."
+                    f"elems must be tensors with at least one axis, not scalars, but {tensor.name!r} is one."
                 )
         first: int | None = None
         for tensor in self.tensors:
