@@ -311,3 +311,13 @@ def test_devices_are_listed() -> None:
     with gf.Session(config=gf.ConfigProto(device_count={"CPU": 2})) as session:
         names = [d.name for d in session.list_devices()]
     assert names == [f"/job:localhost/replica:0/task:0/device:CPU:{i}" for i in (0, 1)]
+
+
+def test_objects_of_attrs_classes_are_fetched() -> None:
+    attr = pytest.importorskip("attr")
+    kind = attr.make_class("Both", ["first", "second"])
+    with gf.Graph().as_default(), gf.Session() as session:
+        one = gf.constant(1.0)
+        found = session.run(kind(one, {"twice": kind(one * 2.0, [one])}))
+        assert isinstance(found, kind) and found.first == 1.0
+        assert found.second["twice"].first == 2.0 and found.second["twice"].second == [1.0]

@@ -52,7 +52,15 @@ class Fetches:
             parts = {key: self._flatten(value) for key, value in structure.items()}
             kind: Any = dict if type(structure) is dict else type(structure)
             return lambda values: kind([(key, rebuild(values)) for key, rebuild in parts.items()])
+        if hasattr(type(structure), "__attrs_attrs__"):
+            return self._attrs(structure)
         return self._leaf(structure)
+
+    def _attrs(self, structure: Any) -> Rebuild:
+        """An object of a class that the package attrs has made."""
+        kind: Any = type(structure)
+        items = [self._flatten(getattr(structure, one.name)) for one in kind.__attrs_attrs__]
+        return lambda values: kind(*[rebuild(values) for rebuild in items])
 
     def _sequence(self, structure: Any) -> Rebuild:
         parts = [self._flatten(item) for item in structure]

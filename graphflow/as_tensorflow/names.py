@@ -156,6 +156,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"python.data.ops.dataset_ops.get_legacy_output_{what}": ("graphflow.data", f"get_output_{what}")
         for what in ("classes", "shapes", "types")
     },
+    **{
+        f"python.ops.control_flow_ops.{name}": ("graphflow.as_tensorflow.inside.switches", name)
+        for name in ("merge", "switch")
+    },
     "python.ops.session_ops.TensorHandle": (f"{_CORE}.ops.state.session_handles", "TensorHandle"),
     "python.data.ops.optional_ops.Optional": ("graphflow.data.experimental", "Optional"),
     "python.data.ops.optional_ops._OptionalImpl": ("graphflow.data.experimental", "Optional"),

@@ -333,3 +333,30 @@ def rnn_by_hand(tf, t):
     )
     loss = tf.reduce_sum(tf.square(states[-1]))
     return states, loss, tf.gradients(loss, [inputs, w, u])
+
+
+@FAMILY.case()
+def specs_as_shape_invariants(tf, t):
+    def grow(kept, spec, start):
+        return tf.while_loop(
+            lambda i, _: i < 3,
+            lambda i, x: (i + 1, kept(x)),
+            [start, tf.constant([1])],
+            [tf.TensorSpec([], tf.int32), spec],
+        )
+
+    good = grow(lambda x: tf.concat([x, x], 0), tf.TensorSpec([None], tf.int32), tf.constant(0))
+    return (
+        t.run(good),
+        good[1].shape.as_list(),
+        t.error(lambda: grow(lambda x: x, tf.TensorSpec([None], tf.float32), tf.constant(0))),
+        t.error(lambda: grow(lambda x: x, tf.TensorSpec([None], tf.int32), tf.constant(0.0))),
+    )
+
+
+@FAMILY.case()
+def rows_of_a_variable(tf, t):
+    variable = tf.Variable([[1.0, 2.0], [3.0, 4.0]], use_resource=True)
+    rows = variable.sparse_read([1, 0])
+    t.run(tf.global_variables_initializer())
+    return t.run(rows), t.run(tf.gradients(rows * rows, variable)[0].values)

@@ -323,7 +323,8 @@ def while_loop(
         cond: A function of the loop's variables to a scalar bool tensor.
         body: A function of the loop's variables to new ones.
         loop_vars: A nested structure of tensors, TensorArrays, IndexedSlices or SparseTensors.
-        shape_invariants: Shapes, in the structure of `loop_vars`, that hold in every turn.
+        shape_invariants: Shapes, or specs such as gf.TensorSpec, in the structure of `loop_vars`, that hold in every
+            turn.
         parallel_iterations: Accepted, and not needed: the order of the turns changes no result.
         back_prop: Whether gradients pass through.
         swap_memory: Accepted, and not needed: values of loops stay where they are.
@@ -516,6 +517,16 @@ def _less_specific(general: shapes.Dims, special: shapes.Dims) -> bool:
     return all(g is None or g == s for g, s in zip(general, special, strict=True))
 
 
+def _shape_said(spec: Any, value: Any) -> Any:
+    """The shape that a spec such as gf.TensorSpec says; TypeError if a loop variable is of another kind."""
+    is_tensor = not isinstance(value, SparseTensor | IndexedSlices) and not hasattr(value, "flow")
+    found = convert_to_tensor(value) if is_tensor else value
+    fits = isinstance(found, spec.value_type) and getattr(found, "dtype", spec.dtype) is spec.dtype
+    if not fits:
+        raise TypeError(f"The shape invariant {spec!r} is of another kind than the loop variable {value!r}.")
+    return spec.shape
+
+
 class _ShapeLeaf:
     """A shape that nest does not take apart."""
 
@@ -525,7 +536,9 @@ class _ShapeLeaf:
 
 def _shapes_as_leaves(invariants: Any, structure: Any) -> Any:
     if not nest.is_nested(structure):
-        return _ShapeLeaf(invariants)
+        return _ShapeLeaf(
+            invariants if not hasattr(invariants, "value_type") else _shape_said(invariants, structure)
+        )
     if isinstance(structure, Mapping):
         return {key: _shapes_as_leaves(invariants[key], structure[key]) for key in structure}
     if len(invariants) != len(structure):

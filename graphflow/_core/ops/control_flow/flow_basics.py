@@ -112,13 +112,15 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
 
     Args:
         dependencies: Operations and tensors.
-        output_tensor: A tensor or IndexedSlices.
+        output_tensor: A tensor, what can become one, or IndexedSlices.
         name: A name for the operation.
 
     Returns:
         The same value.
     """
     graph = get_default_graph()
+    if not isinstance(output_tensor, IndexedSlices):
+        output_tensor = convert_to_tensor(output_tensor)
     with (
         graph.name_scope(name or "control_dependency") as scope,
         graph.colocate_with(operation_of(output_tensor)),
@@ -127,7 +129,7 @@ def with_dependencies(dependencies: Any, output_tensor: Any, name: str | None = 
         if isinstance(output_tensor, IndexedSlices):
             values = identity(output_tensor.values, name=scope)
             return IndexedSlices(values, output_tensor.indices, output_tensor.dense_shape)
-        return identity(convert_to_tensor(output_tensor), name=scope)
+        return identity(output_tensor, name=scope)
 
 
 def tuple_(

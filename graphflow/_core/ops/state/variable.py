@@ -26,6 +26,7 @@ from graphflow._core.graph.types import (
     ShapeLike,
     TensorLike,
 )
+from graphflow._core.ops.array.indexing import gather
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor
@@ -330,6 +331,15 @@ class Variable(Operators, metaclass=Creatable):
     def read_value(self) -> Tensor:
         """Its value, read by a new operation, under the current control dependencies."""
         return identity(self._variable, name="read")
+
+    def sparse_read(self, indices: IntTensorLike, name: str | None = None) -> Tensor:
+        """Some of its rows.
+
+        Args:
+            indices: The numbers of the rows.
+            name: A name for the operation.
+        """
+        return gather(self._variable, indices, name=name)
 
     def initialized_value(self) -> Tensor:
         """Its value, or its initial value if it has none yet: for initial values that depend on it."""
