@@ -21,8 +21,8 @@ from graphflow._core.transport.frames.message import Kind, Message
 CONFIG = gf.ConfigProto(device_count={"CPU": 3}, compiled="never")
 
 
-def _build(seed: int) -> tuple[Any, list[Any]]:
-    """A random graph over three devices with variables, writes, control dependencies and branches."""
+def _build(seed: int, draws: bool = False) -> tuple[Any, list[Any]]:
+    """A random graph over three devices with variables, writes, control dependencies and branches, and datasets."""
     chance = random.Random(seed)
 
     def anywhere() -> Any:
@@ -34,10 +34,15 @@ def _build(seed: int) -> tuple[Any, list[Any]]:
         with anywhere():
             variables.append(gf.Variable(np.arange(3, dtype=np.float32) + number))
             tensors.append(variables[-1] + 0.0)
+    iterators = []
+    for number in range(3 * draws):
+        data = np.arange(300, dtype=np.float32).reshape(100, 3) * (number + 1)
+        with anywhere():
+            iterators.append(gf.data.Dataset.from_tensor_slices(data).make_one_shot_iterator())
     for _ in range(chance.randrange(5, 25)):
         before = [chance.choice(writes)] if writes and chance.random() < 0.3 else []
         with anywhere(), gf.control_dependencies(before):
-            kind = chance.randrange(5)
+            kind = chance.randrange(6 if draws else 5)
             if kind < 3:
                 one, other = (chance.choice(tensors + variables) for _ in range(2))
                 tensors.append(one * 0.5 + other * 0.25)
@@ -45,6 +50,8 @@ def _build(seed: int) -> tuple[Any, list[Any]]:
                 written = gf.assign_add(chance.choice(variables), chance.choice(tensors))
                 writes.append(written.op)
                 tensors.append(written * 0.1)
+            elif kind == 5:
+                tensors.append(chance.choice(iterators).get_next() * 0.5)
             else:
                 variable, flag = chance.choice(variables), gf.reduce_sum(chance.choice(tensors)) > 1.0
                 tensors.append(gf.cond(flag, lambda v=variable: v + 1.0, lambda: x * 2.0))
@@ -81,11 +88,12 @@ def _run_segment(session: gf.Session, segment: Segment, values: dict[str, Any], 
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_segments_give_what_a_session_gives(seed: int) -> None:
+@pytest.mark.parametrize("draws", [False, True])
+def test_segments_give_what_a_session_gives(seed: int, draws: bool) -> None:
     found: list[Any] = []
     for staged in (False, True):
         with gf.Graph().as_default():
-            x, fetches = _build(seed)
+            x, fetches = _build(seed, draws)
             feed = {x: np.ones(3, np.float32)}
             with gf.Session(config=CONFIG) as session:
                 session.run(gf.global_variables_initializer())
@@ -150,6 +158,48 @@ def test_what_may_wait_is_a_segment_of_its_own() -> None:
         found = _segments_of([first + 1.0, second * 2.0])["CPU:0"]
     assert [s.blocks for s in found if s.blocks] == [True, True]
     assert all(len([i for i in s.plan.instructions if i.blocks]) == s.blocks for s in found)
+
+
+def test_elements_for_other_devices_are_drawn_and_sent_before_a_device_computes() -> None:
+    """Towers on three devices whose elements come of one dataset compute at the same time."""
+    with gf.Graph().as_default():
+        with gf.device("/cpu:0"):
+            iterator = (
+                gf.data.Dataset.from_tensors(np.ones((4, 4), np.float32)).repeat().make_one_shot_iterator()
+            )
+            elements = [iterator.get_next() for _ in range(3)]
+            before = gf.reduce_sum(elements[0]) * 0.0  # What is sent with an element is not put off.
+        towers = []
+        for number, element in enumerate(elements):
+            with gf.device(f"/cpu:{number}"):
+                towers.append(gf.reduce_sum(gf.matmul(element, element) + before))
+        found = _segments_of(gf.add_n(towers))["CPU:0"]
+    assert sum(len(s.plan.instructions) > 0 and s.blocks for s in found) == 3
+    (computes,) = [n for n, s in enumerate(found) if any(i.type == "MatMul" for i in s.plan.instructions)]
+    assert not any(s.sends for s in found[computes:])
+    assert {key[2][-5:] for s in found[:computes] for key in s.sends} == {"CPU:1", "CPU:2"}
+
+
+def test_a_draw_that_waits_for_what_is_computed_comes_after_it() -> None:
+    with gf.Graph().as_default():
+        with gf.device("/cpu:0"):
+            iterator = (
+                gf.data.Dataset.from_tensors(np.ones((4, 4), np.float32)).repeat().make_one_shot_iterator()
+            )
+            product = gf.matmul(iterator.get_next(), np.ones((4, 4), np.float32))
+            with gf.control_dependencies([product]):
+                element = iterator.get_next()
+        with gf.device("/cpu:1"):
+            total = gf.reduce_sum(element)
+        found = _segments_of([total, product])["CPU:0"]
+        with gf.Session(config=CONFIG) as session:
+            assert session.run(total) == 16.0
+    types = [i.type for s in found for i in s.plan.instructions]
+    assert (
+        types.index("IteratorGetNext")
+        < types.index("MatMul")
+        < len(types) - types[::-1].index("IteratorGetNext")
+    )
 
 
 def _travelled(plan: Plan, **trust: Any) -> Plan:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+import time
+from typing import Any
 from xml.etree import ElementTree
 
 import pytest
 
+from graphflow._core.simulation import rounds as rounds_module
 from graphflow._core.simulation.cluster_run import ClusterRun
 from graphflow._core.simulation.machine import MessageCosts, SimulatedCluster
 from graphflow._core.simulation.pictures import svg, text_plot
@@ -142,6 +146,58 @@ def test_an_allreduce_takes_each_link_twice_the_value_whatever_the_number_of_mem
         # Each member sends its shares, and then its sum.
         assert found.step_seconds - 0.01 == pytest.approx(2 * share, rel=0.1)
         assert found.steps_per_second == pytest.approx(1 / found.step_seconds, rel=0.1)
+
+
+def exchanged(members: int, **more: Any) -> Simulation:
+    what = Contribution("sum", 40 * MB, members)
+    begin = Stage("work", _device(OWN), seconds=0.05, brings=("sum",))
+    step = PlannedStep(
+        OWN, {OWN: {_device(OWN): [begin, Stage("sum", _device(OWN), awaits=(what,))]}}, alone=True
+    )
+    return run(step, SimulatedCluster(0, members, latency="50us", **more))
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"link": "10Gbit"},
+        {"link": "100Mbit", "hosts": 10, "cores": 4},
+        {"hosts": 1, "cores": 8},
+        {"stragglers": "lognormal:0.1"},
+    ],
+)
+def test_what_many_members_exchange_takes_as_long_as_its_messages_one_by_one(
+    more: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one_by_one = exchanged(20, **more).step_seconds
+    monkeypatch.setattr(rounds_module, "_MANY", 2)
+    assert exchanged(20, **more).step_seconds == pytest.approx(one_by_one, rel=0.06)
+
+
+def test_a_thousand_members_are_soon_simulated() -> None:
+    begun = time.process_time()
+    assert exchanged(1000, link="10Gbit").step_seconds > 0.05
+    assert time.process_time() - begun < 60
+
+
+def test_what_is_waited_for_is_said() -> None:
+    slow = exchanged(8, stragglers=lambda random: 5.0 if random.random() < 0.2 else 1.0)
+    assert re.search(
+        r"A round takes \d+ ms on average, for about 1\d\d ms of which it waits for the slowest",
+        slow.bottleneck,
+    )
+    assert "waits" not in exchanged(8).bottleneck
+
+
+def test_a_variable_that_no_number_of_ps_makes_smaller_is_named() -> None:
+    def text(largest: int) -> str:
+        step = pull(100 * MB, computes=0.01, pushes=1)
+        step.stages[_ps(0)][_device(_ps(0))][0].largest = largest * MB
+        return run(step, SimulatedCluster(1, 20, link="1Gbit", costs=FREE)).bottleneck
+
+    assert "more ps would change little: one variable is 95% of what ps 0 sends, and may be" in text(95)
+    assert "with 2 ps it would be that of the largest variable, which is 60% of what ps 0 sends" in text(60)
+    assert "largest" not in text(2)
 
 
 def test_what_cannot_go_on_is_said() -> None:

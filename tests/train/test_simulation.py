@@ -111,6 +111,17 @@ def test_towers_of_one_task() -> None:
     assert len(devices) == 2 and found.steps_per_second > 0
 
 
+@pytest.mark.parametrize(("cores", "least", "most"), [(2, 0.1, 0.16), (1, 0.199, 0.21)])
+def test_towers_of_one_task_compute_at_the_same_time_if_it_has_the_cores(
+    cores: int, least: float, most: float
+) -> None:
+    found = gf.distribute.simulate(
+        build, gf.distribute.MirroredStrategy(num_devices=2), gf.distribute.SimulatedCluster(cores=cores), BATCH,
+        steps=5, seconds={"worker": 0.2}, config=gf.ConfigProto(compiled="never", device_count={"CPU": 2}),
+    )  # fmt: skip
+    assert least < found.step_seconds < most
+
+
 def test_given_costs_are_not_measured() -> None:
     def never(features: Any, labels: Any) -> Any:
         def fail(value: Any) -> Any:

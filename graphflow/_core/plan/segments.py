@@ -6,6 +6,9 @@ the values are there that it receives; the values that it sends go out at its en
 computing, and a segment is an ordinary plan that can become compiled. No two parts can wait for each other, since a
 segment of a lower number has sent what is received.
 
+Elements of a dataset that other parts compute with are drawn, and sent, before the part computes what it need not have
+computed for that: otherwise towers on several devices would compute one after the other.
+
 A message costs more than a small value does. So a small value waits for something else that its part sends, if nobody
 needs it before.
 
@@ -19,6 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Final
 
 from graphflow._core.common.records import dataclass
@@ -30,6 +34,8 @@ from graphflow._core.plan.partition import Partition
 
 Key = tuple[str, str, str]
 """An edge between parts: the value with its state, the device that sends it, the device that receives it."""
+_DRAW: Final = "IteratorGetNext"
+"""Draws the next element of a dataset: it waits for that alone, and not for what else the run computes."""
 _SMALL: Final = 64 << 10
 """Bytes of a value that takes so little time to send that it need not go before others."""
 
@@ -52,20 +58,23 @@ class Segment:
 
 def segments(partition: Partition) -> dict[str, list[Segment]]:
     """The segments of each part, by device, in the order in which they run."""
-    numbers = _numbers(partition)
+    numbers = _numbers(partition, {})
+    least = {device: _after_draws(part, numbers[device]) for device, part in partition.parts.items()}
+    if any(least.values()):
+        numbers = _numbers(partition, least)
     _send_together(partition, numbers)
     return {device: _cut(part, numbers[device]) for device, part in partition.parts.items()}
 
 
-def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
-    """The number of every instruction, by device and name."""
+def _numbers(partition: Partition, least: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+    """The number of every instruction, by device and name; `least`: by device and name, what it is at least."""
     numbers: dict[str, dict[str, int]] = {device: {} for device in partition.parts}
     sent: dict[Key, int] = {}
     changed = True
     while changed:
         changed = False
         for device, part in partition.parts.items():
-            found = _numbers_of_part(part, sent)
+            found = _numbers_of_part(part, sent, least=least.get(device, {}))
             if found != numbers[device]:
                 numbers[device] = found
                 changed = True
@@ -75,6 +84,38 @@ def _numbers(partition: Partition) -> dict[str, dict[str, int]]:
     return numbers
 
 
+def _after_draws(part: Plan, numbers: Mapping[str, int]) -> dict[str, int]:
+    """The least numbers of what a part computes, by name, so that it first gives other parts elements of datasets.
+
+    What these elements, and what is sent until then, depend on is not put off; nor is what may wait for other runs.
+    """
+    makers = producers(part)
+    named = {i.name: i for i in part.instructions}
+    sent: dict[str, int] = {}
+    """By what is drawn and sent the number with which it goes."""
+    for i in part.instructions:
+        maker = makers.get(i.inputs[0]) if i.type == kinds.SEND and i.inputs else None
+        if maker is not None and maker.type == _DRAW:
+            sent[maker.name] = max(sent.get(maker.name, 0), numbers[i.name])
+    found: dict[str, int] = {}
+    for name, gone in sorted(sent.items(), key=lambda item: numbers[item[0]]):
+        wanted = [
+            i for i in part.instructions if numbers[i.name] <= gone and (i.type == kinds.SEND or i.blocks)
+        ]
+        before: set[str] = set()
+        while wanted:
+            i = wanted.pop()
+            if i.name not in before:
+                before.add(i.name)
+                wanted += [makers[n] for n in i.free_variables() if n in makers]
+                wanted += [named[n] for n in i.control if n in named]
+        for i in part.instructions:
+            now = found.get(i.name, numbers[i.name])
+            if numbers[name] <= now <= gone and i.name not in before and not i.is_prologue:
+                found[i.name] = gone + 1
+    return found
+
+
 def numbers_with_cuts(plan: Plan, cuts: Collection[str]) -> dict[str, int]:
     """The numbers of a plan for one device in which variables are written last, when all that may fail is done."""
     numbers = _numbers_of_part(plan, {}, cuts)
@@ -82,11 +123,15 @@ def numbers_with_cuts(plan: Plan, cuts: Collection[str]) -> dict[str, int]:
 
 
 def _numbers_of_part(
-    part: Plan, sent: Mapping[Key, int], cuts: Collection[str] = (), writes_from: int = 0
+    part: Plan,
+    sent: Mapping[Key, int],
+    cuts: Collection[str] = (),
+    writes_from: int = 0,
+    least: Mapping[str, int] = MappingProxyType({}),
 ) -> dict[str, int]:
     """The numbers in one part, given those of what the others have sent, as far as they are known.
 
-    writes_from: the lowest number for what writes variables.
+    writes_from: the lowest number for what writes variables. least: the lowest of what it names.
     """
     makers = producers(part)
     places = {i.outputs[0] for i in part.instructions if i.is_variable}
@@ -107,7 +152,7 @@ def _numbers_of_part(
         before += [reads.get(n, 0) for n in written]
         handles = [n for n in taken if n in makers and _is_handle(makers[n], n)]
         before += [used.get(n, 0) for n in handles]
-        number = max(before, default=0)
+        number = max([*before, least.get(i.name, 0)])
         if written:
             number = max(number, writes_from)
         if i.type == kinds.RECEIVE:

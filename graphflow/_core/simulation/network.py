@@ -97,6 +97,28 @@ class Network:
             self.costs.contribution / sender.speed, self._leave, sender, receiver, size, -1.0, then, arguments
         )
 
+    def exchange(self, task: Task, others: int, size: int, then: Then, *arguments: object) -> None:
+        """A task gives so many others `size` bytes each and gets as many of each of them, as one flow either way."""
+        begun, costs = self.clock.now, self.costs
+        there, back = size * others / task.link.rate, 2 * size * others / costs.network_rate / task.speed
+        ways = (
+            (task.link.out, there),
+            (task.link.into, there),
+            (task.network, back),
+            (task.host.cores, back + 2 * costs.contribution * max(1, others) / task.speed),
+        )
+        left = [len(ways)]
+
+        def through() -> None:
+            left[0] -= 1
+            if not left[0]:
+                if self.watch is not None and size:
+                    self.watch(task, task, size * others, begun, self.clock.now)
+                self.clock.after(self._latency if others else 0.0, then, *arguments)
+
+        for way, seconds in ways:
+            way.work(seconds, through)
+
     def _leave(
         self,
         sender: Task,

@@ -73,6 +73,8 @@ class Stage:
     operations: int = 0
     gathered: int = 0
     """Bytes of the gradients of one worker that the changes of a round take the mean of."""
+    largest: int = 0
+    """Bytes of the largest value that it sends."""
 
 
 @dataclass(eq=False)
@@ -96,6 +98,12 @@ class PlannedStep:
     def together(self) -> bool:
         """Whether clients take each step together, in rounds or in an allreduce."""
         return any(stage.awaits or stage.arrives is not None for stage in self.all_stages())
+
+    def largest_share(self, task: str) -> float:
+        """What part of the bytes that a task sends is one value, which no other task can take a part of."""
+        stages = [s for found in self.stages.get(task, {}).values() for s in found]
+        whole = sum(size for s in stages for _, _, size in s.sends)
+        return max((s.largest for s in stages), default=0) / whole if whole else 0.0
 
     def for_workers(self, count: int) -> PlannedStep:
         """The same step in a cluster with another number of workers, each with a client of its own.
@@ -183,6 +191,7 @@ def _stage(stage: Segment, device: str, edges: dict[Key, int], size: Callable[[s
         brings=tuple(_key(i) for i in work if i.type == kinds.COLLECTIVE_START),
         awaits=tuple(_contribution(i, size(i.outputs[0])) for i in work if i.type == kinds.COLLECTIVE_DONE),
         operations=len(work),
+        largest=max(map(size, stage.sends.values()), default=0),
         gathered=sum(_size(i.dtypes[0], i.shapes[0]) or 0 for i in work if i.type in _VALUES),
     )
 

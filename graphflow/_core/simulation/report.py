@@ -6,12 +6,13 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from statistics import median
+from random import Random
+from statistics import mean, median
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.simulation.cluster_run import ClusterRun
-from graphflow._core.simulation.machine import SimulatedCluster
+from graphflow._core.simulation.machine import SimulatedCluster, stragglers
 from graphflow._core.simulation.network import Task
 from graphflow._core.simulation.pictures import page, text_plot
 from graphflow._core.simulation.planned import PlannedStep
@@ -21,6 +22,8 @@ _WARM: Final = 3
 """Steps of each client before any time is taken: then the workers are no longer all at the same place."""
 _USUAL, _FEWEST, _ALL = 20, 4, 4000
 """Steps of each client, if nobody says how many: about so many of all, but no fewer than these of each."""
+_ROUNDS: Final = 40
+"""Rounds for which stragglers are drawn, to know how long one waits for them."""
 _SHOWN: Final = 8
 """Resources that the text shows."""
 _TRACED: Final = 24
@@ -150,8 +153,11 @@ class Simulation:
         run = ClusterRun(self.planned, self.cluster, self.replicated, self.seed, watch=add)
 
         def carried(sender: Task, receiver: Task, size: int, begun: float, ended: float) -> None:
-            add(sender.name, "link out", f"{size:,} bytes to {short(receiver.name)}", begun, ended)
-            add(receiver.name, "link in", f"{size:,} bytes from {short(sender.name)}", begun, ended)
+            to, of = (
+                short(other.name) if sender is not receiver else "all others" for other in (receiver, sender)
+            )
+            add(sender.name, "link out", f"{size:,} bytes to {to}", begun, ended)
+            add(receiver.name, "link in", f"{size:,} bytes from {of}", begun, ended)
 
         run.network.watch = carried
         run.run(steps)
@@ -242,7 +248,15 @@ def simulated(
         step_seconds=usual,
         slowest_seconds=taken[min(len(taken) - 1, int(len(taken) * 0.99))],
         usage=found,
-        bottleneck=bottleneck(found, cluster, alone or usual, usual),
+        bottleneck=bottleneck(
+            found,
+            cluster,
+            planned,
+            alone or usual,
+            usual,
+            seconds / max(1.0, count),
+            _waits_for_stragglers(planned, cluster, seed),
+        ),
         late=(last.late - first.late) / ended,
         simulated_seconds=seconds,
         took_seconds=time.perf_counter() - began,
@@ -252,6 +266,18 @@ def simulated(
         replicated=replicated,
         seed=seed,
     )
+
+
+def _waits_for_stragglers(planned: PlannedStep, cluster: SimulatedCluster, seed: int) -> float:
+    """Seconds for which an average round waits for the last worker that it needs, by what that one computes."""
+    if cluster.stragglers is None or not planned.together:
+        return 0.0
+    needed = [s.arrives.needed for s in planned.all_stages() if s.arrives is not None]
+    last = min(needed[0] if needed else cluster.workers, cluster.workers) - 1
+    factor, random = stragglers(cluster.stragglers), Random(f"{seed}/rounds")
+    drawn = [sorted(factor(random) for _ in range(cluster.workers)) for _ in range(_ROUNDS)]
+    computes = sum(s.seconds for found in planned.stages[planned.own].values() for s in found)
+    return (mean(each[last] for each in drawn) - 1.0) * computes / cluster.speed_of("worker")
 
 
 class _Counts(NamedTuple):

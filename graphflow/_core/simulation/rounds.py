@@ -82,6 +82,8 @@ class Change:
             each()
 
 
+_MANY: Final = 64
+"""From so many members on what one exchanges with all others is one flow: the messages would be that many squared."""
 Member = tuple[Task, str]
 """A task and a device of it."""
 
@@ -95,13 +97,16 @@ class _Exchange:
         self.ended: set[Member] = set()
         self.waiting: dict[Member, Then] = {}
         self.left = 0
+        self.through = 0
+        """How many flows have ended, of a group of many."""
 
 
 class Group:
     """The members that carry out one operation together, again and again.
 
     Small values go whole from each to each. Of a large one each member adds up a share, and gives it to the others:
-    in memory that they all read if they are on one host.
+    in memory that they all read if they are on one host. Of many members each of these two exchanges ends for all when
+    the last one has given and got everything.
     """
 
     def __init__(self, network: Network, what: Contribution, members: Sequence[Member]) -> None:
@@ -110,12 +115,17 @@ class Group:
         self._members = members
         self._size = len(members)
         self._exchanges: dict[int, _Exchange] = {}
+        self._far: dict[Task, int] = {}
+        """How many others a task reaches over the network."""
         self._in_shares: Final = what.size >= LARGE and not what.gathers
         self._share = what.size // self._size if self._in_shares else what.size
 
     def bring(self, number: int, member: Member) -> None:
         """A member brings its value to the operation of that number."""
         exchange = self._exchange(number)
+        if self._size >= _MANY:
+            self._flow(exchange, member, self._all_values)
+            return
         self._give(exchange, member, self._value_came)
         self._value_came(exchange, member)
 
@@ -145,20 +155,43 @@ class Group:
                 size = 0 if self._network.near(sender, other[0]) else self._share
                 self._network.bring(sender, other[0], size, came, exchange, other)
 
+    def _flow(self, exchange: _Exchange, member: Member, then: Callable[[_Exchange, Member], None]) -> None:
+        """A member gives all others their parts, and gets its own; then(...) for each when all are through."""
+        task = member[0]
+        if task not in self._far:
+            self._far[task] = sum(not self._network.near(task, other) for other, _ in self._members)
+        self._network.exchange(task, self._far[task], self._share, self._through, exchange, then)
+
+    def _through(self, exchange: _Exchange, then: Callable[[_Exchange, Member], None]) -> None:
+        exchange.through += 1
+        if exchange.through % self._size == 0:
+            for member in self._members:
+                then(exchange, member)
+
+    def _all_values(self, exchange: _Exchange, member: Member) -> None:
+        self._work(
+            member, self._share * self._size, self._reduced if self._in_shares else self._end, exchange
+        )
+
+    def _all_shares(self, exchange: _Exchange, member: Member) -> None:
+        self._work(member, self._what.size - self._share, self._end, exchange)
+
     def _value_came(self, exchange: _Exchange, member: Member) -> None:
         exchange.values[member] = exchange.values.get(member, 0) + 1
         if exchange.values[member] == self._size:  # Its own is among them.
-            added = self._share * self._size
-            self._work(member, added, self._reduced if self._in_shares else self._end, exchange)
+            self._all_values(exchange, member)
 
     def _reduced(self, exchange: _Exchange, member: Member) -> None:
+        if self._size >= _MANY:
+            self._flow(exchange, member, self._all_shares)
+            return
         self._give(exchange, member, self._share_came)
         self._share_came(exchange, member)
 
     def _share_came(self, exchange: _Exchange, member: Member) -> None:
         exchange.shares[member] = exchange.shares.get(member, 0) + 1
         if exchange.shares[member] == self._size:
-            self._work(member, self._what.size - self._share, self._end, exchange)
+            self._all_shares(exchange, member)
 
     def _work(
         self, member: Member, size: int, then: Callable[[_Exchange, Member], None], exchange: _Exchange

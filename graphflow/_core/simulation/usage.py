@@ -10,11 +10,14 @@ from graphflow._core.common.records import dataclass
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.simulation.cluster_run import ClusterRun
 from graphflow._core.simulation.machine import SimulatedCluster
+from graphflow._core.simulation.planned import PlannedStep
 
 FULL: Final = 0.85
 """The share of the time from which on a resource counts as full: what uses it waits for it."""
 _EVEN: Final = 0.6
 """The share of the busiest parameter server's load that the others have on average if variables are spread evenly."""
+_FAR: Final = 100.0
+"""What is so many times less busy than what is full is not worth a word."""
 
 
 @dataclass(frozen=True)
@@ -82,16 +85,28 @@ def usages(
     return sorted(found, key=lambda u: (-u.share, u.owner, u.kind))
 
 
-def bottleneck(found: Sequence[Usage], cluster: SimulatedCluster, alone: float, seconds: float) -> str:
+def bottleneck(
+    found: Sequence[Usage],
+    cluster: SimulatedCluster,
+    step: PlannedStep,
+    alone: float,
+    seconds: float,
+    average: float,
+    waits: float,
+) -> str:
     """What holds the cluster up, and what would be next, in a sentence or two.
 
-    alone: seconds of a step of a worker that is alone. seconds: of a step as it is.
+    alone: seconds of a step of a worker that is alone. seconds: of a step as it is, the median. average: of a round.
+    waits: for how many of these it waits for stragglers.
     """
     top = found[0]
     if top.share < FULL:
         text = (
             f"Nothing is full: a step takes {of_seconds(seconds)}, and {of_seconds(alone)} for a worker alone"
         )
+        if waits > 0.1 * average:
+            text += f". A round takes {of_seconds(average)} on average, for about {of_seconds(waits)} of which it waits"
+            text += " for the slowest worker that it needs"
         text += f". The most used is {top.name}, {top.share:.0%} of the time"
         if top.job == "ps" and top.share * 2 > FULL:
             text += f"; it would be full with about {math.ceil(cluster.workers * FULL / top.share)} workers"
@@ -99,14 +114,16 @@ def bottleneck(found: Sequence[Usage], cluster: SimulatedCluster, alone: float, 
     verb = "are" if top.kind == "processors" else "is"
     text = f"{top.name[0].upper()}{top.name[1:]} {verb} full {top.share:.0%} of the time"
     following = {"ps": _after_more_ps, "worker": _after_faster_workers}.get(top.job)
-    more = following(found, top, cluster, alone / seconds) if following is not None else _ON_ONE_HOST
+    more = following(found, top, cluster, step, alone / seconds) if following is not None else _ON_ONE_HOST
     return f"{text}; {more}." if more else f"{text}."
 
 
 _ON_ONE_HOST: Final = "tasks that share a host share them: with hosts of their own it would be something else"
 
 
-def _after_more_ps(found: Sequence[Usage], top: Usage, cluster: SimulatedCluster, own: float) -> str:
+def _after_more_ps(
+    found: Sequence[Usage], top: Usage, cluster: SimulatedCluster, step: PlannedStep, own: float
+) -> str:
     """How many parameter servers it takes until something else is full, and what that is.
 
     own: the share of a step that a worker would need if it were alone.
@@ -115,6 +132,14 @@ def _after_more_ps(found: Sequence[Usage], top: Usage, cluster: SimulatedCluster
     limit, what = own, "the chain of what a worker computes and waits for in a step"
     if workers is not None and workers.share > own:
         limit, what = workers.share, f"the workers' {workers.kind}"
+    one = max((step.largest_share(task) for task in step.stages if short(task) == top.owner), default=0.0)
+    if top.share * one > limit:
+        text = "more ps would change little: one variable"
+        if one < FULL:
+            text = (
+                f"with {cluster.ps * math.ceil(1 / one)} ps it would be that of the largest variable, which"
+            )
+        return f"{text} is {one:.0%} of what {top.owner} sends, and may be partitioned"
     wanted = max(cluster.ps + 1, math.ceil(cluster.ps * top.share / max(limit, 1e-6)))
     text = f"with {wanted} ps it would be {what}"
     same = [u.share for u in found if (u.job, u.kind) == (top.job, top.kind)]
@@ -123,7 +148,9 @@ def _after_more_ps(found: Sequence[Usage], top: Usage, cluster: SimulatedCluster
     return text
 
 
-def _after_faster_workers(found: Sequence[Usage], top: Usage, cluster: SimulatedCluster, own: float) -> str:
+def _after_faster_workers(
+    found: Sequence[Usage], top: Usage, cluster: SimulatedCluster, step: PlannedStep, own: float
+) -> str:
     """With how many workers a parameter server would be full, or what else of a worker would be next."""
     served = max((u for u in found if u.job == "ps"), key=lambda u: u.share, default=None)
     if served is not None and served.share > 0:
@@ -131,7 +158,7 @@ def _after_faster_workers(found: Sequence[Usage], top: Usage, cluster: Simulated
             f"with {math.ceil(cluster.workers * top.share / served.share)} workers it would be {served.name}"
         )
     other = next((u for u in found if u.kind != top.kind and u.share > 0), None)
-    if other is None:
+    if other is None or other.share * _FAR < top.share:
         return ""
     return f"if they were {top.share / other.share:.1f} times as fast it would be the workers' {other.kind}"
 
