@@ -55,6 +55,12 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         for module in ("sparse_ops", "gen_sparse_ops")
         for name in ("cross", "cross_hashed")
     },
+    "python.ops.data_flow_ops.parallel_dynamic_stitch": ("graphflow", "dynamic_stitch"),
+    "python.ops.nn_impl._compute_sampled_logits": ("graphflow.nn.sampling", "sampled_logits"),
+    **{
+        f"python.ops.{module}.ResizeMethodV1": ("graphflow.image", "ResizeMethod")
+        for module in ("image_ops", "image_ops_impl")
+    },
     "python.ops.linalg.linalg_impl.matrix_exponential": ("graphflow.linalg", "expm"),
     **{
         f"python.ops.{module}.nth_element": ("graphflow.contrib.nn", "nth_element")

@@ -21,7 +21,7 @@ from graphflow._core.ops.rules import deprecated
 _SEQUENCES = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
 
 
-def _number(value: Any, what: str) -> int:
+def number_along(value: Any, what: str) -> int:
     """One number, also from a list of one or of three with 1 around it."""
     values = [1] if value is None else list(value) if hasattr(value, "__len__") else [value]
     if len(values) not in (1, 3):
@@ -77,8 +77,8 @@ def conv1d(
         given: Any = filters
         kernel = array.expand_dims(given, 0)
         result = convolution.conv2d(
-            images, kernel, [1, _number(stride, "stride")], padding,
-            data_format=layout, dilations=[1, _number(dilations, "dilations")], name=scope,
+            images, kernel, [1, number_along(stride, "stride")], padding,
+            data_format=layout, dilations=[1, number_along(dilations, "dilations")], name=scope,
         )  # fmt: skip
         return array.squeeze(result, [spatial])
 

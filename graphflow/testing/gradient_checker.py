@@ -81,8 +81,9 @@ def compute_gradient(
             else:
                 session.run(target)
     feeds = {**dict(extra_feed_dict or {}), **dict(zip(tensors, values, strict=True))}
-    theoretical = _by_gradients(session, tensors, y, _dims(y_shape), feeds)
-    numeric = [_by_differences(session, t, y, _dims(y_shape), feeds, delta) for t in tensors]
+    y_dims = _result_dims(y, y_shape)
+    theoretical = _by_gradients(session, tensors, y, y_dims, feeds)
+    numeric = [_by_differences(session, t, y, y_dims, feeds, delta) for t in tensors]
     pairs: list[Jacobians] = list(zip(theoretical, numeric, strict=True))
     return pairs if several else pairs[0]
 
@@ -121,6 +122,14 @@ def compute_gradient_error(
 
 def _dims(shape: Any) -> tuple[int, ...]:
     return tuple(int(size) for size in shape)
+
+
+def _result_dims(y: Tensor, shape: Any) -> tuple[int, ...]:
+    """What the shape is said to be; its own if it is known and has as many elements: a loss may be said to be [1]."""
+    said, own = _dims(shape), y.shape
+    if own.is_fully_defined() and int(np.prod(said)) == own.num_elements():
+        return _dims(own.as_list())
+    return said
 
 
 def _real_parts(tensor: Tensor) -> int:

@@ -38,9 +38,16 @@ _REFUSED: Final[Mapping[str, Mapping[str, Any]]] = {
     "NotEqual": {"incompatible_shape_error": True},
 }
 """Attributes with the one value that graphflow's op has: a node that says something else is refused."""
-_ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"MaxPoolWithArgmax": {"data_format": "NHWC"}}
+ATTRIBUTES_ADDED: Final[Mapping[str, Mapping[str, Any]]] = {"MaxPoolWithArgmax": {"data_format": "NHWC"}}
 """Attributes of graphflow's own."""
 _ROUNDS: Final = 10
+
+
+def check_attributes(kind: str, attrs: Mapping[str, Any]) -> None:
+    """Raises ValueError if an op type that graphflow has in one form only is given with another."""
+    for name, only in _REFUSED.get(kind, {}).items():
+        if attrs.get(name, only) != only:
+            raise ValueError(f"{name} = {attrs[name]!r} is not supported.")
 
 
 def import_graph_def(
@@ -310,10 +317,8 @@ class Builder:
         """The results of a new operation, named as the node, or NODE/suffix for one that helps it."""
         definition = op_def.lookup(kind)
         given = dict(node.attrs if attrs is None else attrs)
-        for name, only in _REFUSED.get(kind, {}).items():
-            if given.get(name, only) != only:
-                raise ValueError(f"{name} = {given[name]!r} is not supported.")
-        given |= _ADDED.get(kind, {})
+        check_attributes(kind, given)
+        given |= ATTRIBUTES_ADDED.get(kind, {})
         if kind == "Assign" and inputs and self.full_name(node.name) == f"{inputs[0].op.name}/Assign":
             given["_initializer"] = True
         if kind == "Const":

@@ -316,7 +316,37 @@ FROM_BATCH: list[Case] = [
 DEEP = [_depth((1, 2, 1, 4), 2, "NHWC"), _depth((2, 4, 1, 1), 2, "NCHW"), _depth((0, 1, 1, 4), 2, "NHWC")]
 SHALLOW = [_depth((1, 4, 2, 1), 2, "NHWC"), _depth((2, 1, 2, 2), 2, "NCHW"), _depth((0, 2, 2, 3), 2, "NHWC")]
 
+
+def _axes_in_another_order(random: Random) -> Iterable[Sample]:
+    for dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+        for source, target in (("NHWC", "NCHW"), ("NDHWC", "NCDHW"), ("abcd", "dbca")):
+
+            def reference(x: Any, source: str = source, target: str = target) -> Any:
+                return np.array([target.index(source[n]) for n in x.flat], x.dtype).reshape(x.shape)
+
+            count = len(source)
+            x = random.integers(-count, count, [2, 3]).astype(dtype)
+            yield Sample((x,), {"src_format": source, "dst_format": target}, reference)
+
+
+def _sizes_in_another_order(random: Random) -> Iterable[Sample]:
+    for dtype in (np.dtype(np.int32), np.dtype(np.int64)):
+        for source, target, shape in (
+            ("NHWC", "NCHW", (4,)),
+            ("NDHWC", "NCDHW", (5, 2)),
+            ("NCHW", "NHWC", (4, 2)),
+        ):
+
+            def reference(x: Any, source: str = source, target: str = target) -> Any:
+                return np.stack([x[source.index(letter)] for letter in target])
+
+            x = random.integers(0, 9, shape).astype(dtype)
+            yield Sample((x,), {"src_format": source, "dst_format": target}, reference)
+
+
 TABLE: dict[str, Draw] = {
+    "DataFormatDimMap": _axes_in_another_order,
+    "DataFormatVecPermute": _sizes_in_another_order,
     "Pack": _pack,
     "Unpack": _unpack,
     "ConcatV2": _concat,

@@ -38,6 +38,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "BroadcastArgs",
             "BroadcastGradientArgs",
             "ConcatOffset",
+            "DataFormatDimMap",
+            "DataFormatVecPermute",
             "InvertPermutation",
             "LinSpace",
             "Range",

@@ -201,6 +201,8 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "*CandidateSampler",
             "Bitcast",
             "Bucketize",
+            "DataFormatDimMap",
+            "DataFormatVecPermute",
             "GatherTree",
             "HistogramFixedWidth",
             "KMC2ChainInitialization",

@@ -131,9 +131,11 @@ def _ctc_loss(node: Node) -> Kernel:
     def run(scores: Any, indices: Any, values: Any, lengths: Any) -> tuple[Any, Any]:
         _check_lengths(scores, lengths, InvalidArgumentError)
         frames, batch, classes = scores.shape
+        if not batch:
+            raise InvalidArgumentError(None, None, "batch_size must not be 0")
         labels, ignored = _with_blanks(indices, values, lengths, classes, attrs)
         losses, slopes = np.zeros(batch), np.zeros(scores.shape)
-        if frames and batch:
+        if frames:
             log_probabilities = log_softmax(scores.astype(np.float64))
             losses, said = _paths(log_probabilities, labels, lengths, merge)
             slopes = np.exp(log_probabilities) - said

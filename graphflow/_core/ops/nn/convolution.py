@@ -10,12 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge, text
 from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.array import layout as layout_ops
+from graphflow._core.ops.array.slicing import slice_
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.rules import deprecated, require_rank
 
@@ -307,7 +309,7 @@ def conv2d_backprop_input(
     filter: TensorLike | None = None,
     out_backprop: TensorLike | None = None,
     strides: IntsLike | None = None,
-    padding: str | None = None,
+    padding: str | Sequence[Sequence[int]] | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
     dilations: IntsLike | None = None,
@@ -332,8 +334,16 @@ def conv2d_backprop_input(
         The gradient of the input.
     """
     filter = deprecated(filters, filter, "filters", "filter")
-    attrs = _attrs(strides, padding, data_format, dilations)
-    return apply(CONV_INPUT, (input_sizes, filter, out_backprop), attrs, name).outputs[0]
+    if not isinstance(padding, list | tuple):
+        attrs = _attrs(strides, padding, data_format, dilations)
+        return apply(CONV_INPUT, (input_sizes, filter, out_backprop), attrs, name).outputs[0]
+    attrs = _attrs(strides, "VALID", data_format, dilations)
+    pairs = _explicit(padding, attrs["data_format"])
+    with op_scope(name, "Conv2DBackpropInput", (input_sizes, filter, out_backprop)) as scope:
+        sizes = convert_to_tensor(input_sizes, dtypes.int32, name="input_sizes")
+        padded = sizes + [sum(pair) for pair in pairs]
+        whole = apply(CONV_INPUT, (padded, filter, out_backprop), attrs).outputs[0]
+        return slice_(whole, [before for before, _ in pairs], sizes, name=scope)
 
 
 def conv2d_backprop_filter(
@@ -341,7 +351,7 @@ def conv2d_backprop_filter(
     filter_sizes: IntTensorLike,
     out_backprop: TensorLike,
     strides: IntsLike | None = None,
-    padding: str | None = None,
+    padding: str | Sequence[Sequence[int]] | None = None,
     use_cudnn_on_gpu: bool = True,
     data_format: str | None = "NHWC",
     dilations: IntsLike | None = None,
@@ -363,8 +373,14 @@ def conv2d_backprop_filter(
     Returns:
         The gradient of the filter.
     """
-    attrs = _attrs(strides, padding, data_format, dilations)
-    return apply(CONV_FILTER, (input, filter_sizes, out_backprop), attrs, name).outputs[0]
+    if not isinstance(padding, list | tuple):
+        attrs = _attrs(strides, padding, data_format, dilations)
+        return apply(CONV_FILTER, (input, filter_sizes, out_backprop), attrs, name).outputs[0]
+    attrs = _attrs(strides, "VALID", data_format, dilations)
+    with op_scope(name, "Conv2DBackpropFilter", (input, filter_sizes, out_backprop)) as scope:
+        images = convert_to_tensor(input, name="input")
+        padded = layout_ops.pad(images, _explicit(padding, attrs["data_format"]))
+        return apply(CONV_FILTER, (padded, filter_sizes, out_backprop), attrs, scope).outputs[0]
 
 
 def depthwise_conv2d_native(
