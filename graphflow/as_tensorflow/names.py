@@ -118,6 +118,26 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "graphflow.as_tensorflow.inside.hooked_session",
         "HookedSession",
     ),
+    **{
+        path: ("graphflow.as_tensorflow.inside.estimators", name)
+        for path, name in (
+            ("python.estimator.estimator._write_dict_to_summary", "write_dict_to_summary"),
+            (
+                "python.estimator.estimator._load_global_step_from_checkpoint_dir",
+                "load_global_step_from_checkpoint_dir",
+            ),
+            ("python.estimator.model_fn.LOSS_METRIC_KEY", "LOSS_METRIC_KEY"),
+            ("python.estimator.model_fn.AVERAGE_LOSS_METRIC_KEY", "AVERAGE_LOSS_METRIC_KEY"),
+            ("python.estimator.util.parse_input_fn_result", "parse_input_fn_result"),
+            ("python.estimator.util._DatasetInitializerHook", "DatasetInitializerHook"),
+            ("python.ops.variables._all_saveable_objects", "all_saveable_objects"),
+        )
+    },
+    "python.estimator.estimator.EstimatorV2": ("graphflow.estimator", "Estimator"),
+    "python.saved_model.loader_impl._parse_saved_model": (
+        "graphflow.as_tensorflow.inside.saved_models",
+        "parse_saved_model",
+    ),
     "python.estimator.run_config.TaskType": ("graphflow.estimator.run_config", "TaskType"),
     "keras.optimizer_v2.optimizer_v2.OptimizerV2": ("graphflow.keras.optimizers", "Optimizer"),
     "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),

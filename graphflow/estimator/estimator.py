@@ -35,7 +35,7 @@ from graphflow.estimator.warm_starting import settings_of
 from graphflow.saved_model import tag_constants
 from graphflow.saved_model.builder import SavedModelBuilder
 from graphflow.summary.writer import FileWriterCache
-from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers
+from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers, write_summary
 
 if TYPE_CHECKING:
     from graphflow.distribute.input import InputContext
@@ -79,7 +79,9 @@ class Estimator:
     ) -> None:
         self._warm_start = settings_of(warm_start_from)
         if config is not None and not isinstance(config, RunConfig):
-            raise ValueError(f"config must be an instance of RunConfig, received {config!r}.")
+            raise ValueError(
+                f"config must be an instance of `RunConfig`: no instance of RunConfig is {config!r}."
+            )
         self._model_arguments = checked_arguments(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
@@ -165,7 +167,9 @@ class Estimator:
     def _found_checkpoint(self) -> str:
         found = self.latest_checkpoint()
         if found is None:
-            raise ValueError(f"Estimator has not been trained yet: no checkpoint in {self.model_dir}.")
+            raise ValueError(
+                f"Could not find trained model: Estimator has not been trained yet: no checkpoint in {self.model_dir}."
+            )
         return found
 
     # ---- training ---------------------------------------------------------------------------------------------------
@@ -293,7 +297,7 @@ class Estimator:
             for taken in (_LOSS, _STEP):
                 if taken in found:
                     raise ValueError(
-                        f"Metric with name {taken!r} is not allowed: the estimator has one of that name."
+                        f"Metric with name `{taken}` is not allowed: the estimator has one of that name."
                     )
             found[_LOSS] = mean_loss
             results = evaluate_once(
@@ -337,8 +341,11 @@ class Estimator:
             and np.ndim(value) == 0
             and np.asarray(value).dtype.kind in "fiu"
         }
-        writer = FileWriterCache.get(self.eval_dir(name))
-        write_numbers(writer, numbers, int(results[_STEP]))
+        writer, step = FileWriterCache.get(self.eval_dir(name)), int(results[_STEP])
+        write_numbers(writer, numbers, step)
+        for key, value in results.items():
+            if isinstance(value, bytes):
+                write_summary(writer, key, value, step)
         writer.flush()
 
     # ---- prediction -------------------------------------------------------------------------------------------------
@@ -556,7 +563,8 @@ def _rows(found: Mapping[str, Any]) -> int:
     sizes = {key: len(value) if np.ndim(value) else None for key, value in found.items()}
     if len(set(sizes.values())) != 1 or None in sizes.values():
         raise ValueError(
-            f"The predictions of a batch should have the same first size, one for each example, got {sizes}. With "
+            f"Batch length of predictions should be same. They should have the same first size, one for each example, "
+            f"got {sizes}. With "
             "yield_single_examples=False the whole batch is given."
         )
     return int(next(iter(sizes.values())) or 0)

@@ -121,7 +121,7 @@ class RunConfig:
             if number is not None and number < 0:
                 raise ValueError(f"{name} should be >= 0, got {number!r}.")
         if session_config is not None and not isinstance(session_config, ConfigProto):
-            raise ValueError(f"session_config must be a gf.ConfigProto, got {session_config!r}.")
+            raise ValueError(f"session_config must be instance of ConfigProto, but got: {session_config!r}")
         for name, number in (
             ("keep_checkpoint_every_n_hours", keep_checkpoint_every_n_hours),
             ("session_creation_timeout_secs", session_creation_timeout_secs),
@@ -172,7 +172,12 @@ class RunConfig:
         self._num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
         self.master: str = ""
         self.evaluation_master = ""
-        if self.task_type in jobs and self.task_type != PARAMETER_SERVER:
+        said = _read(told)
+        if self.task_type == EVALUATOR or not jobs:
+            self.evaluation_master = said.get("eval_session_master", "")
+        if said.get("session_master"):
+            self.master = said["session_master"]
+        elif self.task_type in jobs and self.task_type != PARAMETER_SERVER:
             self.master = f"zmq://{self.cluster_spec.task_address(self.task_type, self.task_id)}"
             if self.session_config is None and not isinstance(
                 self.train_distribute, CollectiveAllReduceStrategy
@@ -268,6 +273,8 @@ class RunConfig:
             )
         found = copy.copy(self)
         periods = ("save_checkpoints_steps", "save_checkpoints_secs")
+        if all(changes.get(period) is not None for period in periods):
+            raise ValueError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set.")
         for period, other in (periods, periods[::-1]):
             if changes.get(period) is not None and other not in changes:
                 changes[other] = None
@@ -295,7 +302,9 @@ def _read(text: str | None) -> Mapping[str, Any]:
 def _service_of(text: str | None) -> Mapping[str, Any] | None:
     found = _read(text).get("service")
     if found is not None and not isinstance(found, Mapping):
-        raise TypeError(f'"service" in TF_CONFIG must be a dictionary, got {found!r}.')
+        raise TypeError(
+            f'If "service" is set in TF_CONFIG, it must be a dict. Given {type(found)}: {found!r}.'
+        )
     return found
 
 
@@ -308,7 +317,10 @@ def _folder(given: str | os.PathLike[str] | None) -> str | None:
         raise ValueError("model_dir in TF_CONFIG should be non-empty.")
     own = None if given is None else user_path(given)
     if told is not None and own not in (None, user_path(told)):
-        raise ValueError(f"model_dir is {own!r}, and {told!r} in TF_CONFIG: both must be the same.")
+        raise ValueError(
+            "`model_dir` provided in RunConfig construct, if set, must have the same value as the model_dir in "
+            f"TF_CONFIG. model_dir is {own!r}, and {told!r} in TF_CONFIG: both must be the same."
+        )
     return user_path(told) if own is None and told is not None else own
 
 
@@ -321,24 +333,48 @@ def _check_task(told: Mapping[str, Any]) -> None:
     if not cluster:
         if kind not in (None, WORKER):
             raise ValueError(
-                f'If "cluster" is not set in TF_CONFIG, the task type must be "worker", got {kind!r}.'
+                f'If "cluster" is not set in TF_CONFIG, task type must be WORKER: it must be "worker", got {kind!r}.'
             )
         if index is not None and int(index) != 0:
-            raise ValueError(
-                f'If "cluster" is not set in TF_CONFIG, the task index must be 0, got {index!r}.'
-            )
+            raise ValueError(f'If "cluster" is not set in TF_CONFIG, task index must be 0. It is {index!r}.')
         return
+    if kind is None and index is not None:
+        raise ValueError('If "cluster" is set in TF_CONFIG, task type must be set.')
     if kind is not None and index is None:
         raise ValueError('If "cluster" is set in TF_CONFIG, the task index must be set.')
+    if isinstance(index, int) and index < 0:
+        raise ValueError(f"Task index must be non-negative number. It is {index}.")
+    if isinstance(cluster, Mapping) and kind is not None:
+        _check_place(cluster, kind, index)
     if isinstance(cluster, Mapping) and MASTER in cluster:
         if CHIEF in cluster:
             raise ValueError(
-                'TF_CONFIG has a job "master" and a job "chief": they are the same, take one of them.'
+                "If `master` node exists in `cluster`, job `chief` is not supported. They are the same: "
+                "take one of them."
             )
         if kind == EVALUATOR:
             raise ValueError(
-                'With a job "master", which evaluates, TF_CONFIG has no task of type "evaluator".'
+                "If `master` node exists in `cluster`, task_type `evaluator` is not supported: it is the master "
+                "which evaluates."
             )
+
+
+def _check_place(cluster: Mapping[str, Any], kind: Any, index: Any) -> None:
+    """ValueError unless the cluster has one chief at most, and the task is one of its tasks or an evaluator."""
+    for job in (CHIEF, MASTER):
+        if isinstance(cluster.get(job), list | tuple) and len(cluster[job]) > 1:
+            raise ValueError(
+                f'The "cluster" in TF_CONFIG must have only one "{job}" node. It has {cluster[job]}.'
+            )
+    if kind == EVALUATOR:
+        return
+    if kind not in cluster:
+        raise ValueError(f"{kind} is not a valid task_type in the cluster_spec: {dict(cluster)}.")
+    tasks = cluster[kind]
+    if isinstance(tasks, list | tuple) and isinstance(index, int) and index >= len(tasks):
+        raise ValueError(
+            f"{index} is not a valid task_id for task_type {kind} in the cluster_spec: {dict(cluster)}."
+        )
 
 
 def _names_a_cluster(text: str | None) -> bool:

@@ -31,7 +31,7 @@ class ModeKeys:
 
 
 class _Fields(NamedTuple):
-    mode: str
+    mode: Any
     predictions: Any
     loss: Any
     train_op: Any
@@ -48,7 +48,7 @@ class EstimatorSpec(_Fields):
     """What a model function returns: the ops of one mode, and the objects around them.
 
     Args:
-        mode: One of ModeKeys: for which the model function was called.
+        mode: One of ModeKeys: for which the model function was called; None if it does not know.
         predictions: A tensor, or a dictionary of tensors. Needed to predict.
         loss: A tensor of one element. Needed to train and to evaluate.
         train_op: An operation or tensor that makes one step. Needed to train.
@@ -70,7 +70,7 @@ class EstimatorSpec(_Fields):
 
     def __new__(
         cls,
-        mode: str,
+        mode: str | None,
         predictions: TensorLike | Mapping[str, TensorLike] | None = None,
         loss: TensorLike | None = None,
         train_op: Operation | Tensor | None = None,
@@ -82,21 +82,23 @@ class EstimatorSpec(_Fields):
         evaluation_hooks: Sequence[SessionRunHook] | None = None,
         prediction_hooks: Sequence[SessionRunHook] | None = None,
     ) -> EstimatorSpec:
-        if mode not in (ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
+        if mode not in (None, ModeKeys.TRAIN, ModeKeys.EVAL, ModeKeys.PREDICT):
             raise ValueError(f"The mode of an EstimatorSpec is one of gf.estimator.ModeKeys, got {mode!r}.")
         given = {"predictions": predictions, "loss": loss, "train_op": train_op}
-        for name in _NEEDED[mode]:
+        for name in _NEEDED.get(mode, ()):
             if given[name] is None:
                 raise ValueError(f"Missing {name}.")
         if isinstance(predictions, Mapping):
             for key, value in predictions.items():
-                _check_element(value, f"predictions[{key!r}]")
+                _check_element(value, f"predictions[{key}]", _TENSOR)
         elif predictions is not None:
-            _check_element(predictions, "predictions")
+            _check_element(predictions, "predictions", _TENSOR)
         if train_op is not None:
             _check_element(train_op, "train_op")
         if scaffold is not None and not isinstance(scaffold, Scaffold):
-            raise TypeError(f"scaffold must be a gf.train.Scaffold, got {scaffold!r}.")
+            raise TypeError(
+                f"scaffold must be tf.train.Scaffold, which is gf.train.Scaffold, got {scaffold!r}."
+            )
         return super().__new__(
             cls, mode, {} if predictions is None else predictions, _scalar(loss), train_op,
             _checked_metrics({} if eval_metric_ops is None else eval_metric_ops),
@@ -116,27 +118,30 @@ class EstimatorSpec(_Fields):
         return EstimatorSpec(**{**self._asdict(), **changes})
 
 
-_NEEDED = {
+_TENSOR: Final = "Tensor, since what a spec names must be Operation or Tensor"
+_NEEDED: Final[Mapping[str | None, tuple[str, ...]]] = {
     ModeKeys.TRAIN: ("train_op", "loss"),
     ModeKeys.EVAL: ("loss",),
     ModeKeys.PREDICT: ("predictions",),
 }
 
 
-def _check_element(value: Any, what: str) -> None:
+def _check_element(value: Any, what: str, kinds: str = "Operation or Tensor") -> None:
     if isinstance(value, SparseTensor) or (
         not isinstance(value, Operation) and getattr(value, "op", None) is None
     ):
-        raise TypeError(f"{what} must be Operation or Tensor, given: {value!r}.")
+        raise TypeError(f"{what} must be {kinds}, given: {value!r}.")
     graph = getattr(value, "graph", None)
     if graph is not None and graph is not get_default_graph():
-        raise ValueError(f"{what} is of another graph than the one in which the model function was called.")
+        raise ValueError(
+            f"{what} must be from the default graph, the one in which the model function was called."
+        )
 
 
 def _scalar(loss: Any) -> Any:
     if loss is None:
         return None
-    _check_element(loss, "loss")
+    _check_element(loss, "loss", _TENSOR)
     elements = loss.shape.num_elements()
     if elements not in (None, 1):
         raise ValueError(f"Loss must be scalar, given: {loss}.")
@@ -177,13 +182,13 @@ def _of_object(metric: Any, name: str) -> tuple[Any, Any]:
 
 
 def _checked_outputs(
-    outputs: Mapping[str, ExportOutput] | None, mode: str, predictions: Any
+    outputs: Mapping[str, ExportOutput] | None, mode: str | None, predictions: Any
 ) -> Mapping[str, ExportOutput] | None:
     """The outputs by name; for predictions one of them is that which is served if no name is asked for."""
     if outputs is None:
         return {_SERVING: PredictOutput(predictions)} if mode == ModeKeys.PREDICT else None
     if not isinstance(outputs, Mapping):
-        raise TypeError(f"export_outputs must be a dictionary, given: {outputs!r}.")
+        raise TypeError(f"export_outputs must be dict, given: {outputs!r}.")
     for name, output in outputs.items():
         if not isinstance(output, ExportOutput):
             raise TypeError(
@@ -193,7 +198,9 @@ def _checked_outputs(
     if mode == ModeKeys.PREDICT and _SERVING not in found:
         if len(found) > 1:
             raise ValueError(
-                f"None of the export_outputs {sorted(found)} is the default: call one of them {_SERVING!r}."
+                "Multiple export_outputs were provided, but none of them is specified as the default.  Do this by "
+                "naming one of them with signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY. None of the "
+                f"export_outputs {sorted(found)} is {_SERVING!r}."
             )
         for output in list(found.values()):
             found[_SERVING] = output

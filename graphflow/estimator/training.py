@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import graphflow.train as train
@@ -99,17 +99,21 @@ class EvalSpec(_Evaluation):
             if seconds < 0:
                 raise ValueError(f"Must specify {what} >= 0, given: {seconds}")
         if name is not None and not isinstance(name, str):
-            raise TypeError(f"The name of an evaluation must be a string, given: {name!r}.")
-        found = [exporters] if isinstance(exporters, Exporter) else list(exporters or ())
+            raise TypeError(f"`name` must be string, the name of an evaluation, given: {name!r}.")
+        found = list(exporters) if isinstance(exporters, Iterable) else [exporters] if exporters else []
         for exporter in found:
             if not isinstance(exporter, Exporter):
-                raise TypeError(f"exporters must be Exporter objects, given: {exporter!r}.")
+                raise TypeError(f"`exporters` must be an Exporter, or several of them, given: {exporter!r}.")
         names = [exporter.name for exporter in found]
         for given in names:
-            if not isinstance(given, str) or not given:
-                raise ValueError(f"An exporter's name must be a string that is not empty, given: {given!r}.")
+            if not given:
+                raise ValueError(
+                    f"An Exporter cannot have a name that is `None` or empty. Each exporter's name: {names}."
+                )
+            if not isinstance(given, str):
+                raise ValueError(f"An Exporter must have a string name, given: {given!r}.")
         if len(set(names)) != len(names):
-            raise ValueError(f"exporters must have unique names, got {names}.")
+            raise ValueError(f"`exporters` must have unique names. They are {names}.")
         return super().__new__(
             cls, input_fn, steps, name, checked_hooks(hooks), tuple(found), start_delay_secs, throttle_secs
         )
@@ -117,7 +121,7 @@ class EvalSpec(_Evaluation):
 
 def _check_function(input_fn: Any) -> None:
     if not callable(input_fn):
-        raise TypeError(f"input_fn must be callable, given: {input_fn!r}.")
+        raise TypeError(f"`input_fn` must be callable, given: {input_fn!r}.")
 
 
 def train_and_evaluate(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+from graphflow.saved_model.files import variables_path
+from graphflow.saved_model.loader import maybe_saved_model_directory
 from graphflow.train.saving.vocabularies import VocabInfo
 from graphflow.train.saving.warm_start import warm_start
 
@@ -30,10 +32,15 @@ class WarmStartSettings(NamedTuple):
         warm_start(*self)
 
 
+def _of_model(path: str) -> str:
+    """The checkpoint inside of a SavedModel's folder, for others the path itself."""
+    return variables_path(path) if maybe_saved_model_directory(path) else path
+
+
 def settings_of(given: Any) -> WarmStartSettings | None:
     """The settings, or those for the path of a checkpoint; ValueError for anything else."""
     if given is None or isinstance(given, WarmStartSettings):
         return given
     if isinstance(given, str | bytes):
-        return WarmStartSettings(given if isinstance(given, str) else given.decode())
+        return WarmStartSettings(_of_model(given if isinstance(given, str) else given.decode()))
     raise ValueError(f"warm_start_from must be a string or a WarmStartSettings, instead got {type(given)}")

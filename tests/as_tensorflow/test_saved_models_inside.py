@@ -9,7 +9,7 @@ import pytest
 
 import graphflow as gf
 from graphflow.as_tensorflow.finder import member
-from graphflow.as_tensorflow.inside import meta_graphs, saved_models, slots
+from graphflow.as_tensorflow.inside import estimators, meta_graphs, saved_models, slots
 
 
 def write(folder: Path, **arguments: Any) -> None:
@@ -139,3 +139,24 @@ def test_modules_serve_them() -> None:
         member("tensorflow.python.training.checkpoint_utils", "checkpoints_iterator")
         is gf.contrib.training.checkpoints_iterator
     )
+
+
+def test_what_an_input_function_returned_is_taken_apart() -> None:
+    with gf.Graph().as_default():
+        c = gf.constant(1)
+        assert estimators.parse_input_fn_result(c) == (c, None, [])
+        features, labels, hooks = estimators.parse_input_fn_result(gf.data.Dataset.from_tensors((3, 4)))
+        with gf.train.MonitoredSession(hooks=hooks) as session:
+            assert session.run([features, labels]) == [3, 4]
+        with pytest.raises(ValueError, match=r"input_fn should return \(features, labels\)"):
+            estimators.parse_input_fn_result((c, c, c))
+
+
+def test_numbers_are_written_as_summaries(tmp_path: Path) -> None:
+    with gf.Graph().as_default():
+        gf.Variable(1, name="v")
+        assert [v.name for v in estimators.all_saveable_objects()] == ["v:0"]
+        estimators.write_dict_to_summary(str(tmp_path), {"loss": 2.0, "none": None}, 7)
+    gf.summary.FileWriterCache.clear()
+    (event,) = gf.contrib.testing.latest_summaries(str(tmp_path))
+    assert event.step == 7 and [value.tag for value in event.summary.value] == ["loss"]

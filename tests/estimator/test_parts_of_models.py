@@ -255,3 +255,41 @@ def test_what_is_not_trained_begins_with_another_model(tmp_path: Path) -> None:
     other = E.Estimator(begins_with(36.0), str(tmp_path / "other"), warm_start_from=str(tmp_path / "trained"))
     assert other.evaluate(input_fn, steps=1)["v"] == 42.0
     assert list(other.predict(input_fn)) == [43.0]
+
+
+def test_an_evaluation_writes_the_summaries_that_metrics_give(tmp_path: Path) -> None:
+    """And its model may begin with the variables of a SavedModel; a spec may say no mode."""
+
+    def model_fn(features: Any) -> Any:
+        v = gf.get_variable("v", [], initializer=gf.zeros_initializer())
+        loss = v + gf.reduce_sum(features)
+        train = gf.group(v.assign_add(1.0), gf.train.get_global_step().assign_add(1))
+        shown = gf.summary.histogram("numbers", features)
+        outputs = {"serving_default": E.export.PredictOutput({"v": gf.identity(v)})}
+        return E.EstimatorSpec(
+            None,
+            {"v": v},
+            loss,
+            train,
+            {"shown": (shown, gf.no_op()), "other": (gf.constant("no"), gf.no_op())},
+            outputs,
+        )
+
+    def numbers() -> Any:
+        return gf.constant([1.0, 2.0])
+
+    estimator = E.Estimator(model_fn, str(tmp_path / "model"))
+    estimator.train(numbers, steps=3)
+    estimator.evaluate(numbers, steps=1)
+    gf.summary.FileWriterCache.clear()
+    events = gf.contrib.testing.latest_summaries(str(tmp_path / "model" / "eval"))
+    tags = {value.tag for event in events for value in event.summary.value}
+    assert "shown/0" in tags and "loss" in tags
+
+    def receiver() -> Any:
+        fed = gf.placeholder(gf.float32, [None])
+        return E.export.TensorServingInputReceiver(fed, fed)
+
+    exported = estimator.export_saved_model(str(tmp_path / "exported"), receiver)
+    begun = E.Estimator(model_fn, str(tmp_path / "other"), warm_start_from=exported)
+    assert next(begun.predict(numbers, yield_single_examples=False)) == {"v": 3.0}

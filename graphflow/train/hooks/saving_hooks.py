@@ -63,6 +63,21 @@ def write_numbers(writer: Any, numbers: Mapping[str, float], step: int) -> None:
     writer.add_summary(protos.summary_pb2.Summary(value=values), step)
 
 
+def write_summary(writer: Any, key: str, serialized: bytes, step: int) -> None:
+    """Writes the summary that a result is, named by the result and numbered; a result that is none is left out."""
+    from google.protobuf.message import DecodeError
+
+    found = protos.summary_pb2.Summary()
+    try:
+        found.ParseFromString(serialized)
+    except DecodeError:
+        _log.warning("The result %r is no summary and is not written.", key)
+        return
+    for number, value in enumerate(found.value):
+        value.tag = f"{key}/{number}"
+    writer.add_summary(found, step)
+
+
 def log_rate(writer: Any, tag: str, rate: float, step: int) -> None:
     """Logs the rate of steps, and writes it as a scalar summary."""
     _log.info("%s: %g", tag, rate)
