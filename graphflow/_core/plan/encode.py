@@ -8,7 +8,11 @@ checked as it is read.
 from __future__ import annotations
 
 import base64
+import io
+from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from types import CodeType
 from typing import Any, Final
 
 import numpy as np
@@ -118,9 +122,34 @@ class PlanWriter:
             return {"function": [value.name, self.plan(value.plan), value.arguments, value.seeded]}
         if not self._functions:
             raise ValueError(f"The plan has a Python value, which is no plain data: {type(value).__name__}.")
-        import cloudpickle
+        return {"python": self._array(np.frombuffer(pickled(value), np.uint8))}
 
-        return {"python": self._array(np.frombuffer(cloudpickle.dumps(value), np.uint8))}
+
+def pickled(value: Any) -> bytes:
+    """A Python function, or what holds some, as bytes for `cloudpickle.loads`; raises what pickling it raises."""
+    buffer = io.BytesIO()
+    _pickler()(buffer).dump(value)
+    return buffer.getvalue()
+
+
+@cache
+def _pickler() -> Any:
+    """cloudpickle's pickler, of which code keeps the name of its file.
+
+    Since 3.1.3 cloudpickle replaces that, so that the same function gives the same bytes wherever it was defined. Here
+    the user is to see on which line of the program a function has failed on another task.
+    """
+    import cloudpickle
+
+    parts_of: Any = cloudpickle.Pickler.dispatch_table[CodeType]
+
+    def with_file(code: CodeType) -> tuple[Any, ...]:
+        make, parts, *others = parts_of(code)
+        kept = [code.co_filename if part == "<dynamic-code>" else part for part in parts]
+        return make, tuple(kept), *others
+
+    table = ChainMap({CodeType: with_file}, cloudpickle.Pickler.dispatch_table)
+    return type("Pickler", (cloudpickle.Pickler,), {"dispatch_table": table})
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
