@@ -16,6 +16,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
+from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow._core.ops.io import whole_datasets as whole
@@ -85,6 +86,17 @@ class Dataset(structure.Component):
 
     def _component(self) -> tuple[structure.Kind, TensorShape]:
         return DatasetOf(self._output_types, self._output_shapes), self._variant_tensor.shape
+
+    def _in_a_row(self, components: Sequence[Dataset]) -> Dataset:
+        types, forms = self._output_types, self._output_shapes
+        for one in components:
+            if one._output_types != types or not structure.same_structure(one._output_shapes, forms):
+                raise TypeError(f"Datasets in a list have elements of one type, got {components!r}.")
+        pairs = zip(*[structure.flatten(one._output_shapes) for one in components], strict=True)
+        common = [TensorShape(reduce(shapes.relax, [shape.raw for shape in each])) for each in pairs]
+        return Dataset(
+            stack([one._variant_tensor for one in components]), types, structure.pack(forms, common)
+        )
 
     def __repr__(self) -> str:
         name = self._variant_tensor.op.name

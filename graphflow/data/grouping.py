@@ -13,12 +13,14 @@ from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.indexing import gather
+from graphflow._core.ops.control_flow.assertions import assert_less
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
 from graphflow._core.ops.io import more_datasets as more_ops
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import greater_equal
 from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.data import structure
 from graphflow.data.dataset import Dataset, built
 from graphflow.data.functions import ElementFunction, StateFunction
@@ -74,7 +76,7 @@ def group_by_window(
         reduced = ElementFunction(reduce, "group_by_window", (dtypes.int64, dtypes.variant), (scalar, scalar))
         for what, function in (("key_func", keys), ("window_size_func", sizes)):
             if function.shapes.raw not in ((), None):
-                raise ValueError(f"`{what}` must return a single tf.int64 scalar tensor.")
+                raise ValueError(f"`{what}` must return a single tf.int64 tensor, a scalar.")
         made = reduced.returned
         if not isinstance(made, Dataset):
             raise TypeError("`reduce_func` must return a `Dataset` object.")
@@ -107,7 +109,8 @@ def bucket_by_sequence_length(
         bucket_batch_sizes: How many elements a batch of each bucket has: one number more than there are boundaries.
         padded_shapes: To what each component is padded; by default to the longest of the batch.
         padding_values: With what; by default zeros and empty strings.
-        pad_to_bucket_boundary: Whether unknown sizes are padded to one less than the bucket's boundary.
+        pad_to_bucket_boundary: Whether unknown sizes are padded to one less than the bucket's boundary; a length that
+            is not less than the last boundary is then an error.
         no_padding: Whether elements are batched as they are.
         drop_remainder: Whether a last batch of fewer is left out.
 
@@ -135,9 +138,10 @@ def bucket_by_sequence_length(
             return window.batch(size, drop_remainder)
         shapes = padded_shapes if padded_shapes is not None else window._output_shapes
         if pad_to_bucket_boundary:
-            # Those beyond the last boundary have none: -1 stands for the longest of them.
-            widths = constant(np.append(limits.astype(np.int64) - 1, np.int64(-1)))
-            width = gather(widths, bucket)
+            last = constant(len(limits), dtypes.int64)
+            message = "When pad_to_bucket_boundary=True, elements must have length < max(bucket_boundaries)."
+            with control_dependencies([assert_less(bucket, last, message=message)]):
+                width = gather(constant(limits.astype(np.int64) - 1), bucket)
             shapes = structure.map_structure(lambda shape: _filled(shape, width), shapes)
         return window.padded_batch(size, shapes, padding_values, drop_remainder)
 
@@ -200,12 +204,15 @@ def group_by_reducer(key_func: Callable[..., Any], reducer: Reducer) -> Transfor
 
     def apply(dataset: Dataset) -> Dataset:
         def as_key(*element: Any) -> Any:
-            return cast(key_func(*element), dtypes.int64)
+            key = convert_to_tensor(key_func(*element))
+            if not key.dtype.is_integer:
+                raise ValueError(f"`key_func` must return a single tf.int64 tensor, got {key!r}.")
+            return cast(key, dtypes.int64)
 
         name, types, shapes = "group_by_reducer", dataset._output_types, dataset._output_shapes
         keys = ElementFunction(as_key, name, _tuple(types), _tuple(shapes))
         if keys.types is not dtypes.int64 or keys.shapes.raw not in ((), None):
-            raise ValueError("`key_func` must return a single tf.int64 scalar tensor.")
+            raise ValueError("`key_func` must return a single tf.int64 tensor, a scalar.")
         first = ElementFunction(reducer.init_func, name, dtypes.int64, TensorShape([]))
         step = StateFunction(dataset, (first.types, first.shapes), reducer.reduce_func, name)
         last = ElementFunction(reducer.finalize_func, name, step.types, step.shapes)

@@ -131,6 +131,10 @@ class Component(ABC):
     def _component(self) -> tuple[Kind, TensorShape]:
         """Its type and its shape as a component."""
 
+    def _in_a_row(self, components: Sequence[Any]) -> Any:
+        """One component that stands for several of this type; TypeError if there is none."""
+        raise TypeError(f"A list of {type(self).__name__} cannot be a component of a dataset.")
+
 
 @dataclass(frozen=True)
 class SparseOf(Kind):
@@ -170,6 +174,8 @@ def to_tensors(structure: Any) -> Any:
 def _as_component(value: Any, position: int) -> Any:
     if isinstance(value, Component):
         return value
+    if isinstance(value, list) and value and all(isinstance(one, Component) for one in value):
+        return value[0]._in_a_row(value)
     if isinstance(value, IndexedSlices):
         raise TypeError(
             f"{type(value).__name__} cannot be a component of a dataset: give its parts as components."

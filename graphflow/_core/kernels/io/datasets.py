@@ -278,6 +278,10 @@ def _padded_batch(node: Node, origin: Origin, source: Any, size: Any, *rest: Any
     *components, drop = rest
     half = len(components) // 2
     shapes = [[int(n) for n in shape] for shape in components[:half]]
+    if any(size < -1 for shape in shapes for size in shape):
+        raise errors.InvalidArgumentError(
+            None, None, f"Sizes of padded_shapes are >= 0, or -1 for the largest of a batch, got {shapes}."
+        )
     padding = [fixed(value) for value in components[half:]]
     return PaddedBatchDataset(
         origin, source, _positive(origin, "Batch size", size), bool(drop), shapes, padding
