@@ -241,6 +241,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.ops.logging_ops": ("graphflow", "graphflow.summary"),
     "python.ops.parsing_ops": ("graphflow", "graphflow.io"),
     "python.ops.partitioned_variables": ("graphflow",),
+    "python.ops.ragged.ragged_tensor": (),
+    "python.ops.ragged": (),
     "python.ops.script_ops": ("graphflow",),
     "python.ops.session_ops": ("graphflow",),
     "python.ops.string_ops": ("graphflow", "graphflow.strings"),

@@ -186,6 +186,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"python.ops.control_flow_ops.{name}": ("graphflow.as_tensorflow.inside.switches", name)
         for name in ("merge", "switch")
     },
+    "python.ops.ragged.ragged_tensor.is_ragged": ("graphflow.as_tensorflow.inside.small", "is_ragged"),
     "python.ops.session_ops.TensorHandle": (f"{_CORE}.ops.state.session_handles", "TensorHandle"),
     "python.data.ops.optional_ops.Optional": ("graphflow.data.experimental", "Optional"),
     "python.data.ops.optional_ops._OptionalImpl": ("graphflow.data.experimental", "Optional"),

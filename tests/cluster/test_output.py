@@ -148,7 +148,9 @@ def test_a_step_that_prints_nothing_sends_no_message_more(cluster: list[str]) ->
         with gf.Session(cluster[1]) as session:
             session.run(y, {x: [1, 2]})
             counts = [sent() for _ in range(5)]
-            asked = min(after - before for before, after in pairwise(counts))  # Hellos may come in between, too.
+            asked = min(
+                after - before for before, after in pairwise(counts)
+            )  # Hellos may come in between, too.
             for _ in range(100):
                 session.run(y, {x: [1, 2]})
             more = sent() - counts[-1] - asked

@@ -50,3 +50,11 @@ def test_sizes_to_pad_to_are_checked() -> None:
         following = Dataset.from_tensors([1, 2]).padded_batch(2, sizes).make_one_shot_iterator().get_next()
         with pytest.raises(gf.errors.InvalidArgumentError, match="padded_shapes"):
             session.run(following)
+
+
+@pytest.mark.parametrize(
+    ("start", "step", "expected"), [(3, 4, [3, 7, 11]), (0, -1, [0, -1, -2]), (5, 1, [5, 6, 7])]
+)
+def test_a_counter_goes_on_for_ever_in_both_directions(start: int, step: int, expected: list[int]) -> None:
+    with gf.Graph().as_default():
+        assert _drained(gf.data.experimental.Counter(start=start, step=step).take(3)) == expected

@@ -131,3 +131,8 @@ def fn_args(fn: Callable[..., Any]) -> tuple[str, ...]:
     """
     positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     return tuple(one.name for one in signature(fn).parameters.values() if one.kind in positional)
+
+
+def is_ragged(value: Any) -> bool:
+    """Whether a value has rows of different lengths (ragged_tensor.is_ragged): none has."""
+    return False

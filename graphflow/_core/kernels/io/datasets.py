@@ -102,7 +102,8 @@ def _range(node: Node, origin: Origin, start: Any, stop: Any, step: Any) -> Data
     first, last, by = int(start), int(stop), int(step)
     if by == 0:
         raise errors.InvalidArgumentError(None, None, "step must be a non-zero integer.")
-    return TableDataset(origin, RangeTable(first, by, len(range(first, last, by))))
+    count = max(0, -(-(last - first) // by))  # A range of Python's has no such length beyond 63 bits.
+    return TableDataset(origin, RangeTable(first, by, min(count, 2**63 - 1)))
 
 
 @dataset_kernel("GeneratorDataset")

@@ -287,7 +287,7 @@ class IteratorResource:
             raise errors.FailedPreconditionError(
                 None,
                 None,
-                f"The iterator {self.origin} has not been initialized. Run its initializer in this session first "
+                f"The iterator has not been initialized: {self.origin}. Run its initializer in this session first "
                 "(iterator.initializer, or the operation of make_initializer).",
             )
         return self._begin(dataset)
