@@ -231,7 +231,15 @@ from graphflow._core.ops.control_flow.flow_basics import group as group
 from graphflow._core.ops.array.shaping import guarantee_const as guarantee_const
 from graphflow._core.graph.dtypes import float16 as _half
 from graphflow._core.autodiff.gradients import hessians as hessians
+from graphflow.signal.transforms import fft as fft
+from graphflow.signal.transforms import fft2d as fft2d
+from graphflow.signal.transforms import fft3d as fft3d
+from graphflow.signal.transforms import ifft as ifft
+from graphflow.signal.transforms import ifft2d as ifft2d
+from graphflow.signal.transforms import ifft3d as ifft3d
+from . import signal as signal
 from graphflow._core.ops.math.sorting import histogram_fixed_width as histogram_fixed_width
+from graphflow._core.ops.math.sorting import histogram_fixed_width_bins as histogram_fixed_width_bins
 from graphflow._core.ops.array.shaping import identity as identity
 from graphflow._core.ops.array.shaping import identity_n as identity_n
 from graphflow._core.ops.math.special import igamma as igamma

@@ -33,6 +33,8 @@ from graphflow._core.ops.math.scans import cumulative_logsumexp as cumulative_lo
 from graphflow._core.ops.math.special import digamma as digamma
 from graphflow._core.ops.math.arithmetic import divide as divide
 from graphflow._core.ops.math.arithmetic import div_no_nan as _divide_no_nan
+from graphflow._core.ops.math.arithmetic import multiply_no_nan as multiply_no_nan
+from graphflow._core.ops.math.arithmetic import reciprocal_no_nan as reciprocal_no_nan
 divide_no_nan = _divide_no_nan
 from graphflow._core.ops.math.comparison import equal as equal
 from graphflow._core.ops.math.special import erf as erf

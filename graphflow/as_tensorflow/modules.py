@@ -29,6 +29,9 @@ OTHERS: Final[Mapping[str, str]] = {
 
 SYNONYMS: Final[Mapping[str, str]] = {
     "compat.v1": "",
+    "spectral": "signal",
+    "contrib.signal": "signal",
+    "python.ops.signal.signal": "signal",
     "_api.v1": "",
     "python.keras": "keras",
     "contrib.keras": "keras",
@@ -116,7 +119,6 @@ SYNONYMS: Final[Mapping[str, str]] = {
 _CORE: Final = "graphflow._core"
 
 _GENERATED: Final = "graphflow.as_tensorflow.inside.gen_ops"
-
 _SECOND: Final = "graphflow.as_tensorflow.inside.second_version"
 
 _COLUMNS: Final = (
@@ -137,8 +139,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "examples.tutorials.mnist.mnist": ("graphflow.as_tensorflow.mnist_model",),
     "python.framework.ops": ("graphflow", f"{_CORE}.graph.elements"),
     "python.platform.gfile": ("graphflow.gfile",),
-    "python.ops.array_ops": ("graphflow", "graphflow.as_tensorflow.inside.small"),
-    "python.ops.math_ops": ("graphflow", "graphflow.math"),
+    "python.ops.array_ops": ("graphflow", "graphflow.as_tensorflow.inside.small", _GENERATED),
+    "python.ops.math_ops": ("graphflow", "graphflow.math", _GENERATED),
     "python.ops.control_flow_util": ("graphflow.as_tensorflow.version",),
     "python.ops.control_flow_ops": ("graphflow", f"{_CORE}.ops.control_flow.smart_cond"),
     "python.util.nest": ("graphflow.nest",),
@@ -305,6 +307,11 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
             "summary",
         )
     },
+    **{
+        f"python.ops.signal.{name}_ops": ("graphflow.signal",)
+        for name in ("dct", "fft", "mel", "mfcc", "reconstruction", "shape", "spectral", "window")
+    },
+    "python.ops.spectral_ops": ("graphflow.signal",),
     "raw_ops": ("graphflow.as_tensorflow.inside.raw_ops",),
     "python.ops.array_grad": (),
     "python.ops.control_flow_grad": (),

@@ -55,6 +55,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         for module in ("sparse_ops", "gen_sparse_ops")
         for name in ("cross", "cross_hashed")
     },
+    "python.ops.math_ops._bucketize": ("graphflow._core.ops.math.sorting", "bucketize"),
     "python.ops.data_flow_ops.parallel_dynamic_stitch": ("graphflow", "dynamic_stitch"),
     "python.ops.nn_impl._compute_sampled_logits": ("graphflow.nn.sampling", "sampled_logits"),
     **{

@@ -299,18 +299,35 @@ def _reduced(values: Tensor, weights: Weights, reduction: str) -> Tensor:
 def squeeze_to_rank_difference(
     labels: TensorLike, predictions: TensorLike, difference: int
 ) -> tuple[Tensor, Tensor]:
-    """Labels and predictions, one without a last axis of size 1 if that makes their ranks differ as asked."""
+    """Labels and predictions, one without a last axis of size 1 if that makes their ranks differ as asked.
+
+    If a rank is not known while the graph is built, the run decides.
+    """
     with op_scope(None, "remove_squeezable_dimensions", (labels, predictions)):
         y, p = convert_to_tensor(labels), convert_to_tensor(predictions)
         if y.dims is not None and p.dims is not None:
             found = len(p.dims) - len(y.dims)
-            if found == difference + 1 and p.dims[-1] in (1, None):
+            if found == difference + 1:
                 p = array.squeeze(p, [-1])
-            elif found == difference - 1 and y.dims[-1] in (1, None):
+            elif found == difference - 1:
                 y = array.squeeze(y, [-1])
-        elif difference == 1 and y.dims is None:
-            y = array.reshape(y, array.shape(p)[:-1])
-        return y, p
+            return y, p
+        if difference == 1 and y.dims is None and p.dims is not None:
+            return array.reshape(y, array.shape(p)[:-1]), p
+        surplus = array.rank(p) - array.rank(y) - difference
+        if p.dims is None or (p.dims and p.dims[-1] in (1, None)):
+            shorter = _without_last_axes(p, math.maximum(surplus, 0))
+        else:
+            shorter = p
+        if y.dims is None or (y.dims and y.dims[-1] in (1, None)):
+            y = _without_last_axes(y, math.maximum(-surplus, 0))
+        return y, shorter
+
+
+def _without_last_axes(tensor: Tensor, surplus: Tensor) -> Tensor:
+    """A tensor without its last axis if the surplus, at least 0, is 1."""
+    count = math.cast(math.equal(surplus, 1), dtypes.int32)
+    return array.reshape(tensor, array.shape(tensor)[: array.rank(tensor) - count])
 
 
 def squeeze_weights(weights: TensorLike, labels: Tensor) -> Any:

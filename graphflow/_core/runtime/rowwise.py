@@ -51,6 +51,7 @@ EXACT: Final = frozenset(
         "Cast",
         "Ceil",
         "DivNoNan",
+        "MulNoNan",
         "Equal",
         "Floor",
         "Greater",

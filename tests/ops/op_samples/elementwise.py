@@ -160,6 +160,7 @@ ROWS: dict[str, Row] = {
     "FloorDiv": Row((POSITIVE, POSITIVE), lambda x, y: x // y if not isinstance(x, complex) else x / y, signed=True,
                     smooth=False, specials=False),
     "DivNoNan": Row((WIDE, POSITIVE), lambda x, y: x / y),
+    "MulNoNan": Row((WIDE, WIDE), lambda x, y: x * y if y else 0),
     "FloorMod": Row(((0.3, 0.9), (1.0, 1.9)), lambda x, y: x - (x // y) * y, signed=True, specials=False),
     "TruncateMod": Row(((1.3, 1.9), (0.7, 1.0)), lambda x, y: x - _truncated(x, y) * y, signed=True, specials=False),
     "Pow": Row((POSITIVE, (0.2, 2.5)), lambda x, y: x**y, specials=False),

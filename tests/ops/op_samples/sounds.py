@@ -112,7 +112,82 @@ def _coefficients(random: Random) -> Iterable[Sample]:
         yield Sample((energies, scalar(rate)), attrs, expected, tolerance=10)
 
 
+def _turns(count: int, other: int, sign: int) -> Any:
+    """The matrix of a Fourier transform of `count` elements, its first `other` rows."""
+    turns = [cmath.exp(sign * 2j * math.pi * k * n / count) for k in range(other) for n in range(count)]
+    return np.array(turns, np.complex128).reshape(other, count)
+
+
+def _along(x: Any, axis: int, matrix: Any) -> Any:
+    return np.moveaxis(np.tensordot(matrix, x, (1, axis)), 0, axis)
+
+
+def _transform(axes: int, inverse: bool) -> Draw:
+    def reference(x: Any) -> Any:
+        wide = x.astype(np.complex128)
+        for axis in range(-axes, 0):
+            count = x.shape[axis]
+            wide = _along(
+                wide, axis, _turns(count, count, 1 if inverse else -1) / ((count or 1) if inverse else 1)
+            )
+        return wide.astype(x.dtype)
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for dtype in (np.complex128, np.complex64):
+            for shape in ((2, 3, 4), (1, 2, 5), (2, 0, 3)):
+                yield Sample((draw(random, dtype, shape),), {}, reference, tolerance=20)
+
+    return generate
+
+
+def _real_transform(axes: int) -> Draw:
+    def reference(x: Any, length: Any) -> Any:
+        wide = x.astype(np.complex128)
+        for axis, count in zip(range(-axes, 0), length.tolist(), strict=True):
+            wide = np.take(wide, range(count), axis)
+            wide = _along(wide, axis, _turns(count, count if axis != -1 else count // 2 + 1, -1))
+        return wide.astype(np.complex64 if x.dtype == np.float32 else np.complex128)
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for shape, cut in (((2, 3, 4), 0), ((1, 2, 5), 0), ((2, 3, 4), 1)):
+            length = np.array([max(n - cut, 1) for n in shape[-axes:]], np.int32)
+            for dtype in (np.float64, np.float32):
+                yield Sample((draw(random, dtype, shape), length), {}, reference, tolerance=50)
+
+    return generate
+
+
+def _real_inverse(axes: int) -> Draw:
+    def reference(x: Any, length: Any) -> Any:
+        counts = length.tolist()
+        half = counts[-1] // 2 + 1
+        wide = np.take(x.astype(np.complex128), range(half), -1)
+        for axis, count in zip(range(-axes, -1), counts[:-1], strict=True):
+            wide = _along(np.take(wide, range(count), axis), axis, _turns(count, count, 1) / count)
+        weights = np.array([1 if k in (0, counts[-1] / 2) else 2 for k in range(half)])
+        turns = _turns(counts[-1], half, 1).T * weights / counts[-1]
+        return _along(wide, -1, turns).real.astype(np.float32 if x.dtype == np.complex64 else np.float64)
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for shape, length in (((2, 3, 3), (2, 3, 4)), ((1, 2, 3), (1, 2, 5)), ((2, 3, 4), (1, 2, 4))):
+            last = np.array(length[-axes:], np.int32)
+            for dtype in (np.complex128, np.complex64):
+                yield Sample((draw(random, dtype, shape), last), {}, reference, tolerance=50)
+
+    return generate
+
+
+_TRANSFORMS: dict[str, Draw] = {}
+for _axes, _suffix in ((1, ""), (2, "2D"), (3, "3D")):
+    _TRANSFORMS |= {
+        f"FFT{_suffix}": _transform(_axes, False),
+        f"IFFT{_suffix}": _transform(_axes, True),
+        f"RFFT{_suffix}": _real_transform(_axes),
+        f"IRFFT{_suffix}": _real_inverse(_axes),
+    }
+
 TABLE: dict[str, Draw] = {
+    **_TRANSFORMS,
     "DecodeWav": _read,
     "EncodeWav": _written,
     "AudioSpectrogram": _spectrum,

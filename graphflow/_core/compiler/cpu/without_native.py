@@ -202,6 +202,12 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "NumPy calls PocketFFT, as a kernel would",
+        "a call from Python, one thread",
+        ("FFT*", "IFFT*", "IRFFT*", "RFFT*"),
+        (),
+    ),
+    (
         "complex numbers",
         "one thread, a pass over memory each",
         ("Angle", "Complex", "ComplexAbs", "Conj"),

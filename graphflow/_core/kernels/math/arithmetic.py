@@ -85,6 +85,7 @@ _ARITHMETIC: dict[str, Callable[..., Any]] = {
     "FloorMod": _divided_as_integers(np.remainder, _floor_modulo),
     "TruncateMod": _divided_as_integers(np.fmod, np.fmod),
     "DivNoNan": lambda x, y: zero_where(y == 0, np.divide(x, y)),
+    "MulNoNan": lambda x, y: zero_where(y == 0, np.multiply(x, y)),
     "Xdivy": lambda x, y: zero_where(x == 0, np.divide(x, y)),
     "Xlogy": lambda x, y: zero_where(x == 0, x * np.log(y)),
     "Pow": _power,

@@ -42,6 +42,7 @@ DIV = _define("Div", ARITHMETIC, MATH_GRADIENTS, "{x} / {y}")
 FLOOR_DIV = _define("FloorDiv", ARITHMETIC, NOT_DIFFERENTIABLE, "{x} // {y}", lambda x, y: x // y)
 TRUNCATE_DIV = _define("TruncateDiv", ARITHMETIC, NOT_DIFFERENTIABLE, None)
 DIV_NO_NAN = _define("DivNoNan", "float|complex", MATH_GRADIENTS, "{x} / {y} if {y} != 0 else 0")
+MUL_NO_NAN = _define("MulNoNan", "float|complex", MATH_GRADIENTS, "{x} * {y} if {y} != 0 else 0")
 FLOOR_MOD = _define("FloorMod", MODULAR, MATH_GRADIENTS, "{x} % {y}", lambda x, y: x % y)
 TRUNCATE_MOD = _define("TruncateMod", MODULAR, MATH_GRADIENTS, "truncatemod({x}, {y})")
 POW = _define("Pow", NARROW, MATH_GRADIENTS, "pow({x}, {y})")
@@ -444,3 +445,34 @@ def div_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
     with op_scope(name, "div_no_nan", (x, y)) as scope:
         x, y = _operands(x, y)
         return binary(DIV_NO_NAN, x, y, scope)
+
+
+def multiply_no_nan(x: TensorLike, y: TensorLike, name: str | None = None) -> Tensor:
+    """x * y, and 0 if y is 0, even if x is infinite or no number (tf.math.multiply_no_nan).
+
+    Args:
+        x: A tensor of floats or complex numbers.
+        y: A tensor of the same dtype, whose shape broadcasts with that of `x`.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype, of the shape that both broadcast to.
+    """
+    with op_scope(name, "multiply_no_nan", (x, y)) as scope:
+        x, y = _operands(x, y)
+        return binary(MUL_NO_NAN, x, y, scope)
+
+
+def reciprocal_no_nan(x: TensorLike, name: str | None = None) -> Tensor:
+    """1 / x, and 0 if x is 0 (tf.math.reciprocal_no_nan).
+
+    Args:
+        x: A tensor of floats or complex numbers.
+        name: A name for the operation.
+
+    Returns:
+        A tensor of the same dtype and shape.
+    """
+    with op_scope(name, "reciprocal_no_nan", (x,)) as scope:
+        given = convert_to_tensor(x, name="x")
+        return binary(DIV_NO_NAN, convert_to_tensor(1, dtype=given.dtype, name="one"), given, scope)

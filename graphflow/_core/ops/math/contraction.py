@@ -143,7 +143,7 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     """Sums of products named by letters, such as "ij,jk->ik" (tf.einsum).
 
     Spaces are left out of account, "..." stands for further axes. As in TensorFlow 1, a letter may not stand twice
-    in one input. Several inputs are multiplied from left to right.
+    in one input, but in the trace of a single one, such as "ii". Several inputs are multiplied from left to right.
 
     Args:
         equation: The letters of each input's axes, and of the result's.
@@ -162,6 +162,8 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
     with op_scope(name, "einsum", inputs):
         text = equation.replace(" ", "")
         tensors = _common(inputs)
+        if len(tensors) == 1 and "->" not in text:
+            text, tensors[0] = _traced(text, tensors[0])
         labels, wanted = _labels(text, tensors)
         letters, result = labels[0], tensors[0]
         for position in range(1, len(tensors)):
@@ -179,6 +181,21 @@ def einsum(equation: str, *inputs: Any, **kwargs: Any) -> Tensor:
 def _common(inputs: Sequence[Any]) -> list[Tensor]:
     dtype = next((x.dtype for x in inputs if isinstance(x, Tensor)), None)
     return [convert_to_tensor(x, preferred_dtype=dtype) for x in inputs]
+
+
+def _traced(text: str, tensor: Tensor) -> tuple[str, Tensor]:
+    """An input summed along the diagonal of each two axes that have the same letter, and the letters that are left."""
+    for letter in dict.fromkeys(c for c in text if c.isalpha() and text.count(c) == 2):
+        if tensor.dims is None:
+            raise ValueError("einsum needs inputs of known rank. Use set_shape.")
+        head, _, tail = text.partition("...")
+        further = len(tensor.dims) - len(head + tail)
+        axes = [*head, *("." * further), *tail]
+        places = [place for place, c in enumerate(axes) if c == letter]
+        others = [place for place, c in enumerate(axes) if c != letter]
+        tensor = linalg.trace(array.transpose(tensor, others + places))
+        text = text.replace(letter, "")
+    return text, tensor
 
 
 def _labels(text: str, tensors: list[Tensor]) -> tuple[list[str], str]:

@@ -60,6 +60,12 @@ def _div_no_nan_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     return unbroadcast_pair(op, arithmetic.div_no_nan(g, y), arithmetic.multiply(g, slope))
 
 
+@gradient_of("MulNoNan")
+def _mul_no_nan_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    x, y = map(numeric.conj, op.inputs)
+    return unbroadcast_pair(op, arithmetic.multiply_no_nan(g, y), arithmetic.multiply_no_nan(x, g))
+
+
 @gradient_of("FloorMod")
 def _floormod_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     x, y = op.inputs

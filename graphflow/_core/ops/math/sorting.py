@@ -19,7 +19,7 @@ from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze
 from graphflow._core.ops.array.transposing import transpose
 from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
-from graphflow._core.ops.math import arithmetic, casting, reductions
+from graphflow._core.ops.math import arithmetic, casting, clip, reductions, transcendental
 
 
 class TopKV2(NamedTuple):
@@ -435,6 +435,42 @@ def histogram_fixed_width(
         return apply(HISTOGRAM, (values, value_range, nbins), attrs, scope).outputs[0]
 
 
+def histogram_fixed_width_bins(
+    values: TensorLike,
+    value_range: TensorLike,
+    nbins: IntTensorLike = 100,
+    dtype: DTypeLike = dtypes.int32,
+    name: str | None = None,
+) -> Tensor:
+    """The bin, of `nbins` of equal width, that each value falls into (tf.histogram_fixed_width_bins).
+
+    What lies outside is in the first or the last one.
+
+    Args:
+        values: A tensor of numbers.
+        value_range: [lower, upper], of the same dtype.
+        nbins: How many bins, an int32.
+        dtype: Accepted; the bins are int32, as in TensorFlow.
+        name: A name for the scope of the operations.
+
+    Returns:
+        A tensor of int32, of the shape of `values`.
+
+    Examples:
+        >>> gf.Session().run(gf.histogram_fixed_width_bins([-1.0, 0.0, 1.5, 15.0], [0.0, 5.0], 5))
+        array([0, 0, 1, 4], dtype=int32)
+    """
+    with op_scope(name, "histogram_fixed_width_bins", [values, value_range, nbins]):
+        given = convert_to_tensor(values, name="values")
+        bounds = convert_to_tensor(value_range, name="value_range")
+        count = convert_to_tensor(nbins, dtype=dtypes.int32, name="nbins")
+        flat = reshape(given, [-1])
+        share = arithmetic.truediv(flat - bounds[0], bounds[1] - bounds[0], name="scaled_values")
+        places = transcendental.floor(casting.cast(count, given.dtype) * share, name="indices")
+        bins = clip.clip_by_value(casting.cast(places, dtypes.int32), 0, count - 1)
+        return reshape(bins, shape(given))
+
+
 def confusion_matrix(
     labels: TensorLike, predictions: TensorLike, num_classes: IntTensorLike | None = None,
     dtype: DTypeLike = dtypes.int32, name: str | None = None, weights: TensorLike | None = None,
@@ -454,6 +490,7 @@ def confusion_matrix(
 
     Raises:
         InvalidArgumentError: If a label or prediction is negative or at least `num_classes`.
+        ValueError: If labels and predictions are known not to fit.
     """
     with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))
@@ -484,8 +521,8 @@ def _without_extra_axis(labels: Tensor, predictions: Tensor) -> tuple[Tensor, Te
     if labels.dims is None or predictions.dims is None:
         return labels, predictions
     surplus = len(predictions.dims) - len(labels.dims)
-    if surplus == 1 and predictions.dims[-1] in (1, None):
+    if surplus == 1:
         return labels, squeeze(predictions, [-1])
-    if surplus == -1 and labels.dims[-1] in (1, None):
+    if surplus == -1:
         return squeeze(labels, [-1]), predictions
     return labels, predictions

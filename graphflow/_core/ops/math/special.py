@@ -11,7 +11,7 @@ from typing import Any, overload
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
+from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
@@ -103,6 +103,11 @@ def _betainc_gradient(op: Operation, g: Tensor) -> tuple[None, None, Tensor]:
     return None, None, unbroadcast(arithmetic.multiply(g, slope), x)
 
 
+def _next_after_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    x1, x2 = op.inputs
+    return unbroadcast(g, x1), array.zeros_like(x2)
+
+
 def _betainc_infer(op: Operation) -> Signature:
     a, b, x = op.inputs
     dims = shapes.broadcast(shapes.broadcast(a.dims, b.dims), x.dims)
@@ -118,7 +123,7 @@ POLYGAMMA = _binary("Polygamma", "a", "x", _polygamma_gradient)
 ZETA = _binary("Zeta", "x", "q", _zeta_gradient)
 IGAMMA = _binary("Igamma", "a", "x", _igamma_gradient)
 IGAMMAC = _binary("Igammac", "a", "x", _igammac_gradient)
-NEXT_AFTER = _binary("NextAfter", "x1", "x2", NOT_DIFFERENTIABLE, "(float32)")
+NEXT_AFTER = _binary("NextAfter", "x1", "x2", _next_after_gradient, "(float32)")
 BETAINC = op_def(
     "Betainc", ("a: T=float32|float64", "b: T", "x: T"), infer=_betainc_infer, gradient=_betainc_gradient
 )

@@ -1,0 +1,1 @@
+"""NumPy kernels of the ops of signals."""

@@ -1,0 +1,1 @@
+"""Ops of signals: Fourier transforms."""
