@@ -419,6 +419,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.feature_column.feature_column_v2": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
     "python.feature_column.feature_column_lib": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
     "python.feature_column.dense_features": ("graphflow.keras.layers",),
+    "python.feature_column.dense_features_v2": ("graphflow.keras.layers",),
     "python.feature_column.sequence_feature_column": (
         "graphflow.keras.experimental",
         "graphflow.feature_column",
@@ -468,6 +469,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.layers.pooling": ("graphflow.keras.layers",),
     "keras.layers.normalization": ("graphflow.keras.layers",),
     "keras.layers.recurrent": ("graphflow.keras.layers",),
+    "keras.layers.recurrent_v2": ("graphflow.keras.layers",),
+    "keras.layers.normalization_v2": ("graphflow.keras.layers",),
     "keras.layers.embeddings": ("graphflow.keras.layers",),
     "keras.layers.merge": ("graphflow.keras.layers",),
     "keras.layers.dense_attention": ("graphflow.keras.layers", "graphflow.keras.layers.merging"),

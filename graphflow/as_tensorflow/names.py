@@ -34,6 +34,14 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
             ("_transform_features", "transform_features"),
         )
     },
+    "python.feature_column.feature_column._LinearModel": (
+        "graphflow.keras.layers.linear_features",
+        "LinearModel",
+    ),
+    "python.feature_column.feature_column_v2.make_parse_example_spec_v2": (
+        "graphflow.feature_column",
+        "make_parse_example_spec",
+    ),
     **{
         f"python.ops.{module}.string_{name}": ("graphflow.strings", name)
         for module in ("string_ops", "gen_string_ops")
@@ -211,6 +219,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
     "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.cells", "zero_state_of"),
     "python.ops.rnn._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
+    **{
+        f"python.ops.rnn_cell_impl._{name}": ("graphflow.as_tensorflow.inside.linear", name)
+        for name in ("WEIGHTS_VARIABLE_NAME", "BIAS_VARIABLE_NAME")
+    },
     "contrib.rnn._linear": ("graphflow.as_tensorflow.inside.linear", "linear"),
     "contrib.seq2seq._BaseAttentionMechanism": (
         "graphflow.contrib.seq2seq.attention",

@@ -80,6 +80,7 @@ from graphflow._core.ops.nn.nn import softsign as softsign
 from graphflow._core.ops.nn.softmax import sparse_softmax_cross_entropy_with_logits as sparse_softmax_cross_entropy_with_logits
 from graphflow.nn.rnn import static_bidirectional_rnn as static_bidirectional_rnn
 from graphflow.nn.rnn import static_rnn as static_rnn
+from graphflow.nn.state_saving import static_state_saving_rnn as static_state_saving_rnn
 from graphflow.nn.normalization import sufficient_statistics as sufficient_statistics
 from graphflow._core.ops.nn.nn import swish as swish
 from graphflow._core.ops.math.math import tanh as tanh

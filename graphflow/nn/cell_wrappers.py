@@ -263,6 +263,8 @@ class DropoutWrapper(_Wrapper):
 
 
 def _probability(name: str, value: Any) -> Any:
+    if hasattr(value, "_as_graph_element"):  # A variable.
+        value = convert_to_tensor(value)
     known = constant_value(value) if isinstance(value, Tensor) else value
     if known is not None and not 0 < float(known) <= 1:
         raise ValueError(f"Parameter {name} must be between 0 and 1: {float(known):g}")

@@ -129,14 +129,31 @@ class RNNCell:
         """The variables that the cell made."""
         return list(self._variables)
 
-    weights = variables
-
     @property
     def trainable_variables(self) -> list[Variable]:
-        """The variables that the cell made, if it is trainable."""
-        return list(self._variables) if self.trainable else []
+        """The variables of the cell that optimizers train."""
+        return [v for v in self.variables if v.trainable] if self.trainable else []
 
-    trainable_weights = trainable_variables
+    @property
+    def non_trainable_variables(self) -> list[Variable]:
+        """The variables of the cell that no optimizer trains."""
+        trained = {id(v) for v in self.trainable_variables}
+        return [v for v in self.variables if id(v) not in trained]
+
+    @property
+    def weights(self) -> list[Variable]:
+        """`variables`."""
+        return self.variables
+
+    @property
+    def trainable_weights(self) -> list[Variable]:
+        """`trainable_variables`."""
+        return self.trainable_variables
+
+    @property
+    def non_trainable_weights(self) -> list[Variable]:
+        """`non_trainable_variables`."""
+        return self.non_trainable_variables
 
     def build(self, inputs_shape: TensorShape) -> None:
         """Makes the variables; called once, before the first `call`.
@@ -299,7 +316,7 @@ class BasicRNNCell(RNNCell):
         """
         units = self._num_units
         self._kernel = self.add_variable("kernel", [_depth(inputs_shape) + units, units])
-        self._bias = self.add_variable("bias", [units], Zeros(dtype=self._dtype))
+        self._bias = self.add_variable("bias", [units], Zeros())
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step; the output is the state.
@@ -455,7 +472,7 @@ class LSTMCell(RNNCell):
         """
         units, rows = self._num_units, _depth(inputs_shape) + self.output_size
         self._kernel = self.add_variable("kernel", [rows, 4 * units], self._initializer)
-        self._bias = self.add_variable("bias", [4 * units], Zeros(dtype=self._dtype))
+        self._bias = self.add_variable("bias", [4 * units], Zeros())
         self._peepholes = [
             self.add_variable(f"w_{gate}_diag", [units], self._initializer)
             for gate in ("f", "i", "o")

@@ -30,7 +30,9 @@ _OF_A_COUNTER: Final = 10
 
 def assert_like_rnncell(cell_name: str, cell: Any) -> None:
     """TypeError, which names the argument, if it is no cell."""
-    missing = [name for name in ("state_size", "output_size", "zero_state") if not hasattr(cell, name)]
+    missing = [name for name in ("state_size", "output_size") if not hasattr(cell, name)]
+    if not hasattr(cell, "zero_state") and not hasattr(cell, "get_initial_state"):
+        missing.append("zero_state")
     if missing or not callable(cell):
         raise TypeError(
             f"The argument {cell_name!r} ({cell!r}) is not an RNNCell: it lacks {', '.join(missing) or 'a call'}."
@@ -42,7 +44,23 @@ def _initial_state(cell: Any, initial_state: Any, batch_size: Any, dtype: Any) -
         return initial_state
     if dtype is None:
         raise ValueError("If there is no initial_state, you must give a dtype.")
+    if hasattr(cell, "get_initial_state"):
+        return cell.get_initial_state(inputs=None, batch_size=batch_size, dtype=dtype)
     return cell.zero_state(batch_size, dtype)
+
+
+def _as_tensors(state: Any) -> Any:
+    """The state with tensors for its numbers and arrays; TensorArrays stay."""
+    return nest.map_structure(lambda part: part if hasattr(part, "flow") else convert_to_tensor(part), state)
+
+
+def _called(cell: Any, inputs: Any, state: Any) -> tuple[Any, Any]:
+    """One step of a cell. Cells of Keras take and give a list of states, if there is one alone, too."""
+    if hasattr(cell, "zero_state"):
+        result: tuple[Any, Any] = cell(inputs, state)
+        return result
+    output, following = cell(inputs, state if nest.is_nested(state) else [state])
+    return output, nest.pack_sequence_as(state, nest.flatten(following))
 
 
 def _batch_size(inputs: Sequence[Tensor], axis: int) -> Any:
@@ -144,7 +162,7 @@ def dynamic_rnn(
             steps = [_swapped(x) for x in steps]
         lengths = _lengths(sequence_length)
         batch_size = _batch_size(steps, 1)
-        state = nest.map_structure(convert_to_tensor, _initial_state(cell, initial_state, batch_size, dtype))
+        state = _as_tensors(_initial_state(cell, initial_state, batch_size, dtype))
         if lengths is not None:
             count_more(
                 11
@@ -201,7 +219,7 @@ def _loop(
             value.set_shape(None if x.dims is None else x.dims[1:])
             flat.append(value)
         finished = None if lengths is None else time >= lengths
-        output, following = cell(nest.pack_sequence_as(structure, flat), current)
+        output, following = _called(cell, nest.pack_sequence_as(structure, flat), current)
         nest.assert_same_structure(current, following)
         if finished is not None:
             output = keep_finished(finished, silent, output)
@@ -324,7 +342,7 @@ def static_rnn(
         for time, x in enumerate(inputs):
             if time:
                 own.reuse_variables()
-            output, following = cell(x, state)
+            output, following = _called(cell, x, state)
             if lengths is not None:
                 finished = math.greater_equal(time, lengths)
                 silent = nest.map_structure(array.zeros_like, output)
@@ -374,12 +392,16 @@ def static_bidirectional_rnn(
             turned = _turned(inputs, sequence_length)
             out_bw, state_bw = static_rnn(cell_bw, turned, initial_state_bw, dtype, sequence_length, backward)
     both = zip(out_fw, _turned(out_bw, sequence_length), strict=True)
-    return [array.concat([a, b], 1) for a, b in both], state_fw, state_bw
+    outputs = [nest.map_structure(lambda *sides: array.concat(sides, 1), a, b) for a, b in both]
+    return outputs, state_fw, state_bw
 
 
 def _turned(steps: Sequence[Any], sequence_length: Any) -> list[Any]:
     """The steps in reverse order, each row up to its own length."""
     if sequence_length is None:
         return list(reversed(steps))
-    stacked = layout.reverse_sequence(array.stack(list(steps)), sequence_length, seq_axis=0, batch_axis=1)
-    return array.unstack(stacked, num=len(steps))
+    turned = []
+    for part in zip(*(nest.flatten(step) for step in steps), strict=True):
+        stacked = layout.reverse_sequence(array.stack(list(part)), sequence_length, seq_axis=0, batch_axis=1)
+        turned.append(array.unstack(stacked, num=len(steps)))
+    return [nest.pack_sequence_as(steps[0], list(parts)) for parts in zip(*turned, strict=True)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array.joining import concat
@@ -13,6 +13,9 @@ from graphflow._core.ops.nn.nn import bias_add
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
+
+WEIGHTS_VARIABLE_NAME: Final = "kernel"
+BIAS_VARIABLE_NAME: Final = "bias"
 
 
 def linear(

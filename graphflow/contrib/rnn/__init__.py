@@ -12,6 +12,7 @@ from graphflow.contrib.rnn.cells import (
     LSTMBlockCell,
     OutputProjectionWrapper,
     stack_bidirectional_dynamic_rnn,
+    stack_bidirectional_rnn,
 )
 from graphflow.contrib.rnn.conv_cells import Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell
 from graphflow.contrib.rnn.embedding import EmbeddingWrapper
@@ -37,6 +38,7 @@ from graphflow.contrib.rnn.nas_cell import NASCell
 from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn
+from graphflow.nn.state_saving import static_state_saving_rnn
 
 if not TYPE_CHECKING:  # Type checkers know the names that there are.
     __getattr__ = _missing("gf.contrib.rnn", globals())
@@ -79,6 +81,8 @@ __all__ = [
     "TimeReversedFusedRNN",
     "UGRNNCell",
     "stack_bidirectional_dynamic_rnn",
+    "stack_bidirectional_rnn",
     "static_bidirectional_rnn",
     "static_rnn",
+    "static_state_saving_rnn",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
@@ -22,7 +22,7 @@ from graphflow.contrib.rnn.scoped import ScopedCell, last_size
 from graphflow.layers.contrib import layer_norm
 from graphflow.nn.cells import LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.layers import dropout
-from graphflow.nn.rnn import assert_like_rnncell, bidirectional_dynamic_rnn
+from graphflow.nn.rnn import assert_like_rnncell, bidirectional_dynamic_rnn, static_bidirectional_rnn
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import VariableScope
@@ -374,6 +374,70 @@ class AttentionCellWrapper(ScopedCell):
             return reductions.reduce_sum(array.expand_dims(softmax(score), 2) * outputs, [1])
 
 
+def _check_layers(cells_fw: Any, cells_bw: Any, initial_states_fw: Any, initial_states_bw: Any) -> None:
+    """ValueError unless there is a cell for each layer and direction, and a state if states are given."""
+    for argument, given in (
+        ("cells_fw", cells_fw), ("cells_bw", cells_bw), ("initial_states_fw", initial_states_fw),
+        ("initial_states_bw", initial_states_bw),
+    ):  # fmt: skip
+        if given is None and argument.startswith("initial"):
+            continue
+        if not isinstance(given, list) or not given or len(given) != len(cells_fw):
+            raise ValueError(f"{argument} must be a list with one element a layer, got {given!r}.")
+
+
+def stack_bidirectional_rnn(
+    cells_fw: list[Any],
+    cells_bw: list[Any],
+    inputs: Sequence[Any],
+    initial_states_fw: list[Any] | None = None,
+    initial_states_bw: list[Any] | None = None,
+    dtype: DTypeLike | None = None,
+    sequence_length: IntTensorLike | None = None,
+    scope: str | VariableScope | None = None,
+) -> tuple[list[Any], tuple[Any, ...], tuple[Any, ...]]:
+    """Layers of gf.nn.static_bidirectional_rnn, each taking the outputs of the one below.
+
+    TensorFlow: tf.contrib.rnn.stack_bidirectional_rnn.
+
+    Args:
+        cells_fw: RNNCells, one for each layer.
+        cells_bw: As many.
+        inputs: A list of tensors [batch, ...], one for each step.
+        initial_states_fw: The forward state of each layer before the first step; None for zeros.
+        initial_states_bw: The backward state of each layer before the first step; None for zeros.
+        dtype: The dtype of the state that is made of zeros.
+        sequence_length: How many steps each row has, a vector [batch] of int32 or int64; None for all.
+        scope: The variable scope.
+
+    Returns:
+        The outputs of the last layer, both sides side by side, one for each step; the states forward, by layer; the
+        states backward.
+
+    Raises:
+        ValueError: If the lists are empty, no lists, or of different lengths.
+    """
+    _check_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
+    outputs = list(inputs)
+    states_fw, states_bw = [], []
+    with variable_scope(scope or "stack_bidirectional_rnn"):
+        for layer, (forward, backward) in enumerate(zip(cells_fw, cells_bw, strict=True)):
+            with variable_scope(f"cell_{layer}") as own:
+                outputs, state_fw, state_bw = static_bidirectional_rnn(
+                    forward,
+                    backward,
+                    outputs,
+                    initial_states_fw[layer] if initial_states_fw else None,
+                    initial_states_bw[layer] if initial_states_bw else None,
+                    dtype,
+                    sequence_length,
+                    own,
+                )
+            states_fw.append(state_fw)
+            states_bw.append(state_bw)
+    return outputs, tuple(states_fw), tuple(states_bw)
+
+
 def stack_bidirectional_dynamic_rnn(
     cells_fw: list[Any],
     cells_bw: list[Any],
@@ -406,14 +470,7 @@ def stack_bidirectional_dynamic_rnn(
         scope: The variable scope.
         swap_memory: Accepted, and not needed: values of loops stay where they are.
     """
-    for argument, given in (
-        ("cells_fw", cells_fw), ("cells_bw", cells_bw), ("initial_states_fw", initial_states_fw),
-        ("initial_states_bw", initial_states_bw),
-    ):  # fmt: skip
-        if given is None and argument.startswith("initial"):
-            continue
-        if not isinstance(given, list) or not given or len(given) != len(cells_fw):
-            raise ValueError(f"{argument} must be a list with one element a layer, got {given!r}.")
+    _check_layers(cells_fw, cells_bw, initial_states_fw, initial_states_bw)
     outputs = inputs
     states_fw, states_bw = [], []
     with variable_scope(scope or "stack_bidirectional_rnn"):
