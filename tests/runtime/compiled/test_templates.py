@@ -7,12 +7,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.codegen.cpu.programs.machine_source import CONTROL_WORDS
+from graphflow._core.runtime.compiled import template
 from graphflow._core.runtime.compiled.filling import Filling
 from tests.runtime.compiled.tiers import flat
 
@@ -194,3 +197,19 @@ def _agree(order: list[tuple[int, int]], found: list[list[Any]], expected: list[
                 np.testing.assert_allclose(one, other, rtol=1e-4, atol=2e-5, err_msg=str(sizes))
             else:
                 np.testing.assert_array_equal(one, other, str(sizes))
+
+
+def test_addresses_are_known_in_a_heap_that_lies_low(monkeypatch: pytest.MonkeyPatch) -> None:
+    # As in Debian's and Ubuntu's Python, in which no template was found right, and the log warned of it.
+    def program(*words: int) -> Any:
+        return SimpleNamespace(words=np.array([0] * CONTROL_WORDS + list(words)))
+
+    first = program(7, 0x15000010, 1 << 46)
+    begin, end = template._heap()
+    assert 0 <= begin <= end
+    monkeypatch.setattr(template, "_heap", lambda: (0x15000000, 0x16000000))
+    assert template._same_words(first, program(7, 0x15FFFF00, 1 << 45))
+    for others in ((8, 0x15000010, 1 << 46), (7, 5, 1 << 46), (7, 0x16000000, 1 << 46), (7, 0x15000010, 5)):
+        assert not template._same_words(first, program(*others))
+    monkeypatch.setattr(template, "_heap", lambda: (0, 0))
+    assert not template._same_words(first, program(7, 0x15FFFF00, 1 << 46))
