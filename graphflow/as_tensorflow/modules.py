@@ -383,6 +383,8 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.training.momentum": ("graphflow.train",),
     "python.training.adam": ("graphflow.train",),
     "python.training.adagrad": ("graphflow.train",),
+    "python.training.adagrad_da": ("graphflow.train",),
+    "python.training.basic_loops": ("graphflow.train",),
     "python.training.adadelta": ("graphflow.train",),
     "python.training.rmsprop": ("graphflow.train",),
     "python.training.ftrl": ("graphflow.train",),
