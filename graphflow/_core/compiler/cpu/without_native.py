@@ -177,6 +177,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "IsVariableInitialized",
             "Placeholder",
             "Print*",
+            "DeleteSessionTensor",
+            "GetSession*",
             "PyFunc*",
             "*ResourceState",
         ),

@@ -120,6 +120,8 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "IsVariableInitialized",
             "Placeholder",
             "Print*",
+            "DeleteSessionTensor",
+            "GetSession*",
             "PyFunc*",
             "*ResourceState",
         ),
