@@ -61,7 +61,7 @@ test-engines: $(VENV)/.dev
 	@$(MAKE) --no-print-directory $(ENGINES_VENV)/.engines || echo "Ray cannot be installed here." >&2
 	@tests/engines/install.sh
 	@test -f $(ENGINES_VENV)/.engines && found=$(ENGINES_VENV) || found=$(VENV); \
-	ENGINES=$(ENGINES) $$found/bin/python -m pytest -q -rs -n 3 --dist loadfile tests/engines $(TEST_ARGS)
+	ENGINES=$(ENGINES) $$found/bin/python -m pytest -q -rs -n 2 --dist loadfile tests/engines $(TEST_ARGS)
 
 recovery: $(ENGINES_VENV)/.engines
 	$(ENGINES_VENV)/bin/python -m tests.engines.recovery

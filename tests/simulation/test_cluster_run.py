@@ -246,6 +246,9 @@ def test_the_page_and_the_plots_show_each_number_of_workers() -> None:
     assert "http://" not in page.replace("http://www.w3.org/2000/svg", "") and "<script" not in page
     picture = ElementTree.fromstring(svg([(p.workers, p.steps_per_second) for p in points]))
     assert len(picture.findall(".//{*}circle")) == 3
+    crowded = ElementTree.fromstring(svg([(n, float(n)) for n in (1, 2, 4, 64)]))
+    labels = [e.text for e in crowded.findall(".//{*}text") if e.get("y") == "328"]
+    assert labels in (["4", "64"], ["1", "4", "64"]), "1 and 2 would be read as 12"
     assert text_plot([(1, 2.0), (1000, 4.0)]).splitlines()[-1].startswith("  1,000")
 
 

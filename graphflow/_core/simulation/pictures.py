@@ -9,6 +9,8 @@ from typing import Final
 _WIDE: Final = 40
 _STYLE: Final = "body { font-family: sans-serif; margin: 2em; } pre { background: #f6f8fa; padding: 1em; }"
 _SIZE: Final = (640, 360)
+_LABEL: Final = 24
+"""The width of a number below the axis."""
 _LEFT, _BELOW, _ROOM = 70, 50, 20
 
 
@@ -42,7 +44,7 @@ def svg(points: Sequence[tuple[int, float]]) -> str:
     )
     marks = "".join(
         f'<text x="{p.partition(",")[0]}" y="{high - _BELOW + 18}" text-anchor="middle">{count:,}</text>'
-        for count, rate in points
+        for count, rate in _apart(points, most_workers * _LABEL / (wide - _LEFT - _ROOM))
         for p in [place(count, rate)]
     )
     ticks = "".join(
@@ -60,6 +62,15 @@ def svg(points: Sequence[tuple[int, float]]) -> str:
         f'<text x="{wide / 2}" y="{high - 10}" text-anchor="middle">workers</text>'
         f'<text transform="translate(16,{high / 2}) rotate(-90)" text-anchor="middle">steps per second</text></svg>'
     )
+
+
+def _apart(points: Sequence[tuple[int, float]], room: float) -> list[tuple[int, float]]:
+    """The points whose labels have room beside each other: from the last on down, so that the largest has one."""
+    found: list[tuple[int, float]] = []
+    for point in sorted(points, reverse=True):
+        if not found or found[-1][0] - point[0] >= room:
+            found.append(point)
+    return found[::-1]
 
 
 def page(text: str, points: Sequence[tuple[int, float]]) -> str:
