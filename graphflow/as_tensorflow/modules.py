@@ -131,6 +131,11 @@ _COLUMNS: Final = (
 
 _SAVED_MODELS: Final = "graphflow.as_tensorflow.inside.saved_models"
 
+_KERAS_LAYERS: Final = (
+    "core", "convolutional", "pooling", "normalization", "normalization_v2", "recurrent", "recurrent_v2",
+    "embeddings", "merge", "wrappers", "noise", "advanced_activations",
+)  # fmt: skip
+
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("graphflow.as_tensorflow.version", "graphflow", "graphflow.as_tensorflow.before_one"),
     "version": ("graphflow.as_tensorflow.version",),
@@ -466,32 +471,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.engine.sequential": ("graphflow.keras.engine.sequential",),
     "keras.engine.input_layer": ("graphflow.keras.engine.input_layer",),
     "keras.engine": ("graphflow.keras.layers", "graphflow.keras.models"),
-    "keras.layers.core": ("graphflow.keras.layers",),
-    "keras.layers.convolutional": ("graphflow.keras.layers",),
-    "keras.layers.pooling": ("graphflow.keras.layers",),
-    "keras.layers.normalization": ("graphflow.keras.layers",),
-    "keras.layers.recurrent": ("graphflow.keras.layers",),
-    "keras.layers.recurrent_v2": ("graphflow.keras.layers",),
-    "keras.layers.normalization_v2": ("graphflow.keras.layers",),
-    "keras.layers.embeddings": ("graphflow.keras.layers",),
-    "keras.layers.merge": ("graphflow.keras.layers",),
-    "keras.layers.dense_attention": ("graphflow.keras.layers", "graphflow.keras.layers.merging"),
-    "keras.layers.wrappers": ("graphflow.keras.layers",),
-    "keras.layers.noise": ("graphflow.keras.layers",),
-    "keras.layers.advanced_activations": ("graphflow.keras.layers",),
-    "keras.utils.np_utils": ("graphflow.keras.utils",),
-    "keras.utils.data_utils": ("graphflow.keras.utils",),
-    "keras.utils.generic_utils": ("graphflow.keras.utils",),
-    "keras.utils.vis_utils": ("graphflow.keras.utils",),
-    "keras.utils.conv_utils": ("graphflow.keras.utils.windows",),
-    "keras.saving.model_config": ("graphflow.keras.models",),
-    "keras.saving.save": ("graphflow.keras.models",),
-    "keras.saving": ("graphflow.keras.models",),
-    "keras.optimizer_v2.optimizer_v2": ("graphflow.keras.optimizers",),
-    **{
-        f"keras.optimizer_v2.{name}": ("graphflow.keras.optimizers",)
-        for name in ("adadelta", "adagrad", "adam", "adamax", "ftrl", "gradient_descent", "nadam", "rmsprop")
-    },
+    **{f"keras.layers.{name}": ("graphflow.keras.layers",) for name in _KERAS_LAYERS},
     "python": ("graphflow",),
     "core": (),
 }
