@@ -35,8 +35,8 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         )
     },
     "python.feature_column.feature_column._LinearModel": (
-        "graphflow.keras.layers.linear_features",
-        "LinearModel",
+        "graphflow.as_tensorflow.inside.linear_model",
+        "OldLinearModel",
     ),
     "python.feature_column.feature_column_v2.make_parse_example_spec_v2": (
         "graphflow.feature_column",

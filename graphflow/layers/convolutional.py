@@ -126,8 +126,8 @@ class Convolution(Layer):
         size = shapes.as_shape(input_shape).as_list()[axis]
         if size is None:
             raise ValueError(
-                f"The channel dimension of the inputs to {self.name!r} should be defined, but their shape is "
-                f"{input_shape}. Give the placeholder's shape, or set_shape the input."
+                f"The channel dimension of the inputs should be defined. Found `None`. The inputs of the layer "
+                f"{self.name!r} have shape {input_shape}: give the placeholder's shape, or set_shape the input."
             )
         self.input_spec = InputSpec(ndim=self.axes + 2, axes={axis: size})
         return size

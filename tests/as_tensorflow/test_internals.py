@@ -131,6 +131,37 @@ def test_the_linear_map_of_older_cells() -> None:
             linear(wrong, 2, True)
 
 
+def test_the_linear_model_takes_the_arguments_that_it_had_first() -> None:
+    """By position, as TensorFlow's own tests give them."""
+    model = member("tensorflow.python.feature_column.feature_column", "_LinearModel")
+    columns = [gf.feature_column.numeric_column("x")]
+    made = model(columns, 2, "sum", None, True, name="linear")
+    sums = made({"x": np.ones((3, 1), np.float32)})
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        assert session.run(sums).tolist() == [[0, 0]] * 3
+        session.run(made.bias.assign([1.0, 2.0]))
+        assert session.run(sums).tolist() == [[1, 2]] * 3
+
+
+def test_messages_hold_what_tests_look_for() -> None:
+    """TensorFlow's phrases, by which its own tests and programs tell errors."""
+    with pytest.raises(
+        ValueError, match=r"Cannot reshape a tensor with 2 elements to shape \[2,2\] \(4 elements\)"
+    ):
+        gf.reshape([1, 2], [2, 2])
+    with pytest.raises(
+        ValueError, match=r"The channel dimension of the inputs should be defined\. Found `None`\."
+    ):
+        gf.layers.conv2d(gf.placeholder(gf.float32, [5, 7, 9, None]), 32, 3)
+    with pytest.raises(ValueError, match=r"Invalid permutation .*dims.*"):
+        gf.keras.layers.Permute((1, 4, 2))
+    with pytest.raises(ValueError, match="max_value of Relu layer cannot be negative value: -10"):
+        gf.keras.layers.ReLU(max_value=-10)
+    with pytest.raises(ValueError, match="negative_slope of Relu layer cannot be negative value: -2"):
+        gf.keras.layers.ReLU(negative_slope=-2)
+
+
 def test_what_a_function_takes() -> None:
     """Only what may be given by position, and what a partial function or a method has not got yet."""
 

@@ -188,8 +188,9 @@ class ReLU(ElementwiseLayer):
         self, max_value: float | None = None, negative_slope: float = 0, threshold: float = 0, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        if (max_value is not None and max_value < 0) or negative_slope < 0:
-            raise ValueError("max_value and negative_slope of a ReLU layer cannot be negative.")
+        for argument, value in (("max_value", max_value), ("negative_slope", negative_slope)):
+            if value is not None and value < 0:
+                raise ValueError(f"{argument} of Relu layer cannot be negative value: {value}")
         self.max_value: float | None = None if max_value is None else float(max_value)
         self.negative_slope: float = float(negative_slope)
         self.threshold: float = float(threshold)

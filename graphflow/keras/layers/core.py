@@ -208,7 +208,9 @@ class Permute(ConfiguredLayer):
         super().__init__(**kwargs)
         self.dims: tuple[int, ...] = tuple(dims)
         if sorted(self.dims) != list(range(1, len(self.dims) + 1)):
-            raise ValueError(f"Permute takes each of the axes from 1 on once, got {self.dims}.")
+            raise ValueError(
+                f"Invalid permutation `dims` for Permute Layer: {self.dims}. It must have each axis from 1 on once."
+            )
         self._keep(dims=self.dims)
         self.input_spec: InputSpec = InputSpec(ndim=len(self.dims) + 1)
 

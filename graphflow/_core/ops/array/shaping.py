@@ -312,8 +312,9 @@ def reshaped(old: Dims, new: Dims) -> Dims:
         return new
     if not missing and not unknown:
         if have != want:
+            listed = ",".join(map(str, new))
             raise ValueError(
-                f"Cannot reshape a tensor with {have} elements to shape {shapes.text(new)} ({want} elements)."
+                f"Cannot reshape a tensor with {have} elements to shape [{listed}] ({want} elements)."
             )
     elif not missing and want > 0:
         if have % want:
