@@ -1,5 +1,6 @@
 """graphflow: dataflow graphs with TensorFlow 1's names, run in this process or on a cluster."""
 
+from graphflow._core.ops.state.state import batch_scatter_update as batch_scatter_update
 from graphflow._core.ops.state.variable_scope import AUTO_REUSE as AUTO_REUSE
 from graphflow._core.autodiff.gradients import AggregationMethod as AggregationMethod
 from graphflow._core.ops.distributed.accumulators import ConditionalAccumulator as ConditionalAccumulator
@@ -103,6 +104,8 @@ from graphflow._core.ops.state.state import assign_sub as assign_sub
 from graphflow._core.ops.math.transcendental import atan as atan
 from graphflow._core.ops.math.transcendental import atan2 as atan2
 from graphflow._core.ops.math.transcendental import atanh as atanh
+from graphflow._core.ops.array.coordinates import unravel_index as unravel_index
+from graphflow._core.ops.nn.spatial import required_space_to_batch_paddings as required_space_to_batch_paddings
 from graphflow._core.ops.array.indexing import batch_gather as batch_gather
 from graphflow._core.ops.nn.spatial import batch_to_space as batch_to_space
 from graphflow._core.ops.nn.spatial import batch_to_space_nd as batch_to_space_nd
@@ -421,6 +424,7 @@ from graphflow._core.ops.math.sorting import sort as sort
 from graphflow._core.ops.nn.spatial import space_to_batch as space_to_batch
 from graphflow._core.ops.nn.spatial import space_to_batch_nd as space_to_batch_nd
 from graphflow._core.ops.nn.spatial import space_to_depth as space_to_depth
+from . import sets as sets
 from . import sparse as sparse
 from graphflow._core.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
 from graphflow._core.ops.sparse.serializing import serialize_many_sparse as serialize_many_sparse

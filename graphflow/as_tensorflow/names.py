@@ -70,6 +70,8 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"python.ops.{module}.ResizeMethodV1": ("graphflow.image", "ResizeMethod")
         for module in ("image_ops", "image_ops_impl")
     },
+    "python.ops.variable_scope.variable": ("graphflow", "Variable"),
+    "python.ops.variables.VariableAggregationV2": ("graphflow", "VariableAggregation"),
     "python.ops.linalg.linalg_impl.matrix_exponential": ("graphflow.linalg", "expm"),
     **{
         f"python.ops.{module}.nth_element": ("graphflow.contrib.nn", "nth_element")

@@ -477,4 +477,4 @@ def test_the_functions_of_an_iterator_are_its_methods() -> None:
     with gf.Session() as session:
         session.run(second.initializer)
         assert session.run([first.get_next()["x"], second.get_next()["y"]]) == [0, 0.0]
-    assert second.initializer.inputs[1].op.get_attr("shared_name") == "mine"
+    assert second.initializer.inputs[1].op.get_attr("shared_name") == b"mine"

@@ -68,9 +68,18 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
     return mark_used(_without_dead(folded), frozenset())
 
 
+def shape_changes(plan: Plan) -> list[Instruction]:
+    """The assignments that may give a variable another shape: unchecked ones, or any if a variable leaves its open."""
+    steps = list(walk(plan))
+    open_shape = any(i.is_variable and (i.shapes[0] is None or None in i.shapes[0]) for i in steps)
+    return [
+        i for i in steps if i.type == kinds.ASSIGN and (open_shape or not i.attrs.get("validate_shape", True))
+    ]
+
+
 def may_reshape(plan: Plan, known: Known) -> bool:
     """Whether a run for the known shapes may give a variable another shape."""
-    free = [i for i in walk(plan) if i.type == kinds.ASSIGN and not i.attrs.get("validate_shape", True)]
+    free = shape_changes(plan)
     if not free:
         return False
     fixed = fixed_shapes(plan, known).fixed

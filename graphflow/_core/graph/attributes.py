@@ -102,6 +102,12 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
     shape_to_proto(array.shape, proto.tensor_shape)
     if dtype is dtypes.string:
         proto.string_val.extend(s if isinstance(s, bytes) else str(s).encode() for s in array.reshape(-1))
+    elif array.size and (dtype in _HALVES or dtype.is_complex):
+        if array.nbytes > PROTOBUF_LIMIT:
+            raise TooLargeError(array.nbytes)
+        flat = np.ascontiguousarray(array).reshape(-1)
+        parts = flat.view(np.uint16) if dtype in _HALVES else np.stack([flat.real, flat.imag], -1).reshape(-1)
+        getattr(proto, _VALUES[dtype]).extend(parts.tolist())
     elif array.size > 1:
         if array.nbytes > PROTOBUF_LIMIT:
             raise TooLargeError(array.nbytes)
@@ -109,12 +115,7 @@ def tensor_to_proto(array: Any, proto: Any, dtype: DType | None = None) -> None:
             np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         )
     elif array.size:
-        value = array.reshape(-1)
-        if dtype.is_complex:
-            value = np.array([value[0].real, value[0].imag])
-        elif dtype in _HALVES:
-            value = value.view(np.uint16)
-        getattr(proto, _VALUES[dtype]).extend(value.tolist())
+        getattr(proto, _VALUES[dtype]).extend(array.reshape(-1).tolist())
 
 
 def tensor_from_proto(proto: Any, allowance: Allowance | None = None) -> Any:

@@ -173,6 +173,11 @@ def short_task(name: str) -> str:
     return name.replace("/replica:0", "")
 
 
+def of_scope(asked: DeviceLike | None) -> Any:
+    """What a device scope keeps of what was asked for: a device's name, a function of an operation, or None."""
+    return asked if asked is None or callable(asked) else name_of(asked)
+
+
 def name_of(spec: Any) -> str:
     """The canonical name of what may be given as a device: None, a string or a DeviceSpec."""
     if spec is None:

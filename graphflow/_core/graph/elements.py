@@ -160,10 +160,10 @@ class Operation:
         return tuple(self._outputs)
 
     def get_attr(self, name: str) -> Any:
-        """The attribute of that name.
+        """The attribute of that name; text is bytes, as in TensorFlow.
 
         Args:
-            name: A name for the operation.
+            name: The attribute's name.
 
         Raises:
             ValueError: If there is none.
@@ -172,7 +172,12 @@ class Operation:
             raise ValueError(
                 f"Operation {self._name!r} has no attr named {name!r}. It has: {', '.join(sorted(self._attrs))}."
             )
-        return self._attrs[name]
+        value = self._attrs[name]
+        if isinstance(value, str):
+            return value.encode()
+        if isinstance(value, list | tuple) and value and all(isinstance(item, str) for item in value):
+            return [item.encode() for item in value]
+        return value
 
     @property
     def attrs(self) -> dict[str, Any]:

@@ -295,14 +295,13 @@ class Graph(OfThisProcess, ContainerScope):
         Raises:
             ValueError: If the name is none.
         """
-        spec = device_name_or_function
-        if spec is not None and not callable(spec):
-            spec = devices.name_of(spec)
         outer = self._scopes.devices
-        self._scopes.devices = (*outer, spec)
+        inner = self._scopes.devices = (*outer, devices.of_scope(device_name_or_function))
         try:
             yield
         finally:
+            if self._scopes.devices is not inner:
+                raise RuntimeError("Exiting device scope without proper scope nesting.")
             self._scopes.devices = outer
 
     @contextmanager

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
+import graphflow.protos as protos
+
 Dims: TypeAlias = "tuple[int | None, ...] | None"
 
 
@@ -108,6 +110,22 @@ class Dimension:
     def __mod__(self, other: Any) -> Dimension:
         return _combine(self, other, lambda a, b: a % b)
 
+    def __rmod__(self, other: Any) -> Dimension:
+        return _combine(self, other, lambda a, b: b % a)
+
+    def __truediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: 'Dimension' and {type(other).__name__!r}, please use // instead"
+        )
+
+    def __rtruediv__(self, other: Any) -> Any:
+        raise TypeError(
+            f"unsupported operand type(s) for /: {type(other).__name__!r} and 'Dimension', please use // instead"
+        )
+
+    def __reduce__(self) -> tuple[Any, tuple[int | None]]:
+        return Dimension, (self._value,)
+
     def is_compatible_with(self, other: int | Dimension | None) -> bool:
         """Whether both may be the same extent.
 
@@ -138,7 +156,12 @@ class Dimension:
 def _extent(other: object) -> Any:
     if isinstance(other, Dimension):
         return other.value
-    return other if other is None or isinstance(other, int) else NotImplemented
+    if other is None or type(other) is int:
+        return other
+    try:
+        return Dimension(other).value  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        return NotImplemented
 
 
 def _combine(dimension: Dimension, other: Any, function: Any) -> Dimension:
@@ -276,6 +299,24 @@ class TensorShape:
             ValueError: If they differ.
         """
         return TensorShape(merge(self.raw, as_dims(other)))
+
+    def most_specific_compatible_shape(self, other: ShapeLike) -> TensorShape:
+        """What this shape and another have in common: the extents in which they differ are unknown.
+
+        Args:
+            other: A TensorShape, or what one is made of.
+
+        Returns:
+            A shape that both fit; one of unknown rank if their ranks differ.
+        """
+        return TensorShape(relax(self.raw, as_dims(other)))
+
+    def as_proto(self) -> Any:
+        """This shape as TensorFlow's TensorShapeProto message, in which an unknown extent is -1."""
+        message = protos.tensor_shape_pb2.TensorShapeProto
+        if self.raw is None:
+            return message(unknown_rank=True)
+        return message(dim=[message.Dim(size=-1 if size is None else size) for size in self.raw])
 
     def concatenate(self, other: ShapeLike) -> TensorShape:
         """This shape followed by another.
@@ -488,7 +529,7 @@ def normalize_axis(axis: int, rank: int, what: str = "axis") -> int:
     """An axis counted from the front; ValueError if it is outside [-rank, rank)."""
     if not -rank <= axis < rank:
         raise ValueError(
-            f"{what} {axis} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+            f"{what} = {axis} not in [{-rank}, {rank}): it is out of range for a tensor of rank {rank}."
         )
     return axis + rank if axis < 0 else axis
 

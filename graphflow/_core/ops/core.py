@@ -29,6 +29,7 @@ from graphflow._core.graph.op_def import (
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
 from graphflow._core.ops.array.values import as_array, holds_numpy
+from graphflow._core.ops.known_values import followed
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 Converter = Callable[..., Any]
@@ -75,7 +76,7 @@ def _pack_infer(op: Operation) -> Signature:
 
 
 def _pack_partial(op: Operation) -> list[int | None] | None:
-    if any(part.dims != () for part in op.inputs):
+    if all(part.dims is None for part in op.inputs) or any(part.dims not in ((), None) for part in op.inputs):
         return None
     known = [partial_value(part) for part in op.inputs]
     return [v if isinstance(v, int) else None for v in known]
@@ -479,21 +480,21 @@ def constant_value(tensor: object, partial: bool = False) -> Any:
     (tf.contrib.util.constant_value).
 
     Args:
-        tensor: A tensor.
+        tensor: A tensor; what is none is given back as it is.
         partial: Whether a vector known in parts is given.
 
     Returns:
         An array, or None.
     """
     if not isinstance(tensor, Tensor):
-        return None if hasattr(tensor, "_as_graph_element") else np.asarray(tensor)
+        return None if hasattr(tensor, "_as_graph_element") else tensor
     if tensor.op.op_def.is_constant:
         return tensor.op.attrs["value"]
     known = partial_value(tensor)
     if isinstance(known, list) and None in known:
         return np.array(known, object) if partial and set(known) != {None} else None
     if known is None:
-        return None
+        return followed(tensor, constant_value, partial)
     return np.array(known, tensor.dtype.as_numpy_dtype)
 
 

@@ -13,12 +13,13 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import OpDef
-from graphflow._core.graph.shapes import TensorShape
+from graphflow._core.graph.shapes import Dimension, TensorShape
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
-from graphflow._core.graph.types import DTypeLike, TensorLike
+from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array.extents import SIZE, rank, size
+from graphflow._core.ops.array.indexing import gather_nd
 from graphflow._core.ops.array.shaping import RANK, SHAPE, shape
-from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.state.state import assign_add
 from graphflow.gfile import GFile
 from graphflow.train.steps import get_global_step
@@ -37,6 +38,59 @@ def vector(length: int | None) -> TensorShape:
 def matrix(rows: int | None, cols: int | None) -> TensorShape:
     """The shape of two axes (tensor_shape.matrix)."""
     return TensorShape([rows, cols])
+
+
+def unknown_shape(rank: int | None = None, **old: int | None) -> TensorShape:
+    """A shape of unknown extents (tensor_shape.unknown_shape).
+
+    Args:
+        rank: The number of axes, None if it is unknown.
+        old: `ndims`, the old name of `rank`.
+    """
+    rank = old.pop("ndims", rank)
+    if old:
+        raise TypeError(f"unknown_shape() got an unexpected keyword argument {next(iter(old))!r}")
+    return TensorShape(None if rank is None else [None] * rank)
+
+
+def as_dimension(value: Any) -> Dimension:
+    """A Dimension of what is one, an int or None (tensor_shape.as_dimension)."""
+    return value if isinstance(value, Dimension) else Dimension(value)
+
+
+def dimension_value(dimension: Any) -> Any:
+    """The int of a Dimension, or None if it is unknown; whatever else is given (tensor_shape.dimension_value)."""
+    return dimension.value if isinstance(dimension, Dimension) else dimension
+
+
+def dimension_at_index(shape: TensorShape, index: int) -> Dimension:
+    """The extent along an axis, unknown if the rank is (tensor_shape.dimension_at_index)."""
+    return Dimension(None) if shape.ndims is None else shape[index]
+
+
+def constant_value_as_shape(tensor: Tensor) -> TensorShape:
+    """The shape that a vector of integers holds, as far as it is known (tensor_util.constant_value_as_shape).
+
+    Raises:
+        ValueError: The tensor is no vector.
+    """
+    if tensor.dims is not None and len(tensor.dims) != 1:
+        raise ValueError(f"Shape must be rank 1 for a tensor that holds a shape, but is {tensor.shape}.")
+    return TensorShape(partial_shape(tensor))
+
+
+def shape_tensor(shape: Any) -> Tensor:
+    """A shape as a vector of integers (tensor_util.shape_tensor)."""
+    extents = shape.as_list() if isinstance(shape, TensorShape) else shape
+    empty = isinstance(extents, list | tuple) and not extents
+    return convert_to_tensor(extents, dtype=dtypes.int32 if empty else None, name="shape")
+
+
+def batch_gather_nd(
+    params: TensorLike, indices: IntTensorLike, batch_dims: Any, name: str | None = None
+) -> Tensor:
+    """gf.gather_nd with axes that both have in common (array_ops.batch_gather_nd)."""
+    return gather_nd(params, indices, name, batch_dims)
 
 
 def read_file_to_string(filename: str | bytes | PathLike[str], binary_mode: bool = False) -> Any:

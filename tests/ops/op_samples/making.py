@@ -149,6 +149,25 @@ def _inverted(random: Random) -> Iterable[Sample]:
             yield Sample((np.array(permutation, dtype),), {}, reference)
 
 
+def _unraveled(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, dims: Any) -> Any:
+        rest, rows = indices, []
+        for size in dims.tolist()[::-1]:
+            rows.append(rest % size)
+            rest = rest // size
+        return np.array(rows[::-1], indices.dtype).reshape(len(dims), *indices.shape)
+
+    for dtype in (np.int32, np.int64):
+        for indices, dims in (
+            ([2, 5, 7], [3, 3]),
+            (22, [7, 4]),
+            ([], [2, 3]),
+            ([3, 0], [4]),
+            ([11], [1, 3, 2, 2]),
+        ):
+            yield Sample((np.array(indices, dtype), np.array(dims, dtype)), {}, reference)
+
+
 def _zeros(x: Any) -> Any:
     return np.full(x.shape, b"" if x.dtype.kind == "O" else 0, x.dtype)
 
@@ -202,4 +221,5 @@ TABLE: dict[str, Draw] = {
     "LinSpace": _linspace,
     "OneHot": _one_hot,
     "InvertPermutation": _inverted,
+    "UnravelIndex": _unraveled,
 }

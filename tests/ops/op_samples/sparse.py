@@ -417,7 +417,90 @@ def _deserialized(rows: bool) -> Draw:
     return generate
 
 
+# ---- sets -----------------------------------------------------------------------------------------------------------
+
+_SET_OPERATIONS = {
+    "a-b": set.difference,
+    "b-a": lambda a, b: b - a,
+    "intersection": set.intersection,
+    "union": set.union,
+}
+
+
+def _set_values(random: Random, dtype: Any, shape: Sequence[int]) -> Any:
+    values = random.integers(0, 4, shape)
+    return values.astype(str).astype("S").astype(object) if dtype is object else values.astype(dtype)
+
+
+def _sparse_sets(random: Random, dtype: Any, shape: Sequence[int]) -> tuple[Any, Any, Any]:
+    places = np.argwhere(random.random(shape) < 0.6).reshape(-1, len(shape))
+    return places.astype(np.int64), _set_values(random, dtype, [len(places)]), np.array(shape, np.int64)
+
+
+def _members(parts: Sequence[Any]) -> dict[tuple[int, ...], set[Any]]:
+    if len(parts) == 1:
+        return {place: set(parts[0][place].tolist()) for place in np.ndindex(parts[0].shape[:-1])}
+    found: dict[tuple[int, ...], set[Any]] = {}
+    for place, value in zip(parts[0].tolist(), parts[1].tolist(), strict=True):
+        found.setdefault(tuple(place[:-1]), set()).add(value)
+    return found
+
+
+def _set_size(random: Random) -> Iterable[Sample]:
+    def reference(indices: Any, values: Any, shape: Any) -> Any:
+        found = _members((indices, values))
+        return np.array(
+            [len(found.get(place, ())) for place in np.ndindex(*shape[:-1].tolist())], np.int32
+        ).reshape(shape[:-1])
+
+    for dtype in (np.int8, np.int32, np.int64, np.uint16, object):
+        for shape in ((3, 4), (2, 3, 2), (2, 0)):
+            yield Sample(
+                _sparse_sets(random, dtype, shape), {"validate_indices": True}, reference, smooth=False
+            )
+
+
+def _set_operation(first: bool, second: bool) -> Draw:
+    """Samples of an operation on sets; whether each operand is sparse."""
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for kind, combine in _SET_OPERATIONS.items():
+
+            def reference(*inputs: Any, combine: Any = combine) -> Any:
+                cut = 3 if first else 1
+                a, b = _members(inputs[:cut]), _members(inputs[cut:])
+                group = inputs[2][:-1].tolist() if first else list(inputs[0].shape[:-1])
+                rows = [
+                    ((*place, i), value)
+                    for place in np.ndindex(*group)
+                    for i, value in enumerate(sorted(combine(a.get(place, set()), b.get(place, set()))))
+                ]
+                longest = max((place[-1] + 1 for place, _ in rows), default=0)
+                return (
+                    np.array([place for place, _ in rows], np.int64).reshape(-1, len(group) + 1),
+                    np.array([value for _, value in rows], inputs[1 if first else 0].dtype),
+                    np.array([*group, longest], np.int64),
+                )
+
+            for dtype in (np.int32, np.uint8, object):
+                for group in ((3,), (2, 2)):
+                    operands = [
+                        _sparse_sets(random, dtype, (*group, size))
+                        if is_sparse
+                        else (_set_values(random, dtype, (*group, size)),)
+                        for is_sparse, size in ((first, 3), (second, 4))
+                    ]
+                    attrs = {"set_operation": kind, "validate_indices": True}
+                    yield Sample((*operands[0], *operands[1]), attrs, reference, smooth=False)
+
+    return generate
+
+
 TABLE: dict[str, Draw] = {
+    "SetSize": _set_size,
+    "DenseToDenseSetOperation": _set_operation(False, False),
+    "DenseToSparseSetOperation": _set_operation(False, True),
+    "SparseToSparseSetOperation": _set_operation(True, True),
     "SparseCross": _cross,
     "SparseSplit": _split,
     "SparseToDense": _to_dense,

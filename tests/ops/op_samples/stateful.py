@@ -104,6 +104,35 @@ def _scatter_nd(change: Callable[[Any, Any], Any], repeat: bool = True) -> Draw:
     return generate
 
 
+def _slice_assigned(random: Random) -> Iterable[Sample]:
+    def place(begin: Any, end: Any, strides: Any, shrink: int) -> Any:
+        spec = zip(begin.tolist(), end.tolist(), strides.tolist(), strict=True)
+        return tuple(b if shrink >> i & 1 else slice(b, e, s) for i, (b, e, s) in enumerate(spec))
+
+    for dtype, (shape, (begin, end, strides), shrink) in over(
+        ARITHMETIC,
+        (
+            ((4, 2), ([1], [3], [1]), 0),
+            ((4, 3), ([0, 1], [4, 2], [2, 1]), 2),
+            ((5,), ([4], [0], [-2]), 0),
+            ((2, 3), ([1, 1], [1, 3], [1, 1]), 0),
+        ),
+    ):
+
+        def after(ref: Any, begin: Any, end: Any, strides: Any, value: Any, shrink: int = shrink) -> Any:
+            result = ref.copy()
+            result[place(begin, end, strides, shrink)] = value
+            return result
+
+        vectors = [np.array(v, np.int32) for v in (begin, end, strides)]
+        ref = draw(random, dtype, shape)
+        value = draw(random, dtype, ref[place(*vectors, shrink)].shape)
+        attrs = {
+            "begin_mask": 0, "end_mask": 0, "ellipsis_mask": 0, "new_axis_mask": 0, "shrink_axis_mask": shrink,
+        }  # fmt: skip
+        yield Sample((ref, *vectors, value), attrs, after, after=after, smooth=False)
+
+
 def _divided(x: Any, y: Any) -> Any:
     return np.floor_divide(x, y) if x.dtype.kind in "iu" else x / y
 
@@ -369,6 +398,7 @@ TABLE: dict[str, Draw] = {
     "ScatterDiv": _scatter(_divided, ARITHMETIC),
     "ScatterMin": _scatter(np.minimum, REAL),
     "ScatterMax": _scatter(np.maximum, REAL),
+    "StridedSliceAssign": _slice_assigned,
     "ScatterNdUpdate": _scatter_nd(lambda old, new: new, repeat=False),
     "ScatterNdAdd": _scatter_nd(lambda old, new: old + new),
     "ScatterNdSub": _scatter_nd(lambda old, new: old - new),

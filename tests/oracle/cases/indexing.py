@@ -192,3 +192,37 @@ FAMILY.errors(
     ignore=("error",),
     reason="the class that TensorFlow raises is an accident of its Python code",
 )
+
+FAMILY.expressions(
+    """
+    tf.unravel_index([2, 5, 7], [3, 3])
+    tf.unravel_index(22, [7, 4])
+    tf.unravel_index(ph([31, 0], [None]), ph([7, 6]))
+    tf.unravel_index(np.array([621]), np.array([10, 10, 10]))
+    tf.gather_nd(ph(f(2, 3, 4)), [[[0], [2]], [[1], [1]]], batch_dims=1)
+    tf.gather_nd(ph(f(2, 3, 4)), ph([[[0], [2]], [[1], [1]]], None), batch_dims=1)
+    tf.scatter_nd([[4], [3], [3], [7]], ["a", "b", "c", "d"], [8])
+    tf.required_space_to_batch_paddings([4, 5], [3, 2])
+    tf.required_space_to_batch_paddings([4, 5], [3, 2], [[1, 0], [0, 1]])
+    tf.required_space_to_batch_paddings(ph([4, 5]), [3, 2], [[1, 0], [0, 1]])
+    tf.space_to_batch_nd(ph(f(3, 4, 6, 2), [3, None, None, 2]), ph([2, 3], [2]), [[0, 0], [0, 0]])
+    tf.space_to_batch(ph(f(1, 2, 2, 1), None), ph([[0, 0], [0, 0]]), 2)
+    """
+)
+
+FAMILY.errors(
+    """
+    tf.unravel_index([[2]], [3, 3])
+    tf.gather_nd(ph(f(2, 3, 4)), [[[0], [2]], [[1], [1]]], batch_dims=3)
+    tf.scatter_nd(tf.zeros([3, 2, 2], tf.int32), ph(f(2, 2, 2)), [2, 2, 2])
+    tf.scatter_nd(tf.zeros([2, 2, 1], tf.int32), ph(f(2, 2)), [2, 2, 2])
+    tf.scatter_nd(tf.zeros([2, 2, 2], tf.int32), ph(f(2, 2, 2)), [0, 3, 2])
+    tf.scatter_nd(ph(np.zeros([2, 2, 2], np.int32)), ph(f(2, 2, 2), None), ph([0, 3, 2]))
+    tf.scatter_nd_update(tf.Variable(f(2, 2, 2)), tf.zeros([3, 2, 2], tf.int32), ph(f(2, 2, 2)))
+    tf.space_to_batch_nd(ph(f(1, 3, 3, 1)), [3, 3], [[0, 0]])
+    tf.space_to_batch_nd(ph(f(1, 2, 2)), [1, 1], [[0, -1], [0, 0]])
+    tf.expand_dims(1, axis=[0, 1])
+    tf.reverse(ph(f(2, 3)), [-30])
+    tf.matrix_transpose(ph(f(3)))
+    """
+)

@@ -337,3 +337,70 @@ def a_written_variable_added_to_itself(tf, t):
     counted = tf.count_up_to(tf.assign_add(n, 1), 5)
     t.initialize()
     return t.run(doubled), t.run(v), t.run(counted), t.run(n)
+
+
+@FAMILY.case()
+def parts_of_a_variable_are_assigned(tf, t):
+    made = []
+    for value, write in (
+        ([[7.0, 8.0], [9.0, 10.0]], lambda v: v[1:3]),
+        ([7.0, 8.0, 9.0], lambda v: v[:, 1]),
+        ([[1.0], [2.0]], lambda v: v[::2, tf.newaxis, 0]),
+        (5.0, lambda v: v[2, 1]),
+        ([[3.0, 4.0]], lambda v: v[-1:]),
+        ([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], lambda v: v[...]),
+    ):
+        v = tf.Variable([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]])
+        made.append((v, write(v).assign(value), tf.assign(write(v), value)))
+    t.initialize()
+    return [(t.run(first), t.run(v), t.run(second)) for v, first, second in made]
+
+
+@FAMILY.case()
+def rows_in_each_batch_are_replaced(tf, t):
+    v = tf.Variable([[1, 2, 3], [4, 5, 6]])
+    w = tf.Variable([[[1.0], [2.0]], [[3.0], [4.0]]])
+    t.initialize()
+    first = tf.batch_scatter_update(v, [[0, 2], [1, 0]], [[10, 20], [30, 40]])
+    second = tf.batch_scatter_update(w, [[1], [0]], [[[5.0]], [[6.0]]])
+    return t.run(first), t.run(v), t.run(second)
+
+
+@FAMILY.case()
+def a_variable_that_copies_agree_on_when_read_is_not_trained(tf, t):
+    on_read = tf.VariableSynchronization.ON_READ
+    made = [
+        tf.Variable(1.0, synchronization=on_read),
+        tf.Variable(1.0, synchronization=on_read, trainable=True),
+        tf.Variable(1.0, synchronization=tf.VariableSynchronization.NONE),
+    ]
+    return [v.trainable for v in made], len(tf.trainable_variables())
+
+
+@FAMILY.case()
+def uninitialized_variables_fail_an_assertion(tf, t):
+    v, w = tf.Variable([1, 2]), tf.Variable([3.0])
+    check = tf.assert_variables_initialized([v, w])
+    before = t.error(lambda: t.run(check))
+    t.initialize()
+    return before, t.run(check)
+
+
+@FAMILY.case()
+def scopes_are_left_from_the_inside(tf, t):
+    def nested(make):
+        outer = make()
+        outer.__enter__()
+        with make():
+            found = t.error(lambda: outer.__exit__(None, None, None))
+        return found
+
+    return nested(lambda: tf.variable_scope("a")), nested(lambda: tf.device("/cpu:0"))
+
+
+@FAMILY.case()
+def text_attributes_are_bytes(tf, t):
+    with tf.container("held"):
+        v = tf.Variable(1.0)
+    pool = tf.nn.max_pool(tf.zeros([1, 4, 4, 1]), [1, 2, 2, 1], [1, 2, 2, 1], "SAME")
+    return v.op.get_attr("container"), pool.op.get_attr("padding"), pool.op.get_attr("data_format")

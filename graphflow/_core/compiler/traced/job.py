@@ -20,12 +20,11 @@ from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import NestedNode, PythonNode
 from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.compiler.shared.repeated_rows import with_repeated_rows
-from graphflow._core.compiler.specialise import apart_from_feeds, complete, specialise
+from graphflow._core.compiler.specialise import apart_from_feeds, complete, shape_changes, specialise
 from graphflow._core.compiler.traced.layouts import TracedConstants
 from graphflow._core.compiler.traced.shapes import NotTraced, TracedShapes
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import Instruction, Plan, walk
+from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.fold import LARGE
 from graphflow._core.resources.store import ResourceStore
@@ -89,7 +88,7 @@ def traced_job(
     """
     plan, known = apart_from_feeds(plan, known)
     complete(plan, known, store)
-    if any(i.type == kinds.ASSIGN and not i.attrs.get("validate_shape", True) for i in walk(plan)):
+    if shape_changes(plan):
         raise NotTraced("A variable may change its shape.")
     trace, fed = Trace(), {name: known[name] for name in plan.feeds}
     constants = {i.outputs[0]: i.attrs["value"] for i in plan.instructions if i.is_constant}

@@ -20,7 +20,7 @@ def normalized(axis: Any, rank: int, what: str = "axis") -> int:
     position = int(axis)
     if not -rank <= position < rank:
         raise invalid(
-            f"{what} {position} is out of range for a tensor of rank {rank}: expected {-rank} to {rank - 1}."
+            f"{what} = {position} not in [{-rank}, {rank}): it is out of range for a tensor of rank {rank}."
         )
     return position + rank if position < 0 else position
 

@@ -141,8 +141,20 @@ def _reduce_runs(ufunc: Any, rows: Any, starts: Any, lengths: Any) -> Any:
     return sums
 
 
+def check_not_empty(indices: Any, updates: Any, shape: tuple[int, ...]) -> None:
+    """InvalidArgumentError if there are updates for a tensor without elements, or for one without axes."""
+    if not shape:
+        raise invalid(f"Output must be at least 1-D, got shape: {list(shape)}")
+    if 0 in shape and (indices.size or updates.size):
+        raise invalid(
+            f"Indices and updates specified for empty output. indices shape: {list(indices.shape)}, "
+            f"output shape: {list(shape)}"
+        )
+
+
 def _scatter_rows(indices: Any, updates: Any, shape: tuple[int, ...]) -> tuple[Any, Any, tuple[int, ...]]:
     depth = indices.shape[-1]
+    check_not_empty(indices, updates, shape)
     rows = linear(indices, shape)
     rest = shape[depth:]
     if updates.shape != indices.shape[:-1] + rest:
@@ -156,7 +168,8 @@ def _scatter_rows(indices: Any, updates: Any, shape: tuple[int, ...]) -> tuple[A
 def _scatter_nd(indices: Any, updates: Any, shape: Any) -> Any:
     wanted = tuple(shape.tolist())
     rows, values, flat = _scatter_rows(indices, updates, wanted)
-    return reduce_rows(np.add, rows, values, np.zeros(flat, updates.dtype)).reshape(wanted)
+    nothing = np.full(flat, b"", object) if updates.dtype == object else np.zeros(flat, updates.dtype)
+    return reduce_rows(np.add, rows, values, nothing).reshape(wanted)
 
 
 def _tensor_scatter(combine: Any) -> Kernel:

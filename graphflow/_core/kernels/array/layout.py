@@ -88,6 +88,9 @@ def _mirror_pad_grad(node: Node) -> Kernel:
 
 
 def _reverse(x: Any, axis: Any) -> Any:
+    for i, a in enumerate(axis.tolist()):
+        if not -x.ndim <= a < x.ndim:
+            raise invalid(f"axis[{i}] = {a} is out of valid range [-{x.ndim}, {x.ndim}).")
     chosen = [normalized(a, x.ndim) for a in axis]
     twice = next((a for a in chosen if chosen.count(a) > 1), None)
     if twice is not None:

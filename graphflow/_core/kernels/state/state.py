@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.kernels.array.indexing import check_coordinates, check_range
+from graphflow._core.kernels.array.indexing import check_coordinates, check_not_empty, check_range
+from graphflow._core.kernels.array.slicing import indexer
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
 
@@ -118,6 +119,7 @@ def _columns(array: Any, indices: Any) -> tuple[Any, ...]:
 def _scatter_nd(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel]:
     def factory(node: Node) -> Kernel:
         def run(cell: Any, indices: Any, updates: Any) -> Any:
+            check_not_empty(indices, updates, cell.get().shape)
             cell.modify(lambda array: change(array, _columns(array, indices), _apart(updates, array)))
             return _snapshot(node, cell)
 
@@ -129,6 +131,36 @@ def _scatter_nd(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Ker
 kernel("ScatterNdUpdate")(_scatter_nd(_set_rows))
 kernel("ScatterNdAdd")(_scatter_nd(np.add.at))
 kernel("ScatterNdSub")(_scatter_nd(np.subtract.at))
+
+
+@kernel("StridedSliceAssign")
+def _slice_assign(node: Node) -> Kernel:
+    index = indexer(node)
+
+    def run(cell: Any, begin: Any, end: Any, strides: Any, value: Any) -> Any:
+        place = index(begin, end, strides)
+        try:
+            shape = cell.get()[place].shape
+        except IndexError as error:
+            raise errors.InvalidArgumentError(
+                None, None, f"slice index {place} out of bounds of shape {cell.get().shape}: {error}"
+            ) from None
+        try:
+            np.broadcast_to(value, shape)
+        except ValueError:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                f"a value of shape {np.shape(value)} cannot be assigned to a part of shape {shape}.",
+            ) from None
+
+        def change(array: Any) -> None:
+            array[place] = _apart(value, array)
+
+        cell.modify(change)
+        return _snapshot(node, cell)
+
+    return run
 
 
 @kernel("CountUpTo")

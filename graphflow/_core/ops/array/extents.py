@@ -6,7 +6,7 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, op_def
-from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import DTypeLike, SparseTensorLike, TensorLike
 from graphflow._core.ops.array.shaping import RANK, value_dims
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope
@@ -33,7 +33,7 @@ def size(
     """
     out_type = as_dtype(out_type)
     with op_scope(name, "Size", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             count: Tensor = casting.cast(reductions.reduce_prod(input.dense_shape), out_type, name=scope)
             return count
         tensor = convert_to_tensor(input, name="input")
@@ -54,7 +54,7 @@ def rank(input: TensorLike | SparseTensorLike, name: str | None = None) -> Tenso
         An int32 scalar.
     """
     with op_scope(name, "Rank", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             return size(input.dense_shape, name=scope)
         tensor = convert_to_tensor(input, name="input")
         if tensor.dims is not None:

@@ -14,11 +14,11 @@ from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops.array.creation import range_, zeros_like
+from graphflow._core.ops.array.creation import ones_like, range_, zeros_like
 from graphflow._core.ops.array.joining import concat
 from graphflow._core.ops.array.layout import broadcast_to
 from graphflow._core.ops.array.shaping import full_value, reshape, scalar_value, shape, squeeze
-from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.math import casting
 from graphflow._core.ops.math.elementwise import partial_arithmetic
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
@@ -159,6 +159,11 @@ def gather_nd(
     Returns:
         A tensor of shape [*indices.shape[:-1], *params.shape[indices.shape[-1]:]].
     """
+    if isinstance(batch_dims, Tensor):
+        known = constant_value(batch_dims)
+        if known is None or known.size != 1:
+            raise TypeError(f"batch_dims must be one integer that is known, got {batch_dims}.")
+        batch_dims = int(known.reshape(-1)[0])
     if batch_dims == 0:
         return apply(GATHER_ND, (params, indices), name=name).outputs[0]
     with op_scope(name, "BatchGatherND", [params, indices]):
@@ -166,17 +171,18 @@ def gather_nd(
         values = convert_to_tensor(params, name="params")
         if batch_dims < 0:
             raise ValueError("tf.gather_nd does not allow negative batch_dims.")
-        if places.dims is None or values.dims is None:
-            raise ValueError("gather_nd with batch_dims needs params and indices of known rank.")
-        if batch_dims >= min(len(places.dims), len(values.dims)):
+        if any(t.dims is not None and batch_dims >= len(t.dims) for t in (places, values)):
             raise ValueError(f"batch_dims = {batch_dims} must be less than the ranks of params and indices.")
-        rank = len(places.dims)
         extents = shape(places)
         column = concat([extents[:-1], [1]], 0)
         coordinates = []
         for axis in range(batch_dims):
             numbers = casting.cast(range_(extents[axis]), places.dtype)
-            along = reshape(numbers, [-1 if k == axis else 1 for k in range(rank)])
+            if places.dims is None:
+                behind = ones_like(extents[axis + 1 :])
+                along = reshape(numbers, concat([[1] * axis, [-1], behind], 0))
+            else:
+                along = reshape(numbers, [-1 if k == axis else 1 for k in range(len(places.dims))])
             coordinates.append(broadcast_to(along, column))
         return gather_nd(values, concat([*coordinates, places], -1))
 
@@ -185,21 +191,48 @@ def _scatter_nd_infer(op: Operation) -> Signature:
     indices, updates, vector = op.inputs
     rules.require_rank_at_least(indices.dims, 1, "indices")
     dims = partial_shape(vector)
-    _check_scatter(indices.dims, updates.dims, dims)
+    check_scatter(indices.dims, updates.dims, dims, "output")
     return [(updates.dtype, dims)]
 
 
-def _check_scatter(indices: Dims, updates: Dims, dims: Dims) -> None:
-    if indices is None or updates is None or dims is None or indices[-1] is None:
+def check_scatter(indices: Dims, updates: Dims, dims: Dims, into: str) -> None:
+    """Raises ValueError if updates at coordinates in the last axis of indices do not fit into a tensor.
+
+    Args:
+        indices: The shape of the coordinates.
+        updates: The shape of what is put there.
+        dims: The shape of what it is put into.
+        into: What that is called in errors, "input" or "output".
+    """
+    if dims is not None and 0 in dims and _some(indices) and _some(updates):
+        raise ValueError(f"Indices and updates specified for empty output shape {shapes.text(dims)}.")
+    if indices is None or updates is None:
+        return
+    outer = len(indices) - 1
+    if not shapes.compatible(indices[:-1], updates[:outer]):
+        raise ValueError(
+            f"The outer {outer} dimensions of indices.shape={shapes.text(indices)} must match the outer {outer} "
+            f"dimensions of updates.shape={shapes.text(updates)}."
+        )
+    if dims is None or indices[-1] is None:
         return
     depth = indices[-1]
-    expected = (*indices[:-1], *dims[depth:])
-    if depth > len(dims) or not shapes.compatible(updates, expected):
+    if depth > len(dims):
         raise ValueError(
-            f"updates of shape {shapes.text(updates)} do not fit indices of shape "
-            f"{shapes.text(indices)} into a tensor of "
-            f"shape {shapes.text(dims)}: expected {shapes.text(expected)}."
+            f"The last dimension of indices.shape={shapes.text(indices)} is the number of coordinates, which may be "
+            f"at most the rank of {into}.shape={shapes.text(dims)}."
         )
+    if not shapes.compatible(dims[depth:], updates[outer:]):
+        raise ValueError(
+            f"The inner {len(dims) - depth} dimensions of {into}.shape={shapes.text(dims)} must match the inner "
+            f"{len(updates) - outer} dimensions of updates.shape={shapes.text(updates)}: expected updates of shape "
+            f"{shapes.text((*indices[:-1], *dims[depth:]))}."
+        )
+
+
+def _some(dims: Dims) -> bool:
+    """Whether a tensor of this shape is known to have elements."""
+    return dims is not None and None not in dims and 0 not in dims
 
 
 SCATTER_ND = op_def(
@@ -228,7 +261,7 @@ def scatter_nd(
 def _tensor_scatter_infer(op: Operation) -> Signature:
     tensor, indices, updates = op.inputs
     rules.require_rank_at_least(indices.dims, 1, "indices")
-    _check_scatter(indices.dims, updates.dims, tensor.dims)
+    check_scatter(indices.dims, updates.dims, tensor.dims, "input")
     return [(tensor.dtype, tensor.dims)]
 
 

@@ -212,7 +212,11 @@ def _reverse_infer(op: Operation) -> Signature:
     rules.require_rank(axis.dims, 1, "axis")
     known = full_value(axis)
     if tensor.dims is not None and isinstance(known, list):
-        chosen = [shapes.normalize_axis(a, len(tensor.dims)) for a in known]
+        rank = len(tensor.dims)
+        for i, a in enumerate(known):
+            if not -rank <= a < rank:
+                raise ValueError(f"axis[{i}] = {a} is out of valid range [-{rank}, {rank}).")
+        chosen = [shapes.normalize_axis(a, rank) for a in known]
         twice = next((a for a in chosen if chosen.count(a) > 1), None)
         if twice is not None:
             raise ValueError(f"axis {twice} specified more than once.")

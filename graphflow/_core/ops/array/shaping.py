@@ -18,7 +18,7 @@ from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.graph.shapes import Dims, TensorShape
-from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import (
     DTypeLike,
     IntsLike,
@@ -264,7 +264,7 @@ def shape(
     """
     out_type = as_dtype(out_type)
     with op_scope(name, "Shape", [input]) as scope:
-        if isinstance(input, SparseTensor):
+        if isinstance(input, SparseTensor | SparseTensorValue):
             vector: Tensor = casting.cast(input.dense_shape, out_type, name=scope)
             return vector
         tensor = convert_to_tensor(input, name="input")
@@ -388,12 +388,18 @@ def reshape(tensor: TensorLike, shape: IntTensorLike, name: str | None = None) -
 
 
 def index_vector(values: Any) -> Any:
-    """An empty list means an empty vector of integers, not of floats."""
-    return np.zeros(0, np.int32) if isinstance(values, list | tuple) and not values else values
+    """An empty list means an empty vector of integers, not of floats; so does what NumPy makes of one."""
+    if isinstance(values, list | tuple) and not values:
+        return np.zeros(0, np.int32)
+    if isinstance(values, np.ndarray) and not values.size and values.dtype == np.float64:
+        return values.astype(np.int32)
+    return values
 
 
 def _expand_dims_infer(op: Operation) -> Signature:
     tensor, dim = op.inputs
+    if dim.dims is not None and shapes.size_of(dim.dims) not in (1, None):
+        raise ValueError(f"dim must be a tensor with a single value, but has shape {shapes.text(dim.dims)}.")
     axis = scalar_value(dim)
     if tensor.dims is None or axis is None:
         return [(tensor.dtype, None)]

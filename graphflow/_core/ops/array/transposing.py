@@ -104,8 +104,12 @@ def matrix_transpose(a: TensorLike, name: str | None = "matrix_transpose", conju
     with op_scope(name, "matrix_transpose", [a]):
         tensor = convert_to_tensor(a, name="a")
         if tensor.dims is not None:
-            rules.require_rank_at_least(tensor.dims, 2, "a")
             count = len(tensor.dims)
+            if count < 2:
+                raise ValueError(
+                    f"The argument of matrix_transpose should be a (batch) matrix, with rank >= 2, found a of shape "
+                    f"{tensor.shape}."
+                )
             return transpose(tensor, [*range(count - 2), count - 1, count - 2], conjugate=conjugate)
         count_tensor = rank(tensor)
         perm = concat(

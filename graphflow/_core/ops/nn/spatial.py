@@ -7,13 +7,15 @@ from typing import Any
 import numpy as np
 
 import graphflow._core.ops.rules as rules
-from graphflow._core.graph import shapes
+from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.types import IntTensorLike, TensorLike
+from graphflow._core.ops.array.creation import zeros, zeros_like
+from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.array.layout import matrix_rows
-from graphflow._core.ops.array.shaping import full_value
-from graphflow._core.ops.core import apply, convert_to_tensor
+from graphflow._core.ops.array.shaping import full_value, index_vector
+from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
 
 
 def _axes(op: Operation) -> tuple[int, int, int]:
@@ -95,15 +97,28 @@ def depth_to_space(
 
 def _batch_infer(op: Operation) -> Signature:
     x, block_shape, margins = op.inputs
+    what = op.op_def.inputs[2].name
+    (count,) = rules.require_rank(block_shape.dims, 1, "block_shape") or (None,)
+    sides = rules.require_rank(margins.dims, 2, what) or (None, None)
+    if not shapes.compatible(sides, (count, 2)):
+        raise ValueError(
+            f"{what} must have a row of two for each of the {count} blocks, but has shape {shapes.text(sides)}."
+        )
+    count = sides[0] if count is None else count
     blocks, rows = full_value(block_shape), matrix_rows(margins)
+    for row in rows or ():
+        if any(side is not None and side < 0 for side in row):
+            raise ValueError(f"{what} cannot be negative, got {row}.")
     if x.dims is None:
         return [(x.dtype, None)]
-    if not isinstance(blocks, list):
+    if count is None:
         return [(x.dtype, (None,) * len(x.dims))]
-    if len(x.dims) < 1 + len(blocks):
+    if len(x.dims) < 1 + count:
         raise ValueError(
-            f"The input must have at least {1 + len(blocks)} axes, but its shape is {shapes.text(x.dims)}."
+            f"The input must have at least {1 + count} axes, but its shape is {shapes.text(x.dims)}."
         )
+    if not isinstance(blocks, list):
+        return [(x.dtype, ((None,) * (1 + count) + x.dims[1 + count :]))]
     if any(b < 1 for b in blocks):
         raise ValueError(f"block_shape must be positive, got {blocks}.")
     product = int(np.prod(blocks))
@@ -158,7 +173,9 @@ def space_to_batch_nd(
     Returns:
         A tensor.
     """
-    return apply(SPACE_TO_BATCH, (input, block_shape, paddings), name=name).outputs[0]
+    return apply(
+        SPACE_TO_BATCH, (input, index_vector(block_shape), index_vector(paddings)), name=name
+    ).outputs[0]
 
 
 def batch_to_space_nd(
@@ -175,7 +192,9 @@ def batch_to_space_nd(
     Returns:
         A tensor.
     """
-    return apply(BATCH_TO_SPACE, (input, block_shape, crops), name=name).outputs[0]
+    return apply(BATCH_TO_SPACE, (input, index_vector(block_shape), index_vector(crops)), name=name).outputs[
+        0
+    ]
 
 
 def _square(block_size: Any, block_shape: Any) -> Any:
@@ -204,7 +223,9 @@ def space_to_batch(
     Returns:
         A tensor.
     """
-    return space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+    result = space_to_batch_nd(input, _square(block_size, block_shape), paddings, name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
 
 
 def batch_to_space(
@@ -226,4 +247,59 @@ def batch_to_space(
     Returns:
         A tensor.
     """
-    return batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+    result = batch_to_space_nd(input, _square(block_size, block_shape), crops, name)
+    result.set_shape(result.shape.with_rank(4))
+    return result
+
+
+def required_space_to_batch_paddings(
+    input_shape: IntTensorLike,
+    block_shape: IntTensorLike,
+    base_paddings: IntTensorLike | None = None,
+    name: str | None = None,
+) -> tuple[Any, Any]:
+    """The paddings with which blocks divide a space, and the crops that undo what was added
+    (tf.required_space_to_batch_paddings).
+
+    Args:
+        input_shape: The sizes of the axes of space, a vector of int32.
+        block_shape: The size of a block along each of them.
+        base_paddings: [axes, 2] of int32: what is padded in any case; by default nothing.
+        name: A name for the operation.
+
+    Returns:
+        `paddings` for gf.space_to_batch_nd and `crops` for gf.batch_to_space_nd, both [axes, 2]: constants if all is
+        known.
+
+    Raises:
+        ValueError: The number of axes is unknown.
+
+    Examples:
+        >>> paddings, crops = gf.required_space_to_batch_paddings([4, 5], [3, 2])
+        >>> gf.Session().run(paddings)
+        array([[0, 2],
+               [0, 1]], dtype=int32)
+    """
+    with op_scope(name, "required_space_to_batch_paddings", [input_shape, block_shape]):
+        extents = convert_to_tensor(index_vector(input_shape), dtypes.int32, name="input_shape")
+        blocks = convert_to_tensor(index_vector(block_shape), dtypes.int32, name="block_shape")
+        (count,) = rules.require_rank(blocks.dims, 1, "block_shape") or (None,)
+        if count is None:
+            raise ValueError("required_space_to_batch_paddings needs a block_shape of known length.")
+        if count == 0:
+            return zeros([0, 2], dtypes.int32), zeros([0, 2], dtypes.int32)
+        base = zeros([count, 2], dtypes.int32) if base_paddings is None else base_paddings
+        base = convert_to_tensor(base, dtypes.int32, name="base_paddings")
+        known = [constant_value(tensor) for tensor in (extents, blocks, base)]
+        if all(value is not None for value in known):
+            sizes, steps, given = known
+            more = -(sizes + given[:, 0] + given[:, 1]) % steps
+            padded = np.stack([given[:, 0], given[:, 1] + more], 1)
+            return (
+                constant(padded, name="paddings"),
+                constant(np.stack([np.zeros_like(more), more], 1), name="crops"),
+            )
+        before, after = base[:, 0], base[:, 1]
+        extra = (blocks - (extents + before + after) % blocks) % blocks
+        paddings = stack([before, after + extra], 1, "paddings")
+        return paddings, stack([zeros_like(extra), extra], 1, "crops")

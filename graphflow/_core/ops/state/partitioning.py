@@ -199,7 +199,7 @@ class PartitionedVariable:
             raise ValueError("variable_list may not be empty")
         for part in variable_list:
             if part.get_save_slice_info() is None:
-                raise ValueError(f"The part {part.name!r} has no save_slice_info.")
+                raise ValueError(f"All variables must have a save_slice_info, and {part.name!r} has none.")
         self._variables = sorted(variable_list, key=lambda part: part.get_save_slice_info().var_offset)
         self._name = name
         self._shape = shapes.as_shape(shape)

@@ -8,7 +8,15 @@ from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.graph.types import IntTensorLike, TensorLike, VariableLike
-from graphflow._core.ops.core import apply
+from graphflow._core.ops.array.creation import range_
+from graphflow._core.ops.array.indexing import check_scatter
+from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.layout import broadcast_to
+from graphflow._core.ops.array.shaping import expand_dims, reshape, shape
+from graphflow._core.ops.array.slicing import MASKS, STRIDED_SLICE, strided_dims
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_vector
+from graphflow._core.ops.math.casting import cast
+from graphflow._core.ops.rules import require_rank_at_least
 
 
 def _variable_infer(op: Operation) -> Signature:
@@ -72,7 +80,7 @@ def _scatter_infer(op: Operation) -> Signature:
         if not shapes.compatible(expected, updates.dims):
             raise ValueError(
                 f"updates of shape {shapes.text(updates.dims)} do not fit: expected indices.shape + ref.shape[1:] = "
-                f"{shapes.text(expected)}."
+                f"{shapes.text(indices.dims)} + {shapes.text(ref.dims[1:])}, a shape of {shapes.text(expected)}."
             )
     return [(ref.dtype, ref.dims)]
 
@@ -93,6 +101,9 @@ SCATTER = {
 
 
 def _scatter_nd_infer(op: Operation) -> Signature:
+    ref, indices, updates = op.inputs
+    require_rank_at_least(indices.dims, 1, "indices")
+    check_scatter(indices.dims, updates.dims, ref.dims or None, "input")
     return [(op.inputs[0].dtype, op.inputs[0].dims)]
 
 
@@ -102,6 +113,33 @@ SCATTER_ND = {
     )
     for kind in ("update", "add", "sub")
 }
+
+
+def _slice_infer(op: Operation) -> Signature:
+    ref, begin, end, strides, value = op.inputs
+    known = partial_vector(strides)
+    if ref.dims is not None and known is not None and None not in known:
+        part = strided_dims(
+            ref.dims, _known(begin), _known(end), [k for k in known if k is not None], op.attrs
+        )
+        if not shapes.compatible(shapes.broadcast(part, value.dims), part):
+            raise ValueError(
+                f"A value of shape {shapes.text(value.dims)} cannot be assigned to a part of shape {shapes.text(part)}."
+            )
+    return [(ref.dtype, ref.dims)]
+
+
+def _known(vector: Tensor) -> list[int] | None:
+    """The numbers of a vector, if all of them are known."""
+    known = partial_vector(vector)
+    return None if known is None or None in known else [k for k in known if k is not None]
+
+
+SLICE_ASSIGN = _writer(
+    "StridedSliceAssign",
+    ("ref&: T", "begin: Index=index", "end: Index", "strides: Index", "value: T"),
+    _slice_infer,
+)
 COUNT_UP_TO = op_def(
     "CountUpTo",
     ("ref&: T=index",),
@@ -152,8 +190,31 @@ def assign(
         >>> gf.Session().run(gf.assign(v, 4.0))
         np.float32(4.0)
     """
+    if isinstance(ref, Tensor) and ref.op.op_def is STRIDED_SLICE:
+        return assign_slice(ref, value, name)
     attrs = {"validate_shape": validate_shape is not False, "use_locking": use_locking is not False}
     return _write(ASSIGN, ref, (value,), attrs, name)
+
+
+def assign_slice(part: Tensor, value: TensorLike, name: str | None = None) -> Tensor:
+    """Sets a part of a variable, such as v[1:3] or v[..., 0], and gives its new value: what v[1:3].assign does.
+
+    Args:
+        part: The part, as indexing the variable gave it.
+        value: A tensor of the variable's dtype, whose shape broadcasts to the part's.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value, whole.
+
+    Raises:
+        ValueError: It is no part of a variable, or the shapes do not fit.
+    """
+    ref, *places = part.op.inputs
+    if not ref.op.op_def.is_variable:
+        raise ValueError(f"Sliced assignment is only supported for variables, and {ref.name!r} is a value.")
+    attrs = {key: part.op.attrs[key] for key in MASKS}
+    return _write(SLICE_ASSIGN, ref, (*places, value), attrs, name)
 
 
 def assign_add(
@@ -434,6 +495,55 @@ def scatter_nd_sub(
         The variable's new value.
     """
     return _scatter_nd("sub", ref, indices, updates, use_locking, name)
+
+
+def batch_scatter_update(
+    ref: VariableLike | Tensor,
+    indices: IntTensorLike,
+    updates: TensorLike,
+    use_locking: bool = True,
+    name: str | None = None,
+) -> Tensor:
+    """Replaces rows in each batch of a variable (tf.batch_scatter_update).
+
+    What is written is ref[b..., indices[b..., i]] = updates[b..., i].
+
+    Args:
+        ref: A variable.
+        indices: The numbers of rows, an integer tensor whose last axis is over the rows of a batch, and whose other
+            axes are the first of the variable.
+        updates: The new rows, of shape [*indices.shape, *ref.shape[indices.rank:]].
+        use_locking: Accepted, and not needed: updates of a variable do not mix.
+        name: A name for the operation.
+
+    Returns:
+        The variable's new value.
+
+    Raises:
+        ValueError: The rank of the indices is unknown.
+
+    Examples:
+        >>> v = gf.Variable([[1, 2], [3, 4]])
+        >>> step = gf.batch_scatter_update(v, [[0], [1]], [[5], [6]])
+        >>> with gf.Session() as session:
+        ...     session.run(v.initializer)
+        ...     print(session.run(step))
+        [[5 2]
+         [3 6]]
+    """
+    with op_scope(name, "batch_scatter_update", [indices, updates]):
+        places = convert_to_tensor(indices, name="indices")
+        if places.dims is None:
+            raise ValueError("batch_scatter_update needs indices of known rank.")
+        extents = shape(places)
+        rank = len(places.dims)
+        coordinates = []
+        for axis in range(rank - 1):
+            numbers = cast(range_(extents[axis]), places.dtype)
+            along = reshape(numbers, [-1 if k == axis else 1 for k in range(rank)])
+            coordinates.append(expand_dims(broadcast_to(along, extents), -1))
+        full = concat([*coordinates, expand_dims(places, -1)], -1)
+        return scatter_nd_update(ref, full, updates, use_locking)
 
 
 def count_up_to(ref: VariableLike | Tensor, limit: int, name: str | None = None) -> Tensor:

@@ -7,7 +7,8 @@ their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from typing import Any, Literal, overload
 
@@ -26,13 +27,15 @@ from graphflow._core.graph.types import (
     ShapeLike,
     TensorLike,
 )
-from graphflow._core.ops.array.indexing import gather
+from graphflow._core.ops.array.getitem import getitem
+from graphflow._core.ops.array.indexing import gather, gather_nd
 from graphflow._core.ops.array.shaping import identity
+from graphflow._core.ops.array.slicing import STRIDED_SLICE
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state import state
 from graphflow._core.ops.state.variable_creators import Creatable
-from graphflow._core.ops.state.variable_proto import read_into, to_proto
+from graphflow._core.ops.state.variable_proto import SliceInfo, read_into, to_proto
 
 
 class VariableSynchronization:
@@ -48,25 +51,6 @@ class VariableAggregation:
     ONLY_FIRST_TOWER = 3
 
 
-class SliceInfo:
-    """Which part of a larger, partitioned variable a variable is."""
-
-    def __init__(
-        self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]
-    ) -> None:
-        self.full_name = full_name
-        self.full_shape: list[int] = list(full_shape)
-        self.var_offset: list[int] = list(var_offset)
-        self.var_shape: list[int] = list(var_shape)
-
-    @property
-    def spec(self) -> str:
-        """The part as text: the full shape, then offset and length along each axis."""
-        full = " ".join(str(d) for d in self.full_shape)
-        parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
-        return f"{full} {parts}"
-
-
 class Variable(Operators, metaclass=Creatable):
     """State held by the session, with the initial value given here (tf.Variable).
 
@@ -74,10 +58,10 @@ class Variable(Operators, metaclass=Creatable):
 
     Args:
         initial_value: A tensor, a value, or a function without parameters that makes one.
-        trainable: Whether optimizers train it; True by default.
+        trainable: Whether optimizers train it; True by default, unless its copies are kept equal when they are read.
         collections: The collections that it is added to; GLOBAL_VARIABLES by default.
         validate_shape: Whether the shape must be known; if not, it may change.
-        caching_device: Changes nothing.
+        caching_device: The device of the operation NAME/read, which `value()` gives; by default the variable's.
         name: Its name, put after the name scope and made unique; "Variable" by default.
         variable_def: A VariableDef message that names its operations, which are there already, in place of all the
             rest.
@@ -88,7 +72,8 @@ class Variable(Operators, metaclass=Creatable):
         use_resource: Changes nothing: there is one kind of variable.
         synchronization: A VariableSynchronization, for distribution strategies.
         aggregation: A VariableAggregation, for distribution strategies.
-        shape: Its shape, if it says more than the initial value does.
+        shape: Its shape, if that is another than the initial value's: one that leaves extents open may be given values
+            of other shapes.
 
     Raises:
         ValueError: The initial value has no shape, is missing, or comes from inside of a loop or branch.
@@ -128,14 +113,15 @@ class Variable(Operators, metaclass=Creatable):
         if variable_def is not None:
             if initial_value is not None:
                 raise ValueError("variable_def and initial_value are mutually exclusive.")
-            read_into(self, variable_def, import_scope, SliceInfo)
+            read_into(self, variable_def, import_scope)
             return
         if initial_value is None:
             raise ValueError("initial_value must be specified.")
         if constraint is not None and not callable(constraint):
             raise ValueError("The `constraint` argument must be a callable.")
         collections = [GraphKeys.GLOBAL_VARIABLES] if collections is None else list(collections)
-        trainable = True if trainable is None else trainable
+        if trainable is None:
+            trainable = synchronization != VariableSynchronization.ON_READ
         if trainable and GraphKeys.TRAINABLE_VARIABLES not in collections:
             collections.append(GraphKeys.TRAINABLE_VARIABLES)
         self._trainable = trainable
@@ -158,12 +144,14 @@ class Variable(Operators, metaclass=Creatable):
                 dtype,
                 shape if shape is not None else expected_shape,
                 validate_shape,
+                caching_device,
             )
         graph.add_to_collections(collections, self)
 
     def _build(
-        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool
-    ) -> None:
+        self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool,
+        caching_device: DeviceLike | None,
+    ) -> None:  # fmt: skip
         base = scope[:-1]
         if callable(initial_value):
             with graph.name_scope("Initializer"), graph.device(None):
@@ -176,8 +164,15 @@ class Variable(Operators, metaclass=Creatable):
                 "loop or conditional. "
                 "Use a lambda as the initializer."
             )
-        dims = shapes.merge(value.dims, shapes.as_dims(shape)) if validate else shapes.as_dims(shape)
-        if validate and (dims is None or None in dims):
+        dims = shapes.as_dims(shape)
+        if shape is None:
+            dims = value.dims if validate else None
+        elif not shapes.compatible(value.dims, dims):
+            raise ValueError(
+                f"Variable {base!r}: the initial value's shape {shapes.text(value.dims)} is not compatible with the "
+                f"shape {shapes.text(dims)} asked for."
+            )
+        if shape is None and validate and (dims is None or None in dims):
             raise ValueError(
                 f"initial_value must have a shape specified: {value}. Give the variable a value of known "
                 "shape, or validate_shape=False."
@@ -192,7 +187,11 @@ class Variable(Operators, metaclass=Creatable):
                 {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
                 f"{base}/Assign/",
             )
-            self._snapshot = identity(self._tensor, name=f"{base}/read/")
+            if caching_device is None:
+                self._snapshot = identity(self._tensor, name=f"{base}/read/")
+        if caching_device is not None:
+            with graph.device(caching_device):
+                self._snapshot = identity(self._tensor, name=f"{base}/read/")
 
     # ---- standing for a tensor ------------------------------------------------------------------------------------
 
@@ -333,13 +332,29 @@ class Variable(Operators, metaclass=Creatable):
         return identity(self._variable, name="read")
 
     def sparse_read(self, indices: IntTensorLike, name: str | None = None) -> Tensor:
-        """Some of its rows.
+        """Its rows of these numbers, as gf.gather gives them.
 
         Args:
-            indices: The numbers of the rows.
+            indices: The numbers of rows, an integer tensor.
             name: A name for the operation.
         """
-        return gather(self._variable, indices, name=name)
+        return gather(self._variable, indices, name=name or "Gather")
+
+    def gather_nd(self, indices: IntTensorLike, name: str | None = None) -> Tensor:
+        """Its elements or slices at n-dimensional indices, as gf.gather_nd gives them.
+
+        Args:
+            indices: Places, an integer tensor whose last axis holds coordinates.
+            name: A name for the operation.
+        """
+        return gather_nd(self._variable, indices, name or "GatherNd")
+
+    def __getitem__(self, index: Any) -> Tensor:
+        """A part of it, as of a tensor; part.assign(value) changes it."""
+        part = getitem(self._variable, index)
+        if part.op.op_def is STRIDED_SLICE:
+            part.assign = functools.partial(state.assign_slice, part)  # type: ignore[attr-defined]
+        return part
 
     def initialized_value(self) -> Tensor:
         """Its value, or its initial value if it has none yet: for initial values that depend on it."""
@@ -480,6 +495,66 @@ class Variable(Operators, metaclass=Creatable):
         """
         return self._scatter("update", sparse_delta, use_locking, name)
 
+    def scatter_mul(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Multiplies its rows by IndexedSlices.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
+        return self._scatter("mul", sparse_delta, use_locking, name)
+
+    def scatter_div(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Divides its rows by IndexedSlices.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
+        return self._scatter("div", sparse_delta, use_locking, name)
+
+    def scatter_min(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Lets its rows be the smaller of them and IndexedSlices.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
+        return self._scatter("min", sparse_delta, use_locking, name)
+
+    def scatter_max(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Lets its rows be the greater of them and IndexedSlices.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
+        return self._scatter("max", sparse_delta, use_locking, name)
+
+    def batch_scatter_update(
+        self, sparse_delta: IndexedSlices, use_locking: bool = False, name: str | None = None
+    ) -> Tensor:
+        """Replaces rows in each of its batches, as gf.batch_scatter_update does.
+
+        Args:
+            sparse_delta: gf.IndexedSlices: rows and their numbers in the batch.
+            use_locking: Accepted, and not needed: updates of a variable do not mix.
+            name: A name for the operation.
+        """
+        return state.batch_scatter_update(self, sparse_delta.indices, sparse_delta.values, use_locking, name)
+
     def scatter_nd_add(self, indices: IntTensorLike, updates: TensorLike, name: str | None = None) -> Tensor:
         """Adds to its slices at n-dimensional indices.
 
@@ -586,7 +661,7 @@ def _install_operators() -> None:
         return call
 
     for operator in Tensor.OVERLOADABLE_OPERATORS:
-        if operator not in ("__eq__", "__ne__", "__hash__"):
+        if operator not in ("__eq__", "__ne__", "__hash__", "__getitem__"):
             setattr(Variable, operator, forward(operator))
 
 

@@ -153,4 +153,5 @@ def assert_variables_initialized(var_list: Sequence[Variable] | None = None) -> 
     variables = global_variables() + local_variables() if var_list is None else list(var_list)
     if not variables:
         return None
-    return stack([rank(identity(v)) for v in variables])
+    with variables[0].graph.control_dependencies([identity(v) for v in variables]):
+        return stack([rank(identity(v)) for v in variables])

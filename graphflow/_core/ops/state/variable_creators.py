@@ -47,8 +47,12 @@ def variable_creator_scope(variable_creator: Creator) -> Iterator[None]:
     """
     scopes = get_default_graph().scopes
     outer = scopes.creators
-    scopes.creators = (*outer, variable_creator)
+    inner = scopes.creators = (*outer, variable_creator)
     try:
         yield
     finally:
+        if scopes.creators is not inner:
+            raise RuntimeError(
+                "Exiting variable_creator_scope without proper nesting: it is not the innermost."
+            )
         scopes.creators = outer

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
@@ -11,6 +11,25 @@ from graphflow._core.graph.elements import Operation, Tensor
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable
+
+
+class SliceInfo:
+    """Which part of a larger, partitioned variable a variable is."""
+
+    def __init__(
+        self, full_name: str, full_shape: Sequence[int], var_offset: Sequence[int], var_shape: Sequence[int]
+    ) -> None:
+        self.full_name = full_name
+        self.full_shape: list[int] = list(full_shape)
+        self.var_offset: list[int] = list(var_offset)
+        self.var_shape: list[int] = list(var_shape)
+
+    @property
+    def spec(self) -> str:
+        """The part as text: the full shape, then offset and length along each axis."""
+        full = " ".join(str(d) for d in self.full_shape)
+        parts = ":".join(f"{o},{s}" for o, s in zip(self.var_offset, self.var_shape, strict=True))
+        return f"{full} {parts}"
 
 
 def to_proto(variable: Variable, export_scope: str | None) -> Any:
@@ -42,9 +61,7 @@ def to_proto(variable: Variable, export_scope: str | None) -> Any:
     return result
 
 
-def read_into(
-    variable: Variable, definition: Any, import_scope: str | None, slice_info: Callable[..., Any]
-) -> None:
+def read_into(variable: Variable, definition: Any, import_scope: str | None) -> None:
     """Makes a new variable that of a VariableDef, whose operations are in the default graph.
 
     ValueError if one is not there, or is none of a variable's.
@@ -79,7 +96,7 @@ def read_into(
     variable._save_slice_info = None
     if definition.HasField("save_slice_info_def"):
         info = definition.save_slice_info_def
-        variable._save_slice_info = slice_info(
+        variable._save_slice_info = SliceInfo(
             info.full_name, info.full_shape, info.var_offset, info.var_shape
         )
 

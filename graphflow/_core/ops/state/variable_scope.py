@@ -467,7 +467,7 @@ class variable_scope:
         # Entered again, it is the same scope: only its operations get names of their own.
         self._unique_name: str | None = None
         self._name_scope: str | None = None
-        self._entered: list[ExitStack] = []
+        self._entered: list[tuple[ExitStack, VariableScope]] = []
 
     def __enter__(self) -> VariableScope:
         with ExitStack() as stack:
@@ -483,7 +483,7 @@ class variable_scope:
             if self._name_scope is None:
                 self._name_scope = name_scope
             scope = stack.enter_context(pure_scope(target, self._settings, self._name_scope))
-            self._entered.append(stack.pop_all())
+            self._entered.append((stack.pop_all(), scope))
         return scope
 
     def _open_name_scope(self, stack: ExitStack, part: str) -> str | None:
@@ -494,7 +494,13 @@ class variable_scope:
         return stack.enter_context(self._graph.name_scope(part)) if part else None
 
     def __exit__(self, *error: Any) -> None:
-        self._entered.pop().__exit__(*error)
+        stack, scope = self._entered[-1]
+        if scopes_of(self._graph).threads.current is not scope:
+            raise RuntimeError(
+                f"Improper nesting of variable_scope: {scope.name!r} is not the innermost one."
+            )
+        del self._entered[-1]
+        stack.__exit__(*error)
 
 
 @contextmanager

@@ -171,9 +171,15 @@ class VariableStore:
             elif _needs_nothing(make):
                 value = make
             else:
+                wrong = ""
+                if request.initializer is not None:
+                    wrong = (
+                        "The initializer passed is not valid. It should be a callable with no arguments and the "
+                        "shape should not be provided or an instance of `tf.keras.initializers.*' and `shape` should "
+                        "be fully defined. "
+                    )
                 raise ValueError(
-                    f"Variable {request.name}: the shape must be fully defined, got {shape}. It may be left out if "
-                    "the initializer is a value or a function without arguments."
+                    f"Variable {request.name}: {wrong}Its shape must be fully defined, got {shape}."
                 )
         return Variable(
             initial_value=value,
@@ -219,7 +225,7 @@ class VariableStore:
             self._check_shared(request, found, shape, dtype)
             if counts is not None and counts != found.partitions:
                 raise ValueError(
-                    f"Trying to share partitioned variable {request.name}, but specified partitions {counts} and found "
+                    f"Trying to reuse partitioned variable {request.name}, but specified partitions {counts} and found "
                     f"partitions {found.partitions}; it was {self._defined(request.name)}."
                 )
             return found
