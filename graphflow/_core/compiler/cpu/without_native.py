@@ -28,7 +28,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
     (
         "sparse tensors, whose sizes are values",
         "as above",
-        ("Deserialize*Sparse", "Serialize*Sparse", "Sparse*"),
+        ("DenseTo*SetOperation", "Deserialize*Sparse", "Serialize*Sparse", "SetSize", "Sparse*"),
         ("SparseApply*", "SparseSoftmax*"),
     ),
     (
@@ -171,7 +171,9 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "BytesLimit",
             "CheckNumerics",
             "CountUpTo",
+            "DeleteSessionTensor",
             "Forest*",
+            "GetSession*",
             "GrowForest",
             "IsBoostedTreesEnsembleInitialized",
             "IsVariableInitialized",
@@ -243,6 +245,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "NthElement",
             "PopulationCount",
             "StatelessMultinomial",
+            "StridedSliceAssign",
+            "UnravelIndex",
             "UpperBound",
         ),
         (),

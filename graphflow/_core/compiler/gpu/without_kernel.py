@@ -24,7 +24,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
     ),
     (
         "sparse tensors, whose sizes are values",
-        ("Deserialize*Sparse", "Serialize*Sparse", "Sparse*"),
+        ("DenseTo*SetOperation", "Deserialize*Sparse", "Serialize*Sparse", "SetSize", "Sparse*"),
         (
             "SparseApply*",
             "SparseSegment*",
@@ -114,7 +114,9 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "BoostedTrees*",
             "BytesLimit",
             "CountUpTo",
+            "DeleteSessionTensor",
             "Forest*",
+            "GetSession*",
             "GrowForest",
             "IsBoostedTreesEnsembleInitialized",
             "IsVariableInitialized",
@@ -219,6 +221,8 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "PopulationCount",
             "RandomGamma",
             "RandomPoissonV2",
+            "StridedSliceAssign",
+            "UnravelIndex",
             "StatelessMultinomial",
             "RandomShuffle",
             "UpperBound",
