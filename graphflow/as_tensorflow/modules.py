@@ -484,6 +484,20 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "keras.engine.input_layer": ("graphflow.keras.engine.input_layer",),
     "keras.engine": ("graphflow.keras.layers", "graphflow.keras.models"),
     **{f"keras.layers.{name}": ("graphflow.keras.layers",) for name in _KERAS_LAYERS},
+    "keras.layers.dense_attention": ("graphflow.keras.layers", "graphflow.keras.layers.merging"),
+    "keras.utils.np_utils": ("graphflow.keras.utils",),
+    "keras.utils.data_utils": ("graphflow.keras.utils",),
+    "keras.utils.generic_utils": ("graphflow.keras.utils",),
+    "keras.utils.vis_utils": ("graphflow.keras.utils",),
+    "keras.utils.conv_utils": ("graphflow.keras.utils.windows",),
+    "keras.saving.model_config": ("graphflow.keras.models",),
+    "keras.saving.save": ("graphflow.keras.models",),
+    "keras.saving": ("graphflow.keras.models",),
+    "keras.optimizer_v2.optimizer_v2": ("graphflow.keras.optimizers",),
+    **{
+        f"keras.optimizer_v2.{name}": ("graphflow.keras.optimizers",)
+        for name in ("adadelta", "adagrad", "adam", "adamax", "ftrl", "gradient_descent", "nadam", "rmsprop")
+    },
     "python": ("graphflow",),
     "core": (),
 }
