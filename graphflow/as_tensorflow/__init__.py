@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 
 import graphflow.logging as logging
-from graphflow.as_tensorflow import age
+from graphflow.as_tensorflow import age, old_packages
 from graphflow.as_tensorflow.finder import Finder, Served, real_tensorflow
 from graphflow.as_tensorflow.modules import ROOTS
 
@@ -38,6 +38,7 @@ def install() -> None:
     installed = real_tensorflow()
     sys.meta_path.insert(0, Finder())
     age.mend()
+    old_packages.install()
     if installed is not None:
         logging.warning("import tensorflow gives graphflow in this process, and not %s.", installed)
 

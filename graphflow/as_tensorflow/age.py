@@ -9,11 +9,13 @@ from __future__ import annotations
 import collections
 import collections.abc
 import functools
+import importlib
 import inspect
 import math
 import re
 import sys
 import time
+import urllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
@@ -158,6 +160,10 @@ _GONE: Final[Mapping[ModuleType, Mapping[str, Any]]] = {
 """What modules no longer have, and what it is now; what a module has again or still is left as it is."""
 
 
+_LOADED: Final = ("error", "parse", "request", "response")
+"""Modules of urllib that a program has as soon as it has imported TensorFlow, which imports them itself."""
+
+
 class _Hint(NamedTuple):
     """What an error's text looks like if an older Python is the reason, and what to do."""
 
@@ -218,6 +224,7 @@ def mend() -> None:
     """Gives back to modules of this process what they no longer have; each says so when it is first used."""
     for module, names in _GONE.items():
         _give_back(module, names)
+    _load_when_asked(urllib, _LOADED)
     if "newshape" not in inspect.signature(np.reshape).parameters:
         setattr(np, "reshape", _with_newshape(np.reshape))  # noqa: B010  To a type checker np is not to be changed.
 
@@ -262,6 +269,17 @@ def _give_back(module: ModuleType, names: Mapping[str, Any]) -> None:
         raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
 
     setattr(module, "__getattr__", lookup)  # noqa: B010  A module's attribute is not a method that is replaced.
+
+
+def _load_when_asked(package: ModuleType, modules: Sequence[str]) -> None:
+    """Lets a package import modules of its own when a program asks for them without having imported them."""
+
+    def lookup(name: str) -> Any:
+        if name not in modules:
+            raise AttributeError(f"module {package.__name__!r} has no attribute {name!r}")
+        return importlib.import_module(f"{package.__name__}.{name}")
+
+    setattr(package, "__getattr__", lookup)  # noqa: B010  A module's attribute is not a method that is replaced.
 
 
 def advice_for(error: BaseException) -> str | None:

@@ -21,6 +21,7 @@ from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.dtypes import DType
+from graphflow.as_tensorflow import old_packages
 from graphflow.as_tensorflow.age import advice_for
 from graphflow.as_tensorflow.finder import Place, member, place_of
 
@@ -197,7 +198,9 @@ class _Reader(ast.NodeVisitor):
         gone: list[ImportError] = [ModuleNotFoundError(f"No module named {module!r}")]
         gone += [ImportError(f"cannot import name {name!r} from {module!r}") for name in names]
         advice = [said for error in gone if (said := advice_for(error)) is not None]
-        if root in self._beside or (root in stdlib_module_names and advice and _has(module, names)):
+        if root in self._beside or old_packages.serves(module, names):
+            return
+        if root in stdlib_module_names and advice and _has(module, names):
             return
         if advice:
             self._say(node, f"import {module}", advice[0])

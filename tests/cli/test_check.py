@@ -79,7 +79,7 @@ def test_what_is_there_is_not_said() -> None:
         ("for i in xrange(3): pass", "xrange", "2to3"),
         ("for k, v in d.iteritems(): pass", ".iteritems()", "2to3"),
         ("import cPickle", "import cPickle", "2to3"),
-        ("from scipy.misc import imread", "import scipy.misc", "imageio"),
+        ("from scipy.misc import imshow", "import scipy.misc", "imageio"),
         ("from itertools import izip", "import itertools", "2to3"),
     ],
 )

@@ -1,0 +1,134 @@
+"""Modules of SciPy, and names of Pillow, that programs of TensorFlow 1's time use and that are gone: they are served.
+
+What the packages have themselves comes first.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, Final
+
+import graphflow.logging as logging
+
+_IMAGES: Final = "graphflow.as_tensorflow.images"
+_SPECIAL: Final = ("comb", "factorial", "factorial2", "factorialk", "logsumexp")
+_SPARSE: Final = "scipy.sparse.linalg"
+
+GONE: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
+    "scipy.misc": {
+        _IMAGES: ("bytescale", "fromimage", "imread", "imresize", "imrotate", "imsave", "toimage"),
+        "scipy.special": _SPECIAL,
+        "scipy.datasets": ("ascent", "face"),
+    },
+    f"{_SPARSE}.eigen": {_SPARSE: ("eigs", "eigsh", "lobpcg", "svds")},
+    f"{_SPARSE}.eigen.arpack": {_SPARSE: ("ArpackError", "ArpackNoConvergence", "eigs", "eigsh", "svds")},
+    "scipy.special.basic": {"scipy.special": ("digamma", "gamma", "jn", "psi")},
+    "scipy.linalg.misc": {"scipy.linalg": ("LinAlgError", "norm")},
+}
+"""The modules that are gone, and where their names are now."""
+
+
+RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
+    "PIL.Image": {"ANTIALIAS": "LANCZOS", "LINEAR": "BILINEAR", "CUBIC": "BICUBIC"},
+}
+"""Modules whose names have another name now."""
+
+
+class _Renaming(Loader):
+    """Loads a module as its own loader does, and gives it its old names."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """The module that its own loader makes.
+
+        Args:
+            spec: What to load.
+        """
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Fills the module.
+
+        Args:
+            module: The new module.
+        """
+        self._loader.exec_module(module)
+        for old, new in RENAMED[module.__name__].items():
+            if not hasattr(module, old) and hasattr(module, new):
+                setattr(module, old, getattr(module, new))
+
+
+class Finder(MetaPathFinder, Loader):
+    """Serves what is gone; what SciPy has comes first, unless it has become a module without those inside."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """What to load for one of these modules; None for any other.
+
+        Args:
+            fullname: The module's name.
+            path: Where its package lies.
+            target: Not looked at.
+        """
+        if fullname in RENAMED:
+            spec = PathFinder.find_spec(fullname, path)
+            if spec is not None and spec.loader is not None:
+                spec.loader = _Renaming(spec.loader)
+            return spec
+        if fullname not in GONE:
+            return None
+        inside = any(other.startswith(f"{fullname}.") for other in GONE)
+        found = PathFinder.find_spec(fullname, path)
+        if found is not None and (found.submodule_search_locations is not None or not inside):
+            return None
+        return ModuleSpec(fullname, self, is_package=inside)
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Lets the module look up its names when they are asked for.
+
+        Args:
+            module: The new, empty module.
+        """
+        name = module.__name__
+        told: set[str] = set()
+        homes = {member: home for home, members in GONE[name].items() for member in members}
+
+        def lookup(member: str) -> Any:
+            if member not in homes:
+                raise AttributeError(f"module {name!r} has no attribute {member!r}")
+            if name not in told:
+                told.add(name)
+                logging.warning(
+                    "%s, which SciPy has no more, is given to programs of TensorFlow 1 in this process.",
+                    name,
+                    stacklevel=3,
+                )
+            return getattr(import_module(homes[member]), member)
+
+        module.__getattr__ = lookup  # type: ignore[method-assign]
+        module.__all__ = sorted(homes)  # type: ignore[attr-defined]
+
+
+def serves(module: str, names: Sequence[str]) -> bool:
+    """Whether a module is one of these, and has all of the names.
+
+    Args:
+        module: Its whole name.
+        names: What a program imports from it.
+    """
+    known = {name for members in GONE.get(module, {}).values() for name in members}
+    return module in GONE and known.issuperset(names)
+
+
+def install() -> None:
+    """Serves old modules and names in this process."""
+    if not any(isinstance(finder, Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Finder())
