@@ -139,3 +139,128 @@ def map_structure(function: Callable[..., Any], *structures: Any, check_types: b
         assert_same_structure(structures[0], other, check_types)
     flat = zip(*[flatten(s) for s in structures], strict=True)
     return pack_sequence_as(structures[0], [function(*leaves) for leaves in flat])
+
+
+def assert_shallow_structure(shallow_tree: object, input_tree: object, check_types: bool = True) -> None:
+    """Raises TypeError or ValueError unless the one structure is the upper part of the other.
+
+    Args:
+        shallow_tree: The upper part.
+        input_tree: A structure.
+        check_types: Whether the kinds of sequences must agree.
+    """
+    _assert_shallow(shallow_tree, input_tree, check_types)
+
+
+def _assert_shallow(shallow_tree: Any, input_tree: Any, check_types: bool) -> None:
+    if not is_nested(shallow_tree):
+        return
+    if not is_nested(input_tree):
+        raise TypeError(
+            f"If shallow structure is a sequence, input must also be a sequence. Input has type: {type(input_tree)}."
+        )
+    if check_types and not isinstance(input_tree, type(shallow_tree)):
+        raise TypeError(
+            "The two structures don't have the same sequence type. Input structure has type "
+            f"{type(input_tree)}, while shallow structure has type {type(shallow_tree)}."
+        )
+    if len(input_tree) != len(shallow_tree):
+        raise ValueError(
+            "The two structures don't have the same sequence length. Input structure has length "
+            f"{len(input_tree)}, while shallow structure has length {len(shallow_tree)}."
+        )
+    if isinstance(shallow_tree, Mapping) and set(input_tree) != set(shallow_tree):
+        raise ValueError(
+            "The shallow_tree's keys are not a subset of the input_tree's keys. The shallow_tree has the keys "
+            f"{list(shallow_tree)}, the input_tree {list(input_tree)}."
+        )
+    for shallow, below in zip(_items(shallow_tree), _items(input_tree), strict=True):
+        _assert_shallow(shallow, below, check_types)
+
+
+def flatten_up_to(shallow_tree: object, input_tree: object, check_types: bool = True) -> list[Any]:
+    """The items of a structure that stand where another has leaves, in order.
+
+    Args:
+        shallow_tree: The upper part of the structure.
+        input_tree: The structure.
+        check_types: Whether the kinds of sequences must agree.
+
+    Returns:
+        A list.
+
+    Raises:
+        TypeError: A leaf stands where shallow_tree has a sequence, or a sequence of another kind.
+        ValueError: The lengths or the keys differ.
+    """
+    assert_shallow_structure(shallow_tree, input_tree, check_types)
+    return list(_items_at(shallow_tree, input_tree))
+
+
+def _items_at(shallow_tree: Any, input_tree: Any) -> Iterator[Any]:
+    if is_nested(shallow_tree):
+        for shallow, below in zip(_items(shallow_tree), _items(input_tree), strict=True):
+            yield from _items_at(shallow, below)
+    else:
+        yield input_tree
+
+
+def map_structure_up_to(
+    shallow_tree: object, func: Callable[..., Any], *inputs: object, check_types: bool = True
+) -> Any:
+    """The structure of a function's results for the items that stand where shallow_tree has leaves.
+
+    Args:
+        shallow_tree: The upper part of the structures.
+        func: A function of an item of each.
+        *inputs: The structures.
+        check_types: Whether the kinds of sequences must agree.
+
+    Returns:
+        A structure of the form of shallow_tree.
+
+    Raises:
+        ValueError: There is no structure, or one is of another form.
+    """
+    if not inputs:
+        raise ValueError("Cannot map over no sequences")
+    rows = zip(*[flatten_up_to(shallow_tree, one, check_types) for one in inputs], strict=True)
+    return pack_sequence_as(shallow_tree, [func(*row) for row in rows])
+
+
+def flatten_dict_items(dictionary: Mapping[Any, Any]) -> dict[Any, Any]:
+    """A dictionary whose keys, or structures of keys, have their values, or structures of these, one by one.
+
+    Args:
+        dictionary: Such as {(4, 5): (6, 8), "a": 1}.
+
+    Returns:
+        Such as {4: 6, 5: 8, "a": 1}.
+
+    Raises:
+        TypeError: It is no dictionary.
+        ValueError: A key and its value differ in structure, or a key comes twice.
+
+    Examples:
+        >>> gf.nest.flatten_dict_items({(4, 5): (6, 8), "a": 1})
+        {4: 6, 5: 8, 'a': 1}
+    """
+    if not isinstance(dictionary, Mapping):
+        raise TypeError("input must be a dictionary")
+    found: dict[Any, Any] = {}
+    for key, value in dictionary.items():
+        if not is_nested(key):
+            pairs = [(key, value)]
+        else:
+            keys, values = flatten(key), flatten(value)
+            if len(keys) != len(values):
+                raise ValueError(
+                    f"Could not flatten dictionary. Key had {len(keys)} elements, but value had {len(values)} "
+                    f"elements. Key: {keys}, value: {values}."
+                )
+            pairs = list(zip(keys, values, strict=True))
+        for one, item in pairs:
+            if one in found:
+                raise ValueError(f"Could not flatten dictionary: key {one} is not unique.")
+            found[one] = item
+    return type(dictionary)(found)  # type: ignore[call-arg, return-value]

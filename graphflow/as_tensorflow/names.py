@@ -225,6 +225,32 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"python.ops.rnn_cell_impl._{name}": ("graphflow.as_tensorflow.inside.linear", name)
         for name in ("WEIGHTS_VARIABLE_NAME", "BIAS_VARIABLE_NAME")
     },
+    **{
+        f"{place}.{name}": ("graphflow.as_tensorflow.inside.building", where)
+        for place, name, where in (
+            ("python.framework.ops", "uid", "uid"),
+            ("python.framework.ops", "convert_to_tensor_v2", "convert_to_tensor_v2"),
+            ("python.ops", "convert_to_tensor_v2", "convert_to_tensor_v2"),
+            ("python.framework.ops", "strip_name_scope", "strip_name_scope"),
+            ("python.framework.ops", "prepend_name_scope", "prepend_name_scope"),
+            ("python.framework.ops", "register_proto_function", "register_proto_function"),
+            ("python.ops.rnn_cell_impl", "_concat", "concatenated_shape"),
+            ("python.util.tf_inspect", "getargspec", "getargspec"),
+            ("python.layers.utils", "conv_output_length", "conv_output_length"),
+            ("python.ops.metrics_impl", "_streaming_confusion_matrix", "streaming_confusion_matrix"),
+        )
+    },
+    "python.util.tf_inspect.ArgSpec": ("graphflow.as_tensorflow.age", "ArgSpec"),
+    "python.ops.math_ops.mul": ("graphflow", "multiply"),
+    "python.ops.math_ops.sub": ("graphflow", "subtract"),
+    "python.training.evaluation._StopAfterNEvalsHook": (
+        "graphflow.contrib.evaluation",
+        "StopAfterNEvalsHook",
+    ),
+    "python.training.evaluation._get_or_create_eval_step": (
+        "graphflow.contrib.evaluation",
+        "get_or_create_eval_step",
+    ),
     "contrib.rnn._linear": ("graphflow.as_tensorflow.inside.linear", "linear"),
     "contrib.seq2seq._BaseAttentionMechanism": (
         "graphflow.contrib.seq2seq.attention",

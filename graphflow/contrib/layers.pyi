@@ -33,6 +33,11 @@ from graphflow.layers.contrib_composed import softmax as softmax
 from graphflow.layers.contrib_composed import stack as stack
 from graphflow.layers.regularizers import sum_regularizer as sum_regularizer
 from graphflow.layers.contrib_composed import unit_norm as unit_norm
+from graphflow.contrib.layer_summaries import summarize_activation as summarize_activation
+from graphflow.contrib.layer_summaries import summarize_activations as summarize_activations
+from graphflow.contrib.layer_summaries import summarize_collection as summarize_collection
+from graphflow.contrib.layer_summaries import summarize_tensor as summarize_tensor
+from graphflow.contrib.layer_summaries import summarize_tensors as summarize_tensors
 from graphflow._core.ops.state.initializers import ContribVarianceScaling as _variance_scaling_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as xavier_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as _xavier_initializer_conv2d
