@@ -10,9 +10,10 @@ from __future__ import annotations
 import sys
 
 import graphflow.logging as logging
-from graphflow.as_tensorflow import age, old_packages
+from graphflow.as_tensorflow import age
 from graphflow.as_tensorflow.finder import Finder, Served, real_tensorflow
 from graphflow.as_tensorflow.modules import ROOTS
+from graphflow.as_tensorflow.packages import old_packages
 
 __all__ = ["install"]
 

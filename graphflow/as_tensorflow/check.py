@@ -21,9 +21,9 @@ from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
 from graphflow._core.graph.dtypes import DType
-from graphflow.as_tensorflow import old_packages
 from graphflow.as_tensorflow.age import advice_for
 from graphflow.as_tensorflow.finder import Place, member, place_of
+from graphflow.as_tensorflow.packages import old_packages
 
 _FORGIVING: Final = frozenset(
     {"ImportError", "ModuleNotFoundError", "AttributeError", "Exception", "BaseException"}

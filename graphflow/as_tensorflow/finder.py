@@ -22,8 +22,9 @@ from types import ModuleType
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
-from graphflow.as_tensorflow.modules import MESSAGES, OTHERS, ROOTS, SOURCES, SYNONYMS
+from graphflow.as_tensorflow.modules import MESSAGES, OTHERS, ROOTS, SOURCES
 from graphflow.as_tensorflow.names import NAMES
+from graphflow.as_tensorflow.synonyms import SYNONYMS
 
 DEFINED: Final = Path(__file__).with_name("defined.tsv")
 _NOTHING: Final = object()

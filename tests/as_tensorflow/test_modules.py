@@ -9,8 +9,9 @@ from typing import Final
 
 import pytest
 
-from graphflow.as_tensorflow.modules import SOURCES, SYNONYMS
+from graphflow.as_tensorflow.modules import SOURCES
 from graphflow.as_tensorflow.names import NAMES
+from graphflow.as_tensorflow.synonyms import SYNONYMS
 
 HOOKED: Final = "import graphflow.as_tensorflow\ngraphflow.as_tensorflow.install()\nimport graphflow as gf\n"
 SAME: Final = """

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from graphflow.as_tensorflow import images, old_packages
+from graphflow.as_tensorflow.packages import images, old_packages
 
 PIL = pytest.importorskip("PIL.Image")
 GREY = np.arange(24, dtype=np.float64).reshape(4, 6)

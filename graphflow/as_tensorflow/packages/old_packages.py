@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import graphflow.logging as logging
 
-_IMAGES: Final = "graphflow.as_tensorflow.images"
+_IMAGES: Final = "graphflow.as_tensorflow.packages.images"
 _SPECIAL: Final = ("comb", "factorial", "factorial2", "factorialk", "logsumexp")
 _SPARSE: Final = "scipy.sparse.linalg"
 

@@ -1,0 +1,1 @@
+"""Modules of tensorflow.python.data.util."""
