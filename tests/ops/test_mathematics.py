@@ -180,3 +180,11 @@ def test_ops_join_the_graph_of_their_inputs() -> None:
         x = gf.placeholder(gf.float32, [2])
     assert (x * 2.0 + 1.0).graph is graph
     assert gf.reduce_sum(gf.exp(x)).graph is graph
+
+
+def test_a_tensor_is_stacked_already() -> None:
+    """As loops of programs' own recurrent networks give a tensor of sizes; TensorFlow gives it back, too."""
+    x = gf.placeholder(gf.float32, [None, 2])
+    assert gf.stack(x) is x
+    with pytest.raises(TypeError):
+        gf.stack(x, axis=1)

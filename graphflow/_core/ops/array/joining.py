@@ -40,7 +40,7 @@ def stack(
                [2, 4]], dtype=int32)
     """
     name = name or "stack"
-    if isinstance(values, Tensor):
+    if isinstance(values, Tensor) and axis:
         values = list(values)
     if axis == 0:
         try:
