@@ -43,6 +43,10 @@ def _sparse_to_dense(node: Node) -> Kernel:
     return run
 
 
+_FEW_COLUMNS = 32
+"""Of at most so many columns each is summed alone, in float64: with more the sums of whole rows are faster."""
+
+
 @kernel("SparseTensorDenseMatMul")
 def _matmul(node: Node) -> Kernel:
     adjoint_a, adjoint_b = node.attrs["adjoint_a"], node.attrs["adjoint_b"]
@@ -58,6 +62,11 @@ def _matmul(node: Node) -> Kernel:
             raise invalid(
                 f"Cannot multiply A and B because inner dimension does not match: {dims} vs. {right.shape}."
             )
+        if b.dtype in (np.float32, np.float64) and 0 < right.shape[1] <= _FEW_COLUMNS:
+            sums = np.empty((right.shape[1], dims[0]), b.dtype)
+            for line, column in zip(sums, np.ascontiguousarray(right.T), strict=True):
+                line[:] = np.bincount(rows, column[columns] * values, dims[0])
+            return np.ascontiguousarray(sums.T)
         result = np.zeros((dims[0], right.shape[1]), b.dtype)
         return reduce_rows(np.add, rows, right[columns] * values[:, None], result)
 
