@@ -30,7 +30,8 @@ class Call:
 
     def __init__(self, name: str, inputs: Sequence[Tensor], outputs: Sequence[Tensor]) -> None:
         self.name = name
-        self.inputs, self.outputs = list(inputs), list(outputs)
+        self.inputs: list[Tensor] = list(inputs)
+        self.outputs: list[Tensor] = list(outputs)
 
     @property
     def graph(self) -> Any:

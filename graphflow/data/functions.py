@@ -38,7 +38,7 @@ class ElementFunction:
             ]
             element = structure.received(types, shapes, arguments)
             result = function(*element) if type(element) is tuple else function(element)
-            self.returned = self._tensors(
+            self.returned: Any = self._tensors(
                 function, transformation, tuple(result) if isinstance(result, list) else result
             )
             outputs = structure.moved(self.returned)

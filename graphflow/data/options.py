@@ -52,7 +52,7 @@ class OptionsBase:
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and vars(other) == vars(self)
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None] = None  # type: ignore[assignment]
 
 
 def merged(first: _Options, second: _Options) -> _Options:

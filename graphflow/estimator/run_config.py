@@ -171,7 +171,7 @@ class RunConfig:
         self._num_ps_replicas: int = self._tasks(PARAMETER_SERVER)
         self._num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
         self.master: str = ""
-        self.evaluation_master = ""
+        self.evaluation_master: str = ""
         said = _read(told)
         if self.task_type == EVALUATOR or not jobs:
             self.evaluation_master = said.get("eval_session_master", "")

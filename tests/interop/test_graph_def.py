@@ -137,7 +137,8 @@ def test_tensors_come_back_bit_for_bit(value: Any) -> None:
     tensor_to_proto(value, proto)
     back = tensor_from_proto(tensor_pb2.TensorProto.FromString(proto.SerializeToString()))
     assert back.dtype == value.dtype and back.shape == value.shape and back.tolist() == value.tolist()
-    assert bool(proto.tensor_content) == (value.size > 1 and value.dtype != object)
+    # TensorFlow lists complex numbers and strings one by one.
+    assert bool(proto.tensor_content) == (value.size > 1 and value.dtype.kind not in "Oc")
 
 
 @pytest.mark.parametrize(

@@ -165,9 +165,11 @@ def test_case_complains_while_running(session: Any) -> None:
     exclusive = gf.case(pairs, default=lambda: 3, exclusive=True)
     without_default = gf.case(pairs)
     assert session.run(exclusive, {first: False, second: True}) == 2
-    with pytest.raises(gf.errors.InvalidArgumentError, match="More than one"):
+    with pytest.raises(
+        gf.errors.InvalidArgumentError, match=r"more than one condition of case\(exclusive=True\) is true"
+    ):
         session.run(exclusive, {first: True, second: True})
-    with pytest.raises(gf.errors.InvalidArgumentError, match="None of the conditions"):
+    with pytest.raises(gf.errors.InvalidArgumentError, match=r"none of the conditions of case\(\) is true and there is no default"):
         session.run(without_default, {first: False, second: False})
 
 
