@@ -36,15 +36,25 @@ class Home(Protocol):
         """A change in place is done."""
 
 
+class Interference:
+    """Notes whether another thread than the one that made it changes the variables that have it as their watch."""
+
+    __slots__ = ("seen", "thread")
+
+    def __init__(self) -> None:
+        self.thread: int = threading.get_ident()
+        self.seen: bool = False
+
+
 class VariableCell:
     """Holds one variable: its value, or None before it is initialised.
 
     Thread-safe. While another run is active a change goes to a fresh buffer, which is then swapped in, so that a
     reader never sees half of it. If no other run is active and nobody has borrowed the value, it changes in place.
-    `assigned` counts how often it was set as a whole.
+    `assigned` counts how often it was set as a whole. `watch` is told of changes.
     """
 
-    __slots__ = ("assigned", "borrows", "dims", "dtype", "line", "lock", "name", "store", "value")
+    __slots__ = ("assigned", "borrows", "dims", "dtype", "line", "lock", "name", "store", "value", "watch")
 
     def __init__(self, store: Home, name: str, dtype: DType, line: tuple[str, int], dims: Dims) -> None:
         self.store: Home = store
@@ -56,6 +66,13 @@ class VariableCell:
         self.borrows: Borrows = Borrows()
         self.value: Any = None
         self.assigned: int = 0
+        self.watch: Interference | None = None
+
+    def note_change(self) -> None:
+        """Tells the watch that the thread which calls this changes the value; lock held."""
+        watch = self.watch
+        if watch is not None and watch.thread != threading.get_ident():
+            watch.seen = True
 
     def get(self) -> Any:
         """The value; FailedPreconditionError before it is initialised."""
@@ -119,6 +136,7 @@ class VariableCell:
                 "Use validate_shape=False to let it change its shape.",
             )
         with self.lock:
+            self.note_change()
             self.assigned += 1
             old = self.value
             if old is not None and old.shape == np.shape(value):
@@ -135,6 +153,7 @@ class VariableCell:
         """
         with self.lock:
             if self.value is old:
+                self.note_change()
                 self._put(old, new)
 
     def _put(self, old: Any, new: Any) -> None:
@@ -152,6 +171,7 @@ class VariableCell:
         """Changes the value by function(old, out), which writes the new value into `out` (which may be `old`)."""
         with self.lock:
             old = self.get()
+            self.note_change()
             if self.store.begin_in_place(self):
                 try:
                     function(old, old)
@@ -169,6 +189,7 @@ class VariableCell:
         """
         with self.lock:
             array = self.get()
+            self.note_change()
             if self.store.begin_in_place(self):
                 try:
                     function(array)
@@ -190,6 +211,8 @@ class VariableCell:
             for cell in sorted(set(cells), key=lambda c: c.name):
                 stack.enter_context(cell.lock)
             arrays = [cell.get() for cell in cells]
+            for cell in cells:
+                cell.note_change()
             if cells[0].store.begin_in_place(*cells):
                 try:
                     function(arrays)

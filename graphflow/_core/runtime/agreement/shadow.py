@@ -7,12 +7,14 @@ nothing changes them in place while a run is active.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import field
 from typing import Any
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.kernels import random
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
+from graphflow._core.resources.variables import Interference
 from graphflow._core.runtime.context import RunContext
 
 
@@ -35,25 +37,37 @@ class Variables:
     """The values that the variables of a plan had before a run.
 
     instructions: the variables, by the name of their value in the plan; written: those of which `before` is a copy,
-    the values of the others are shared.
+    the values of the others are shared. interference: whether another thread has changed those that are written since.
     """
 
     instructions: Mapping[str, Instruction]
     written: frozenset[str]
     before: Mapping[str, Any]
+    interference: Interference = field(default_factory=Interference)
 
     @staticmethod
     def of(plan: Plan, store: ResourceStore) -> Variables:
         """Those of a plan, as they are now in a store."""
         instructions = plan.variables()
         written = written_variables(plan)
-        before = {}
+        before, interference = {}, Interference()
         for name, i in instructions.items():
             cell = store.cell(i)
             with cell.lock:
                 value = cell.value
+                if name in written and cell.watch is None:
+                    cell.watch = interference
+                elif name in written:
+                    interference.seen = True  # Another run is compared at the same time.
                 before[name] = value.copy() if name in written and value is not None else value
-        return Variables(instructions, written, before)
+        return Variables(instructions, written, before, interference)
+
+    def unwatch(self, store: ResourceStore) -> None:
+        """Has the variables of a store tell of changes no more."""
+        for name in self.written:
+            cell = store.cell(self.instructions[name])
+            if cell.watch is self.interference:
+                cell.watch = None
 
     def store(self, real: ResourceStore) -> ResourceStore:
         """A store with these values, each written variable's a copy again."""

@@ -172,16 +172,19 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
     """
     # What is not recorded cannot be computed again, and the run would have the bits of NumPy.
     variables, tape = Variables.of(subject.plan, subject.store), Tape(_ANY if subject.takes_over else room)
-    random = random_states(subject.plan, run)
-    results = _real_run(subject, tape, run, feeds)
-    if tape.full:
-        return Outcome(results, Verdict.UNTRIED)
-    replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
     try:
-        return _judged_run(subject, replay, Replayed(results, variables.after(subject.store)))
-    except Exception as error:  # The run itself is done: that it could not be judged must not undo it.
-        tell_unverified(subject.plan, NotVerified(error))
-        return Outcome(results, Verdict.UNTRIED)
+        random = random_states(subject.plan, run)
+        results = _real_run(subject, tape, run, feeds)
+        if tape.full:
+            return Outcome(results, Verdict.UNTRIED)
+        replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
+        try:
+            return _judged_run(subject, replay, Replayed(results, variables.after(subject.store)))
+        except Exception as error:  # The run itself is done: that it could not be judged must not undo it.
+            tell_unverified(subject.plan, NotVerified(error))
+            return Outcome(results, Verdict.UNTRIED)
+    finally:
+        variables.unwatch(subject.store)
 
 
 def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
@@ -364,7 +367,12 @@ def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None
 
 
 def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
-    """The compiled plan's results, with its writes in the real store, if nobody has written since."""
+    """The compiled plan's results, with its writes in the real store, if nobody else has written meanwhile or since.
+
+    What others have written is no part of the compiled plan's values, which would undo it.
+    """
+    if variables.interference.seen:
+        return tuple(theirs.results)
     for name, value in mine.writes.items():
         old = theirs.writes[name]
         if value is not None and old is not None and old.shape == value.shape:
