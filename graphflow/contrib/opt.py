@@ -10,8 +10,10 @@ from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import sqrt, square
 from graphflow._core.ops.state.state import scatter_sub, scatter_update
-from graphflow.contrib.opt.external_optimizer import ExternalOptimizerInterface as ExternalOptimizerInterface
-from graphflow.contrib.opt.external_optimizer import ScipyOptimizerInterface as ScipyOptimizerInterface
+from graphflow.train.optimizers.external_optimizer import (
+    ExternalOptimizerInterface as ExternalOptimizerInterface,
+)
+from graphflow.train.optimizers.external_optimizer import ScipyOptimizerInterface as ScipyOptimizerInterface
 from graphflow.train.optimizers.standard import AdamOptimizer
 
 
