@@ -179,8 +179,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "IsVariableInitialized",
             "Placeholder",
             "Print*",
-            "DeleteSessionTensor",
-            "GetSession*",
             "PyFunc*",
             "*ResourceState",
         ),

@@ -122,8 +122,6 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "IsVariableInitialized",
             "Placeholder",
             "Print*",
-            "DeleteSessionTensor",
-            "GetSession*",
             "PyFunc*",
             "*ResourceState",
         ),
