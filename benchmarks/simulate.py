@@ -23,6 +23,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
+"""Of BLAS, for the simulation and for the cluster: compiled code divides products itself."""
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
@@ -123,16 +125,13 @@ class Cluster:
         for (job, _), host in zip(tasks, hosts, strict=True):
             spec.setdefault(job, []).append(host)
         self.processes = []
-        environment = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         for n, (job, index) in enumerate(tasks):
             told = {"cluster": spec, "job": job, "index": index, "model": model, "strategy": kind,
                     "tcp": bool(namespaces), "keys": keys if namespaces else ""}  # fmt: skip
             inside = ["ip", "netns", "exec", namespaces[n]] if namespaces else []
             command = [*inside, sys.executable, str(HERE / "simulate_program.py"), json.dumps(told)]
             self.processes.append(
-                subprocess.Popen(
-                    command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True, env=environment
-                )
+                subprocess.Popen(command, stdin=-1, stdout=-1, stderr=subprocess.DEVNULL, text=True)
             )
         self.workers = self.processes[ps:]
 

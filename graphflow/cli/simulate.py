@@ -57,7 +57,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
         "--hosts", type=int, metavar="N", help="hosts, to which tasks go in turn (default: one each)"
     )
     parser.add_argument(
-        "--threads", type=int, metavar="N", help="processors that a stage is divided among (default: 1)"
+        "--threads", type=int, metavar="N", help="processors that a stage is divided among (default: --cores)"
     )
     parser.add_argument("--speed", type=float, metavar="X", help="of a processor, beside one of this machine")
     parser.add_argument(
@@ -71,7 +71,7 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 _DEFAULTS: Final = {
-    "ps": 1, "workers": 2, "latency": "0s", "cores": 1, "threads": 1, "speed": 1.0, "measure": 30, "over": "",
+    "ps": 1, "workers": 2, "latency": "0s", "cores": 1, "speed": 1.0, "measure": 30, "over": "",
 }  # fmt: skip
 
 

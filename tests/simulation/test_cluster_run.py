@@ -94,6 +94,46 @@ def vars_of(costs: MessageCosts) -> dict[str, float]:
     return {name: getattr(costs, name) for name in MessageCosts.__dataclass_fields__}
 
 
+@pytest.mark.parametrize(
+    ("cores", "threads", "divisible", "seconds"),
+    [
+        (2, None, 1.0, 0.05),
+        (2, None, 0.5, 0.075),
+        (2, 1, 1.0, 0.1),
+        (4, None, 1.0, 0.025),
+        (4, 2, 1.0, 0.05),
+        (2, None, 0.0, 0.1),
+    ],
+)
+def test_as_much_of_a_stage_as_can_be_is_divided_among_the_cores_of_its_host(
+    cores: int, threads: int | None, divisible: float, seconds: float
+) -> None:
+    work = Stage("train", _device(OWN), seconds=0.1, divisible=divisible)
+    cluster = SimulatedCluster(0, 1, cores=cores, threads=threads, costs=FREE)
+    found = run(PlannedStep(OWN, {OWN: {_device(OWN): [work]}}), cluster)
+    assert found.step_seconds == pytest.approx(seconds, rel=0.01)
+
+
+@pytest.mark.parametrize(("workers", "each"), [(2, 0.1), (4, 2 * 0.15)])
+def test_tasks_that_outnumber_the_cores_of_their_host_take_caches_from_each_other(
+    workers: int, each: float
+) -> None:
+    work = Stage("train", _device(OWN), seconds=0.1, crowded=0.05)
+    cluster = SimulatedCluster(0, workers, cores=2, hosts=1, costs=FREE)
+    found = run(PlannedStep(OWN, {OWN: {_device(OWN): [work]}}), cluster)
+    assert found.step_seconds == pytest.approx(each, rel=0.02)
+
+
+@pytest.mark.parametrize(("workers", "change"), [(4, 0.04), (8, 0.08), (1, 0.01)])
+def test_rows_of_a_round_are_those_of_all_its_workers(workers: int, change: float) -> None:
+    step = rounds(4, 4, 0.1).for_workers(workers)
+    for stage in step.all_stages():
+        if stage.claims:
+            stage.seconds, stage.rows_of = 0.04, 4
+    found = run(step, SimulatedCluster(1, workers, costs=FREE))
+    assert found.step_seconds == pytest.approx(0.1 + change, rel=0.01)
+
+
 def rounds(needed: int, total: int, computes: float) -> PlannedStep:
     """A step of synchronous training: its ps begins the round, takes the gradient, waits, and makes the change."""
     place, device = Round("sync", needed, total), _device(_ps(0))

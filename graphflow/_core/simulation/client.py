@@ -16,7 +16,7 @@ from graphflow._core.simulation.measure import MeasuringPlanner
 from graphflow._core.simulation.planned import PlannedStep, job_of, planned_step
 from graphflow.config import ConfigProto
 
-_MEASURED: Final = 12
+_MEASURED: Final = 32
 """Runs of the step: the first of them compile, and the last say what it costs."""
 _TARGET: Final = "simulated://"
 
@@ -77,7 +77,8 @@ def measured_step(
         (planner,) = planners
         if seconds is not None:
             plan, _ = session.plan(target, [])
-            return given_costs(planned_step(plan, planner.partition(plan), planner.task), seconds)
+            planned = planned_step(plan, planner.partition(plan), planner.task)
+            return given_costs(planned, seconds, divisible=cluster.threads is not None)
         for name in (GraphKeys.GLOBAL_VARIABLES, GraphKeys.LOCAL_VARIABLES):
             session.run([variable.initializer for variable in graph.get_collection(name)])
         session.run(graph.get_collection(GraphKeys.TABLE_INITIALIZERS))
@@ -87,14 +88,18 @@ def measured_step(
         return found.step()
 
 
-def given_costs(planned: PlannedStep, seconds: Mapping[str, float]) -> PlannedStep:
-    """The step with what a task of each job computes in it, divided among its stages by their operations."""
+def given_costs(planned: PlannedStep, seconds: Mapping[str, float], divisible: bool) -> PlannedStep:
+    """The step with what a task of each job computes in it, divided among its stages by their operations.
+
+    divisible: whether several cores can share what a stage computes, which nobody has measured.
+    """
     for task, devices in planned.stages.items():
         stages = [s for found in devices.values() for s in found if not s.blocks]
         whole = sum(s.operations for s in stages)
         for stage in stages:
             stage.seconds = seconds.get(job_of(task), 0.0) * stage.operations / max(1, whole)
             stage.again = 0.0
+            stage.divisible = float(divisible)
     return planned
 
 

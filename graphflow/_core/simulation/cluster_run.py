@@ -95,7 +95,6 @@ class ClusterRun:
         self._spread = spread
         self._left = [0]
         """How many steps are still to end."""
-        self._threads = cluster.threads
         self._factor = stragglers(cluster.stragglers)
         tasks = self.network.tasks
         own = [name for name in tasks if "/job:worker/" in name] if replicated else [step.own]
@@ -217,11 +216,12 @@ class ClusterRun:
     def _enter(self, part: _Part, device: int, stage: Stage) -> None:
         """Waits as the stage does, then computes it."""
         run = part.run
+        seconds = stage.seconds + (stage.crowded if part.task.host.crowded else 0.0)
         if stage.begins is not None:
             run.rounds[stage.begins.name] = self.rounds[stage.begins.name].begin()
         if stage.arrives is not None:
             number = run.rounds[stage.arrives.name]
-            then = lambda: self._compute(part, device, stage, stage.seconds)  # noqa: E731
+            then = lambda: self._compute(part, device, stage, seconds)  # noqa: E731
             self.rounds[stage.arrives.name].arrive(number, then)
         elif stage.awaits:
             left = [len(stage.awaits)]
@@ -229,7 +229,7 @@ class ClusterRun:
             def one() -> None:
                 left[0] -= 1
                 if not left[0]:
-                    self._compute(part, device, stage, stage.seconds)
+                    self._compute(part, device, stage, seconds)
 
             for what in stage.awaits:
                 self._groups[what.name].wait(run.number, (part.task, stage.device), one)
@@ -238,14 +238,18 @@ class ClusterRun:
             change = self._changes.setdefault((part.task.name, id(stage)), Change())
 
             def claimed(makes: bool) -> None:
-                # What was measured is the mean of one gradient.
-                more = (self._gathered - 1) * stage.gathered / self.network.costs.reduce_rate
-                seconds = stage.seconds + more if makes else stage.again
-                self._compute(part, device, stage, seconds, change if makes else None)
+                takes = self._change_seconds(stage, seconds) if makes else stage.again
+                self._compute(part, device, stage, takes, change if makes else None)
 
             change.claim(number, claimed)
         else:
-            self._compute(part, device, stage, stage.seconds)
+            self._compute(part, device, stage, seconds)
+
+    def _change_seconds(self, stage: Stage, measured: float) -> float:
+        """Core-seconds of the changes of a round: one whole gradient was measured, and as many rows as are said."""
+        if stage.rows_of:
+            measured = stage.again + (measured - stage.again) * self._gathered / stage.rows_of
+        return measured + (self._gathered - 1) * stage.gathered / self.network.costs.reduce_rate
 
     def _compute(
         self,
@@ -256,6 +260,7 @@ class ClusterRun:
         change: Change | None = None,
     ) -> None:
         task = part.task
+        shared = seconds * part.slower * stage.divisible
         seconds = seconds * part.slower + self.network.costs.stage
         done = self._computed, part, device, stage, change, self.clock.now
         at_once = seconds < SERVED_AT_ONCE_SECONDS and not stage.blocks and not self.step.alone
@@ -264,7 +269,7 @@ class ClusterRun:
             task.sockets.work(seconds / task.speed, *done)
         else:
             seconds += 0.0 if self.step.alone else self.network.costs.thread_switch
-            self.network.compute(task, stage.device, seconds, self._threads, *done)
+            self.network.compute(task, stage.device, seconds, shared, *done)
 
     def _computed(
         self,

@@ -77,7 +77,10 @@ class Cores:
     def divided(self, seconds: float, pieces: int, then: Then, *arguments: Any) -> None:
         """As `work`, in equal pieces that go on at the same time."""
         if pieces < 2:
-            self.work(seconds, then, *arguments)
+            if seconds:
+                self.work(seconds, then, *arguments)
+            else:
+                then(*arguments)
             return
         left = [pieces]
 

@@ -129,7 +129,9 @@ class SimulatedCluster:
         hosts: How many hosts there are, to which the tasks go in turn; None for one each.
         shares_memory: Whether tasks of one host hand values over in memory. If not, each has a link of its own, as
             containers do.
-        threads: How many processors the computations of one stage are divided among.
+        threads: How many processors the computations of one stage are divided among at most; None for all of a host,
+            as sessions do it. As much of a stage is divided as was measured here, all of it where costs are given and
+            `threads` is said.
         speed: How fast a processor is, beside one of this machine; or by job, such as {"worker": 2.0}.
         stragglers: By what factor a worker is slower in one step: "lognormal:SIGMA", "exponential:MEAN" of what is
             added, or a function of a random.Random.
@@ -146,7 +148,7 @@ class SimulatedCluster:
     cores: float = 1
     hosts: int | None = None
     shares_memory: bool = True
-    threads: int = 1
+    threads: int | None = None
     speed: float | Mapping[str, float] = 1.0
     stragglers: Stragglers | str | None = None
     costs: MessageCosts = field(default_factory=MessageCosts)
@@ -158,7 +160,7 @@ class SimulatedCluster:
             )
         if self.hosts is not None and self.hosts < 1:
             raise ValueError(f"hosts is {self.hosts}: it must be at least 1, or None for one a task.")
-        if self.cores <= 0 or self.threads < 1:
+        if self.cores <= 0 or (self.threads is not None and self.threads < 1):
             raise ValueError(f"cores is {self.cores} and threads {self.threads}: they must be at least 1.")
         if any(self.speed_of(job) <= 0 for job in ("ps", "worker")):
             raise ValueError(f"speed is {self.speed}: it must be above 0.")
@@ -173,6 +175,11 @@ class SimulatedCluster:
     def latency_seconds(self) -> float:
         """The seconds that a byte is on its way between two hosts."""
         return seconds(self.latency, "latency")
+
+    @property
+    def most_threads(self) -> int:
+        """How many processors one stage is divided among at most."""
+        return self.threads or max(1, math.ceil(self.cores))
 
     def speed_of(self, job: str) -> float:
         """How fast the processors of a job's hosts are.

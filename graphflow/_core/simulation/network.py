@@ -9,6 +9,7 @@ reads it there.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
@@ -21,11 +22,12 @@ _SMALL: Final = 4 << 10
 
 
 class Host:
-    """A machine: its cores, and its link."""
+    """A machine: its cores, and its link. crowded: whether its tasks outnumber its cores, and take turns."""
 
-    def __init__(self, clock: Clock, cluster: SimulatedCluster, number: int) -> None:
+    def __init__(self, clock: Clock, cluster: SimulatedCluster, number: int, tasks: int) -> None:
         self.number = number
         self.cores = Cores(clock, cluster.cores)
+        self.crowded = tasks > cluster.cores
 
 
 class Link:
@@ -64,13 +66,16 @@ class Network:
         self.watch: Callable[[Task, Task, int, float, float], None] | None = None
         """Is told of what goes over links: the sender, the receiver, bytes, from when to when."""
         self._shares = cluster.shares_memory
+        self._threads = cluster.most_threads
         self._latency = cluster.latency_seconds
         self.hosts: dict[int, Host] = {}
         self.tasks: dict[str, Task] = {}
         links: dict[int, Link] = {}
-        for number, name in enumerate(cluster.tasks()):
+        names = cluster.tasks()
+        counts = Counter(map(cluster.host_of, range(len(names))))
+        for number, name in enumerate(names):
             at = cluster.host_of(number)
-            host = self.hosts.setdefault(at, Host(clock, cluster, at))
+            host = self.hosts.setdefault(at, Host(clock, cluster, at, counts[at]))
             link = links.setdefault(at if self._shares else number, Link(clock, cluster.link_rate))
             self.tasks[name] = Task(clock, cluster, name, host, link)
 
@@ -180,12 +185,15 @@ class Network:
             receiver.sockets.work((receive + taking) / receiver.speed, then, *arguments)
 
     def compute(
-        self, task: Task, device: str, seconds: float, threads: int, then: Then, *arguments: object
+        self, task: Task, device: str, seconds: float, shared: float, then: Then, *arguments: object
     ) -> None:
-        """Computes on a device of a task, in a thread of its own."""
+        """Computes on a device of a task, in a thread of its own; others take their part of `shared` core-seconds."""
         task.computed += seconds
         if "/device:GPU:" in device:
             gpu = task.gpus.setdefault(device, Cores(self.clock, 1))
             gpu.work(seconds / task.speed, then, *arguments)
         else:
-            task.host.cores.divided(seconds / task.speed, threads, then, *arguments)
+            cores = task.host.cores
+            pieces = self._threads if shared else 1
+            alone = (seconds - shared) / task.speed
+            cores.work(alone, cores.divided, shared / task.speed, pieces, then, *arguments)

@@ -21,7 +21,8 @@ from graphflow._core.plan.segments import Key, Segment, segments
 
 CLAIM: Final = "SyncRoundClaim"
 """The type of what makes the changes of a round once."""
-_VALUES: Final = ("SyncRoundMean", "SyncRoundMeanSlices")
+_WHOLE, _SLICES = "SyncRoundMean", "SyncRoundMeanSlices"
+"""The types of what takes the mean of a round's gradients."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +53,15 @@ class Stage:
 
     name: of the instruction that it is known by. seconds: core-seconds of it. again: core-seconds of it if another run
     has made the changes of the round already. receives: the edges that it waits for. sends: task, edges, bytes.
-    operations: how many instructions it has.
+    operations: how many instructions it has. divisible: what part of its core-seconds several cores can share.
+    crowded: core-seconds that it takes more where tasks of a host outnumber its cores.
     """
 
     name: str
     device: str
     seconds: float = 0.0
+    crowded: float = 0.0
+    divisible: float = 0.0
     again: float = 0.0
     blocks: bool = False
     receives: tuple[int, ...] = ()
@@ -73,6 +77,8 @@ class Stage:
     operations: int = 0
     gathered: int = 0
     """Bytes of the gradients of one worker that the changes of a round take the mean of."""
+    rows_of: int = 0
+    """The rows of how many gradients it was measured with, if there are rows among these; 0 if there are none."""
     largest: int = 0
     """Bytes of the largest value that it sends."""
 
@@ -151,9 +157,10 @@ def planned_step(plan: Plan, cut: Partition, own: str, sizes: Sizes = lambda nam
         plain = name.partition("->")[0].removesuffix("/send/read:0")
         return measured if measured is not None else static.get(name, static.get(plain)) or 0
 
+    gradients = members_of_rounds(plan)
     for device, stages in segments(cut).items():
         task = task_of(device)
-        found.setdefault(task, {})[device] = [_stage(s, device, edges, size) for s in stages]
+        found.setdefault(task, {})[device] = [_stage(s, device, edges, size, gradients) for s in stages]
     fed = dict.fromkeys(found, 0)
     for name, (dtype, shape) in zip(plan.feeds, plan.feed_types, strict=False):
         for task, devices in found.items():
@@ -170,7 +177,9 @@ def _feeds(cut: Partition, device: str, name: str) -> bool:
     return any(name in i.free_variables() for i in cut.parts[device].instructions)
 
 
-def _stage(stage: Segment, device: str, edges: dict[Key, int], size: Callable[[str | None], int]) -> Stage:
+def _stage(
+    stage: Segment, device: str, edges: dict[Key, int], size: Callable[[str | None], int], gradients: int
+) -> Stage:
     work = [i for i in walk(stage.plan) if not i.is_prologue]
     to: dict[str, tuple[list[int], int]] = {}
     for key, name in stage.sends.items():
@@ -192,7 +201,8 @@ def _stage(stage: Segment, device: str, edges: dict[Key, int], size: Callable[[s
         awaits=tuple(_contribution(i, size(i.outputs[0])) for i in work if i.type == kinds.COLLECTIVE_DONE),
         operations=len(work),
         largest=max(map(size, stage.sends.values()), default=0),
-        gathered=sum(_size(i.dtypes[0], i.shapes[0]) or 0 for i in work if i.type in _VALUES),
+        gathered=sum(_size(i.dtypes[0], i.shapes[0]) or 0 for i in work if i.type == _WHOLE),
+        rows_of=gradients if _SLICES in by_type else 0,
     )
 
 
@@ -225,21 +235,30 @@ def _size(dtype: Any, shape: Any) -> int | None:
     return elements * max(1, int(dtype.size))
 
 
-def one_member(plan: Plan) -> Plan:
+def members_of_rounds(plan: Plan) -> int:
+    """How many gradients of each variable a round of a plan has; 1 if it has no rounds."""
+    rounds = (_round(i) for i in walk(plan) if "needed" in i.attrs and "total" in i.attrs)
+    return max((found.needed for found in rounds if found is not None), default=1)
+
+
+def one_member(plan: Plan, gradients: int) -> Plan:
     """The plan of a worker that trains alone: rounds and groups in which no other takes part.
 
-    So each of its stages can be run once, and measured, where the others are not.
+    So each of its stages can be run once, and measured, where the others are not. gradients: how many times the rows
+    that it brings to a round are taken.
     """
-    return plan.with_instructions([_alone(i) for i in plan.instructions])
+    return plan.with_instructions([_alone(i, gradients) for i in plan.instructions])
 
 
-def _alone(i: Instruction) -> Instruction:
+def _alone(i: Instruction, gradients: int) -> Instruction:
     attrs = dict(i.attrs)
+    if i.type == _SLICES:
+        attrs["stands_for"] = gradients
     if i.type.startswith("SyncRound") and "needed" in attrs:
         attrs |= {"needed": 1, "total": 1}
     elif "group_size" in attrs:
         attrs["group_size"] = 1
-    bodies = tuple(one_member(body) for body in i.bodies)
+    bodies = tuple(one_member(body, gradients) for body in i.bodies)
     if attrs == i.attrs and not bodies:
         return i
     return replace(i, attrs=attrs, bodies=bodies)

@@ -91,8 +91,11 @@ def _mean(node: Node) -> Kernel:
 
 @kernel("SyncRoundMeanSlices", stateful=True)
 def _mean_slices(node: Node) -> Kernel:
+    each = node.attrs.get("stands_for", 1)
+    """How many replicas' gradients each one stands for, where a round is measured that has one member."""
+
     def mean(run: Any, choice: Any) -> Any:
-        found = _gradients(run, node).chosen(Choice.of(choice))
+        found = list(_gradients(run, node).chosen(Choice.of(choice))) * each
         values = np.concatenate([values for values, _ in found])
         values /= values.dtype.type(len(found))
         return values, np.concatenate([indices for _, indices in found])
