@@ -14,6 +14,7 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
+from graphflow._core.checkpoint.saved_runs import unpack_runs
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.common.last_runs import MOST_LINES, LastRuns
 from graphflow._core.common.request_ids import MOST_RUNS, RequestId, RunId
@@ -111,6 +112,12 @@ class Task:
         self.changes = Changes(self.store, plan, make)
         self.executable: Any = make(plan)
 
+    def seen(self) -> tuple[float, dict[str, list[RunId]]]:
+        """The value, and by variable the runs that are known to have changed it."""
+        found = unpack_runs(self.runs.get_state())
+        value = float(self.store.cells(["v"])["v"].get())
+        return value, {name: [run for run, _ in changes] for name, changes in found.items()}
+
     def run(self, call: int, attempt: int = 0, line: str = "t", index: int = 0) -> float:
         context = RunContext(self.store)
         context.request_id = RequestId(line, call, index, attempt)
@@ -185,6 +192,151 @@ def test_an_attempt_waits_for_one_that_is_in_the_middle_of_a_change() -> None:
     first.join(60)
     second.join(60)
     assert found == [1]
+
+
+class Slow:
+    """A stage that is held while it changes something."""
+
+    def __init__(self, whole: Any) -> None:
+        self.whole = whole
+        self.begun, self.go = threading.Event(), threading.Event()
+
+    def run(self, context: Any, values: Any) -> Any:
+        found = self.whole.run(context, values)
+        self.begun.set()
+        self.go.wait(60)
+        return found
+
+
+def test_a_snapshot_waits_for_a_change_but_not_for_ever(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    task = Task()
+    slow = task.executable = Slow(task.executable)
+    change = threading.Thread(target=task.run, args=[1])
+    change.start()
+    assert slow.begun.wait(60)
+    found: list[Any] = []
+
+    def look(context: Any, values: Any) -> None:
+        found.append(task.seen())
+
+    def snapshot() -> None:
+        task.runs.undisturbed(look, RunContext(task.store), ())
+
+    reader = threading.Thread(target=snapshot)
+    reader.start()
+    reader.join(0.3)
+    assert reader.is_alive() and not found  # The value is changed, and that is not remembered yet.
+    slow.go.set()
+    reader.join(60)
+    change.join(60)
+    assert found == [(1.0, {"v": [RunId("t", 1, 0)]})]
+
+    slow.begun.clear()
+    slow.go.clear()
+    change = threading.Thread(target=task.run, args=[2])
+    change.start()
+    assert slow.begun.wait(60)
+    monkeypatch.setattr("graphflow._core.cluster.server.deduplicator.UNDISTURBED_SECONDS", 0.1)
+    snapshot()
+    assert "may count again" in caplog.text
+    slow.go.set()
+    change.join(60)
+    task.changes.blocks = True  # It may wait for who is to come after the snapshot.
+    slow.begun.clear()
+    slow.go.clear()
+    caplog.clear()
+    change = threading.Thread(target=task.run, args=[3])
+    change.start()
+    assert slow.begun.wait(60)
+    snapshot()
+    assert not caplog.text
+    slow.go.set()
+    change.join(60)
+
+
+def test_a_change_waits_for_a_snapshot_until_that_has_what_it_needs() -> None:
+    task = Task()
+    done: list[None] = []
+
+    def look(context: Any, values: Any) -> None:
+        assert task.runs.is_busy(RequestId("t", 1, 0, 0))
+        before = task.seen()
+        change.start()
+        change.join(0.3)
+        assert change.is_alive() and task.seen() == before == (0.0, {})
+        context.others_may_change()
+        change.join(60)
+        assert not change.is_alive() and not task.runs.is_busy(RequestId("t", 2, 0, 0))
+        done.append(None)
+
+    change = threading.Thread(target=task.run, args=[1])
+    task.runs.undisturbed(look, RunContext(task.store), ())
+    assert done
+
+
+def test_who_waits_for_a_snapshot_or_for_a_change_before_it_ends_when_it_has_to() -> None:
+    task = Task()
+    context = RunContext(task.store)
+    context.request_id = RequestId("t", 1, 0, 0)
+    task.runs.begin(context.request_id, "step")
+
+    def look(_: Any, values: Any) -> None:
+        context.cancel()
+        with pytest.raises(errors.CancelledError):
+            task.runs.carry_out(task.executable, task.changes, context, ())
+
+    task.runs.undisturbed(look, RunContext(task.store), ())
+    task.runs.at_work += 1
+    with pytest.raises(errors.CancelledError):
+        task.runs.undisturbed(look, context, ())
+    task.runs.at_work -= 1
+    assert task.run(2) == 1
+
+
+def test_what_was_changed_is_known_again_when_the_value_that_has_it_is_restored() -> None:
+    task = Task()
+    task.run(1)
+    saved = task.runs.get_state()
+    task.run(1, line="later")
+    for runs in (task.runs, Deduplicator()):  # Of the task itself, and of one that was started again.
+        task.runs = task.store.runs = runs
+        runs.set_state(saved, ["v", "elsewhere"], ["v"])
+        assert list(runs.restoring) == ["v"]
+        task.session.run(task.v.assign(1.0))
+        assert not runs.restoring
+        assert task.run(1, 1) == 1
+        assert task.run(1, 1, line="later") == 2
+    task.runs.set_state(saved, ["v"], ["v"])
+    task.run(2)
+    task.session.run(task.v.assign(1.0))
+    with pytest.raises(errors.AbortedError):  # A later call has begun since.
+        task.run(1, 2)
+
+
+def test_a_restore_that_leaves_a_variable_out_leaves_its_changes_as_they_are() -> None:
+    task = Task()
+    task.store.runs = task.runs
+    saved = task.runs.get_state()
+    task.run(1)
+    task.runs.set_state(saved, ["w"], ["v"])
+    assert task.run(1, 1) == 1
+
+
+def test_what_a_checkpoint_says_of_runs_may_be_anything() -> None:
+    runs = Deduplicator()
+    for text in (
+        b"", b"[]", b"{}", b"[" * 100_000, b'{"runs": [["t", 1, 0, 0]], "changes": []}', b"\xff",
+        b'{"runs": [["t", -1, 0, 0]], "changes": [[]]}', b'{"runs": [], "changes": [[1]]}',
+        b'{"runs": 1, "changes": 2}',
+    ):  # fmt: skip
+        with pytest.raises(ValueError, match="makes no sense"):
+            runs.set_state({"json": np.frombuffer(text, np.uint8)}, ["v"], [])
+    with pytest.raises(ValueError, match="makes no sense"):
+        runs.set_state({"other": np.zeros(1)}, ["v"], [])
+    runs.set_state({}, ["v"], [])
+    assert not runs.restoring and len(runs.machine.runs) == 0
 
 
 @pytest.mark.parametrize("count", [17, 1000])

@@ -17,6 +17,8 @@ from graphflow._core.checkpoint.writer import Entry, pack
 
 STATE: Final = HIDDEN + "state/"
 """The beginning of the names of such vectors in a checkpoint, one for each task."""
+RUNS: Final = HIDDEN + "runs"
+"""The resource, in such a vector, that says which runs that may be repeated have changed the variables beside it."""
 _RESOURCES: Final = "resources"
 _PROGRAM: Final = "program"
 _UNKNOWN: Final = "unknown"

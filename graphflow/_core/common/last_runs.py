@@ -12,6 +12,7 @@ line.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field
 from hashlib import blake2b
 from typing import Final, Generic, TypeVar
@@ -98,6 +99,12 @@ class LastRuns(Generic[Value]):
     def _was_forgotten(self, line: str) -> bool:
         forgotten = self._forgotten
         return forgotten is not None and all(forgotten[bit >> 3] & 1 << (bit & 7) for bit in _bits(line))
+
+    def items(self) -> Iterator[tuple[RunId, Value]]:
+        """All that is remembered, with the runs."""
+        for line, call in self._lines.items():
+            for index, value in call.runs.items():
+                yield RunId(line, call.number, index), value
 
     def clear(self) -> None:
         """Forgets everything."""

@@ -59,7 +59,10 @@ class Segment:
 def segments(partition: Partition) -> dict[str, list[Segment]]:
     """The segments of each part, by device, in the order in which they run."""
     numbers = _numbers(partition, {})
-    least = {device: _after_draws(part, numbers[device]) for device, part in partition.parts.items()}
+    least = {
+        device: {**_after_draws(part, numbers[device]), **_with_users(part, numbers[device])}
+        for device, part in partition.parts.items()
+    }
     if any(least.values()):
         numbers = _numbers(partition, least)
     _send_together(partition, numbers)
@@ -113,6 +116,22 @@ def _after_draws(part: Plan, numbers: Mapping[str, int]) -> dict[str, int]:
             now = found.get(i.name, numbers[i.name])
             if numbers[name] <= now <= gone and i.name not in before and not i.is_prologue:
                 found[i.name] = gone + 1
+    return found
+
+
+def _with_users(part: Plan, numbers: Mapping[str, int]) -> dict[str, int]:
+    """The numbers, by name, of what reads a task's state: those of what it is read for.
+
+    A checkpoint has it with variables of the same task, and their values are read where they are used.
+    """
+    found = {}
+    for i in part.instructions:
+        if i.type == kinds.STATE_READ:
+            users = [
+                numbers[user.name] for user in part.instructions if i.outputs[0] in user.free_variables()
+            ]
+            if users and min(users) > numbers[i.name]:
+                found[i.name] = min(users)
     return found
 
 

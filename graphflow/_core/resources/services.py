@@ -41,6 +41,21 @@ class AbsentTasks:
         return {**self.unmet, **self.lost} if also_unmet else dict(self.lost)
 
 
+class RunMemory(Protocol):
+    """What a task remembers of runs that may be repeated: cluster.server.deduplicator.Deduplicator."""
+
+    def get_state(self) -> Mapping[str, Any]:
+        """Which runs have changed what, as arrays by name."""
+
+    def set_state(
+        self, state: Mapping[str, Any], variables: Collection[str], present: Collection[str]
+    ) -> None:
+        """Says what of that the values have to which some variables are about to be set; ValueError if it is none."""
+
+    def note_assigned(self, cell: Any) -> None:
+        """A variable was set as a whole; its lock is held."""
+
+
 class CollectiveService(Protocol):
     """Collectives with the members of other processes, too: collectives.arithmetic.Collectives."""
 

@@ -24,7 +24,13 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.resources.borrowing import Memory, ProcessMemory
 from graphflow._core.resources.run import Run
-from graphflow._core.resources.services import AbsentTasks, CollectiveService, FunctionService, GraphService
+from graphflow._core.resources.services import (
+    AbsentTasks,
+    CollectiveService,
+    FunctionService,
+    GraphService,
+    RunMemory,
+)
 from graphflow._core.resources.variables import VariableCell
 
 Result = TypeVar("Result")
@@ -91,6 +97,8 @@ class ResourceStore:
     """Says in the log of a task what the calling thread waits for, and for how many seconds it has.
 
     None if the store is a session's, whose program may mean to wait."""
+    runs: RunMemory | None = None
+    """What is remembered of runs that may be repeated, if the store is a task's."""
     graph: GraphService | None = None
     """Answers questions about the graph, if the store is a session's."""
 

@@ -19,15 +19,17 @@ from graphflow._core.checkpoint.parallel import copied, copy_into
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims, compatible, text
 from graphflow._core.resources.borrowing import BORROW_FROM_BYTES, Borrows, Memory
+from graphflow._core.resources.services import RunMemory
 
 
 class Home(Protocol):
     """What a cell asks of the store that holds it.
 
-    memory: the memory for values that leave the run or its device.
+    memory: the memory for values that leave the run or its device. runs: is told of what is set as a whole.
     """
 
     memory: Memory
+    runs: RunMemory | None
 
     def begin_in_place(self, *cells: VariableCell) -> bool:
         """Whether the values may be changed in place. If so, end_in_place() must follow."""
@@ -145,6 +147,8 @@ class VariableCell:
                 dtype = self.dtype.as_numpy_dtype
                 fresh = take_donated(value, dtype)
                 self.value = copied(value, dtype) if fresh is None else fresh
+            if self.store.runs is not None:
+                self.store.runs.note_assigned(self)
 
     def exchange(self, old: Any, new: Any) -> None:
         """Replaces the value `old` by one of the same shape; does nothing if `old` is not the value any more.

@@ -89,6 +89,16 @@ class RunContext:
             function()
         self._abort()
 
+    def when_others_may_change(self, function: Callable[[], None]) -> None:
+        """Has `function` called by the next `others_may_change` of the calling thread."""
+        self.per_run["others may change", threading.get_ident()] = function
+
+    def others_may_change(self) -> None:
+        """The calling thread has read what it had to read while nobody changes it: others may go on."""
+        function = self.per_run.pop(("others may change", threading.get_ident()), None)
+        if function is not None:
+            function()
+
     gives_back = False
     """Whether elements that the run has taken are put back if nobody gets its results."""
 

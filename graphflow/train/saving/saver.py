@@ -32,6 +32,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.identity import program_identity
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.scopes import resource_name
 from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
 from graphflow._core.ops.control_flow.flow_basics import group
@@ -242,7 +243,10 @@ class Saver:
         self, graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str
     ) -> Operation:
         specs = [spec for saveable in saveables for spec in saveable.specs]
-        states = _tasks(graph) if program else []
+        states = _tasks(graph, saveables, program)
+        variables = [
+            resource_name(s.op.op.attrs, s.op.op.name) for s in saveables if isinstance(s, VariableSaveable)
+        ]
         expected = [dims for saveable in saveables for dims in saveable.expected_shapes]
         with graph.name_scope("RestoreV2") as scope:
             names = constant([s.name for s in specs] + [STATE + t for t in states], name="tensor_names")
@@ -258,7 +262,7 @@ class Saver:
         first: list[Operation] = []
         for task, state in zip(states, tensors[len(specs) :], strict=True):
             with graph.device(task or None):
-                first.append(write_resource_state(state, program))
+                first.append(write_resource_state(state, program, variables))
         done: list[Any] = []
         position = 0
         for saveable in saveables:
@@ -545,7 +549,7 @@ def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], pr
     specs = [spec for saveable in saveables for spec in saveable.specs]
     tensors: list[Any] = [spec.tensor for spec in specs]
     names = [spec.name for spec in specs]
-    for task in _tasks(graph) if program else []:
+    for task in _tasks(graph, saveables, program):
         with graph.device(task or None):
             tensors.append(read_resource_state(program))
         names.append(STATE + task)
@@ -556,14 +560,22 @@ def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], pr
         )  # fmt: skip
 
 
-def _tasks(graph: Graph) -> list[str]:
-    """The tasks that ops of the graph ask for, as device names; "" stands for the session's own."""
-    found = {""}
-    for device in {op.device for op in graph.get_operations()}:
-        spec = DeviceSpec.from_string(device)
-        if spec.job is not None:
-            found.add(DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task).to_string())
-    return sorted(found)
+def _tasks(graph: Graph, saveables: Sequence[SaveableObject], program: str) -> list[str]:
+    """The tasks whose state is saved, as device names; "" stands for the session's own.
+
+    Of a program these are all that its ops ask for. Without one they are those that have the variables.
+    """
+    if program:
+        return sorted({"", *(_task(device) for device in {op.device for op in graph.get_operations()})})
+    return sorted({_task(s.op.device) for s in saveables if isinstance(s, VariableSaveable)} - {""})
+
+
+def _task(device: str) -> str:
+    """The task of a device, as a device name; "" if it has none."""
+    spec = DeviceSpec.from_string(device)
+    return (
+        "" if spec.job is None else DeviceSpec(job=spec.job, replica=spec.replica, task=spec.task).to_string()
+    )
 
 
 def _whole_shape(tensor: Any) -> Any:

@@ -17,10 +17,11 @@ from graphflow._core.cluster.protocol.deduplication import (
     EndEarlier,
     MakeChange,
     RefuseAttempt,
+    VariableRestored,
 )
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.machine import BrokenInvariant, StepEvent
-from graphflow._core.common.request_ids import RequestId
+from graphflow._core.common.request_ids import RequestId, RunId
 
 LATER = "A later attempt of this run has begun."
 
@@ -116,11 +117,16 @@ class World:
         """The changes, by line, call and name, that are in the variables."""
         self.calls = {"x": [1, 0], "y": [1, 0]}
         """The call and the next attempt of each program."""
+        self.saved: tuple[dict[str, int], set[tuple[str, int, str]]] = dict(self.variables), set()
+        self.saved_changes: dict[str, list[tuple[RunId, str]]] = {"a": [], "b": []}
+        self.repeated = 0
+        """How many changes were left out by machines of tasks that were started again since."""
         self.open: list[RequestId] = []
         self.busy: list[tuple[RequestId, tuple[str, ...], tuple[str, ...]]] = []
 
     def step(self) -> None:
-        self.random.choice([self._begin, self._ask, self._ask, self._end, self._end, self._set, self._next])()
+        doings = [self._begin, self._ask, self._ask, self._end, self._end, self._set, self._next, self._save]
+        self.random.choice(doings)()
 
     def _begin(self) -> None:
         line = self.random.choice("xy")
@@ -136,7 +142,7 @@ class World:
             return
         request = self.random.choice(self.open)
         names = self.random.choice([("a",), ("b",), ("a", "b")])
-        versions = {name: self.assigned[name] for name in self.tell.machine.changed(request)}
+        versions = {name: (self.assigned[name], name) for name in self.tell.machine.changed(request)}
         found = self.tell.ask(request, versions, "".join(names))
         if isinstance(found, MakeChange):
             key = request.line, request.call
@@ -160,15 +166,39 @@ class World:
         for name in names:
             self.counted.add((request.line, request.call, name))
             self.variables[name] += name not in leave_out
-        self.tell.end(request, {name: self.assigned[name] for name in names})
+        self.tell.end(request, {name: (self.assigned[name], name) for name in names})
 
     def _set(self) -> None:
         """A checkpoint is restored: no change is in the variable any more, if none is being made."""
         name = self.random.choice("ab")
         if not self.busy and self.random.random() < 0.2:
-            self.assigned[name] += 1
-            self.variables[name] = 0
-            self.counted = {key for key in self.counted if key[2] != name}
+            if self.random.random() < 0.3:  # The task was started again.
+                self.repeated += self.tell.machine.repeated
+                self.tell = Told()
+                self.open.clear()
+                self.assigned = dict.fromkeys(self.assigned, 0)
+                self._restore("a")
+                name = "b"
+            self._restore(name)
+
+    def _save(self) -> None:
+        """A checkpoint is written, with the changes that its values have."""
+        if not self.busy:
+            found = self.tell.machine.present(lambda version: bool(version[0] == self.assigned[version[1]]))
+            self.saved = dict(self.variables), set(self.counted)
+            self.saved_changes = {
+                name: [(run, name) for run, changed in found if name in changed] for name in self.variables
+            }
+
+    def _restore(self, name: str) -> None:
+        variables, counted = self.saved
+        self.assigned[name] += 1
+        self.variables[name] = variables[name]
+        self.counted = {key for key in self.counted if key[2] != name} | {
+            key for key in counted if key[2] == name
+        }
+        version = self.assigned[name], name
+        self.tell(VariableRestored(0.0, self.saved_changes[name], version))
 
     def _next(self) -> None:
         line = self.random.choice("xy")
@@ -185,7 +215,7 @@ def test_whatever_is_repeated_whenever_each_change_is_made_once(seed: int) -> No
         world.step()
     for name, value in world.variables.items():
         assert value == sum(changed == name for _, _, changed in world.counted)
-    assert world.tell.machine.repeated > 0
+    assert world.repeated + world.tell.machine.repeated > 0
 
 
 def test_a_run_that_nobody_changes_and_is_said_to_be_changed_is_found(tell: Told) -> None:

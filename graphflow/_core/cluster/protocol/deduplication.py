@@ -5,7 +5,8 @@ computes everything anew, on values as they are then, but what the first attempt
 there. So a run changes each variable at most once, and one that returns has changed each of them once.
 
 What a change is worth remembering for ends when its variable is set as a whole, as a restored checkpoint does: its
-version is another one then.
+version is another one then. A checkpoint has the changes of runs that were under way when it was written, in some of
+the variables: so it also has which these are, and they are remembered again when it is restored.
 
 Threads of a task compute stages, and one of them waits while an earlier attempt of its run is in the middle of a
 change. They are the server's (cluster/server/deduplicator.py), as is the lock under which it gives events to this
@@ -14,7 +15,7 @@ machine.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import field
 from typing import Any, TypeAlias
 
@@ -22,7 +23,7 @@ from graphflow import errors
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold, step_event
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.request_ids import RequestId
+from graphflow._core.common.request_ids import RequestId, RunId
 
 Version: TypeAlias = Any
 """The value that a variable was set to as a whole; two are compared, and nothing else is done with them."""
@@ -64,6 +65,17 @@ class ChangeEnded(StepEvent):
     versions: Mapping[str, Version] | None
 
 
+@step_event
+class VariableRestored(StepEvent):
+    """A variable was set to its value in a checkpoint, which has these changes of it: runs, and their instructions.
+
+    version: that the variable has since.
+    """
+
+    changes: Sequence[tuple[RunId, str]]
+    version: Version
+
+
 # ---- instructions ---------------------------------------------------------------------------------------------------
 
 
@@ -103,6 +115,7 @@ class RunRecord:
 
     latest: RequestId
     step: Any
+    """None if the run is known from a checkpoint alone."""
     changed: dict[str, Version] = field(default_factory=dict)
     """The instructions whose changes were made, each with the version of its variable."""
     changing: RequestId | None = None
@@ -119,6 +132,7 @@ class Deduplication(Machine):
         """How many stages were allowed with changes left out."""
         self.handlers = {
             AttemptBegun: self._attempt_begun, ChangeAsked: self._change_asked, ChangeEnded: self._change_ended,
+            VariableRestored: self._variable_restored,
         }  # fmt: skip
 
     # ---- questions, which change nothing ----
@@ -133,6 +147,14 @@ class Deduplication(Machine):
         """What attempts of the run have changed."""
         found: Mapping[str, Version] = request.record.changed
         return found
+
+    def present(self, is_there: Callable[[Version], bool]) -> list[tuple[RunId, dict[str, Version]]]:
+        """What the runs have changed, as far as the variables still have it: `is_there` says so of a version."""
+        found = [
+            (run, {name: version for name, version in record.changed.items() if is_there(version)})
+            for run, record in self.runs.items()
+        ]
+        return [(run, changed) for run, changed in found if changed]
 
     # ---- what happens ----
 
@@ -150,7 +172,7 @@ class Deduplication(Machine):
         if request.attempt < record.latest.attempt:
             return [RefuseAttempt(errors.ABORTED, _LATER_BEGAN)]
         earlier, record.latest, record.step = record.step, request, event.step
-        return [] if earlier == event.step else [EndEarlier(earlier)]
+        return [] if earlier is None or earlier == event.step else [EndEarlier(earlier)]
 
     def _change_asked(self, event: ChangeAsked) -> list[Instruction]:
         record: RunRecord = event.request.record
@@ -173,6 +195,18 @@ class Deduplication(Machine):
         del self.changing[id(record)]
         if event.versions is not None:
             record.changed.update(event.versions)
+        return []
+
+    def _variable_restored(self, event: VariableRestored) -> list[Instruction]:
+        for run, name in event.changes:
+            try:
+                record = self.runs.get(run)
+            except errors.AbortedError:  # A later call has begun, so that nobody repeats this one.
+                continue
+            if record is None:
+                record = RunRecord(RequestId(run.line, run.call, run.index, 0), None)
+                self.runs.put(run, record)
+            record.changed[name] = event.version
         return []
 
     def check(self) -> None:

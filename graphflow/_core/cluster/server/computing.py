@@ -39,6 +39,8 @@ class TaskStageRunner:
     """Whether its step, on this task or another, changes more than what it takes from, as far as it does not say so."""
     replica_seconds: float
     """How long a round of synchronous training waits for workers that are gone; 0 means a few seconds."""
+    snapshot: bool = False
+    """Whether it reads variables together with the runs that have changed them."""
     on_one_core: bool = False
     """Whether its products are not divided among BLAS's threads: the tasks of this machine leave no core over."""
     seconds: float = 1.0
@@ -58,6 +60,10 @@ def compute(
         function: Callable[[Any, Sequence[Any]], Sequence[Any]] = runner.executable.run
         if runner.changes_more or (context.request_id is not None and runner.changes):
             function = partial(_changing, runner, deduplicator)
+        if (runner.snapshot or (deduplicator.restoring and runner.changes)) and not (
+            context.request_id is not None and runner.changes
+        ):
+            function = partial(deduplicator.undisturbed, function)
         if runner.on_one_core:
             with one_core():
                 results = counted.running(context, function, work.values)

@@ -2,15 +2,22 @@
 
 What is decided is the machine's, cluster/protocol/deduplication.py: which attempt counts, and what of a stage is left
 out. Here stages are computed with that left out, and a thread waits while an earlier attempt changes something.
+
+A checkpoint has the values of variables and what is remembered of the runs that have changed them, both of one moment:
+a stage that reads or sets them is computed while no other one changes variables for such a run.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Final, TypeVar
 
+import numpy as np
+
+from graphflow._core.checkpoint.saved_runs import pack_runs, unpack_runs
 from graphflow._core.cluster.failures import details_of, from_details
 from graphflow._core.cluster.protocol.deduplication import (
     AttemptBegun,
@@ -21,10 +28,12 @@ from graphflow._core.cluster.protocol.deduplication import (
     MakeChange,
     RefuseAttempt,
     RunRecord,
+    VariableRestored,
 )
+from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.request_ids import RequestId
+from graphflow._core.common.request_ids import RequestId, RunId
 from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
 from graphflow._core.plan.passes.repeated import changes, without
 from graphflow._core.resources.store import ResourceStore
@@ -32,14 +41,21 @@ from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 
+_log: Final = logging.getLogger("graphflow")
+Result = TypeVar("Result")
+
 
 @dataclass(eq=False)
 class Changes:
-    """What a stage changes: how to make what runs it with some of that left out."""
+    """What a stage changes: how to make what runs it with some of that left out.
+
+    blocks: whether it may wait for other runs meanwhile.
+    """
 
     store: ResourceStore
     plan: Any
     make: Callable[[Any], Executable]
+    blocks: bool = False
     _found: list[tuple[str, str]] | None = None
     _names: tuple[str, ...] = ()
     _cells: dict[str, VariableCell] | None = None
@@ -70,6 +86,12 @@ class Deduplicator:
     def __init__(self, runs: LastRuns[RunRecord] | None = None) -> None:
         self.machine = Deduplication(runs)
         self._condition = threading.Condition()
+        self.at_work = 0
+        """How many stages are changing something, but for those that may wait for other runs."""
+        self._undisturbed = 0
+        """How many stages want that nothing is changed meanwhile."""
+        self.restoring: dict[str, Sequence[tuple[RunId, str]]] = {}
+        """Variables that are about to be set to what a checkpoint has, each with the changes that are in it."""
 
     @property
     def repeated(self) -> int:
@@ -88,8 +110,8 @@ class Deduplicator:
         return None if found is None else found.step
 
     def is_busy(self, request: RequestId) -> bool:
-        """Whether an attempt of the run is changing something at this moment."""
-        return self.machine.is_busy(request)
+        """Whether a change of the run has to wait: for an earlier attempt, or for a checkpoint."""
+        return self._undisturbed > 0 or self.machine.is_busy(request)
 
     def carry_out(
         self, executable: Executable, changes: Changes, context: RunContext, values: Sequence[Any]
@@ -110,6 +132,7 @@ class Deduplicator:
         finally:
             with self._condition:
                 self._handle(ChangeEnded(time.monotonic(), request, versions))
+                self.at_work -= not changes.blocks
                 self._condition.notify_all()
 
     def _begin_change(self, request: RequestId, changes: Changes, context: RunContext) -> tuple[str, ...]:
@@ -117,15 +140,87 @@ class Deduplicator:
         names = changes.names()
         while True:
             with self._condition:
-                now = {
-                    name: (cell, cell.assigned) for name, (cell, _) in self.machine.changed(request).items()
-                }
-                found = self._handle(ChangeAsked(time.monotonic(), request, names, now))
-                if isinstance(found, MakeChange):
-                    return found.leave_out
-                assert isinstance(found, AwaitChange)
+                if not self._undisturbed:
+                    now = {
+                        name: (cell, cell.assigned)
+                        for name, (cell, _) in self.machine.changed(request).items()
+                    }
+                    found = self._handle(ChangeAsked(time.monotonic(), request, names, now))
+                    if isinstance(found, MakeChange):
+                        self.at_work += not changes.blocks
+                        return found.leave_out
+                    assert isinstance(found, AwaitChange)
                 self._condition.wait(EARLIER_ATTEMPT_SECONDS)
             context.check()
+
+    # ---- checkpoints ----------------------------------------------------------------------------------------------
+
+    def undisturbed(
+        self,
+        function: Callable[[RunContext, Sequence[Any]], Result],
+        context: RunContext,
+        values: Sequence[Any],
+    ) -> Result:
+        """function(context, values), while nothing is changed for runs that may be repeated.
+
+        It waits for the stages that do so now, unless they may wait for other runs, or take so long that they might.
+        What is computed may end that before its own end: `context.others_may_change`.
+        """
+        ended: list[None] = []
+
+        def end() -> None:
+            with self._condition:
+                if not ended:
+                    ended.append(None)
+                    self._undisturbed -= 1
+                    self._condition.notify_all()
+
+        limit = time.monotonic() + UNDISTURBED_SECONDS
+        with self._condition:
+            self._undisturbed += 1
+        try:
+            while self.at_work:
+                context.check()
+                if time.monotonic() > limit:
+                    _log.warning(
+                        "A checkpoint is read or written while a stage that changes variables has taken %.0f s: what "
+                        "that has done may count again, should the checkpoint be restored while it is repeated.",
+                        UNDISTURBED_SECONDS,
+                    )  # fmt: skip
+                    break
+                with self._condition:
+                    if self.at_work:
+                        self._condition.wait(EARLIER_ATTEMPT_SECONDS)
+            context.when_others_may_change(end)
+            return function(context, values)
+        finally:
+            context.others_may_change()
+            end()
+
+    def get_state(self) -> Mapping[str, np.ndarray[Any, Any]]:
+        """Which runs have changed what, as far as the variables have it at this moment."""
+        with self._condition:
+            found = self.machine.present(lambda version: bool(version[0].assigned == version[1]))
+        return pack_runs((run, {n: v[0].name for n, v in changed.items()}) for run, changed in found)
+
+    def set_state(
+        self, state: Mapping[str, np.ndarray[Any, Any]], variables: Collection[str], present: Collection[str]
+    ) -> None:
+        """Some of the variables are about to be set to values that have the changes which a state says.
+
+        ValueError for a state that get_state cannot have returned. present: those that are here.
+        """
+        changes = unpack_runs(state)
+        with self._condition:
+            self.restoring = {n: changes.get(n, ()) for n in variables if n in changes or n in present}
+
+    def note_assigned(self, cell: VariableCell) -> None:
+        """A variable was set as a whole; with its lock held."""
+        if self.restoring:
+            with self._condition:
+                found = self.restoring.pop(cell.name, None)
+                if found:
+                    self._handle(VariableRestored(time.monotonic(), found, (cell, cell.assigned)))
 
     def _handle(self, event: Any) -> Any:
         """The one instruction that came of an event, or None; raises what refuses it. With the condition held."""

@@ -93,6 +93,7 @@ class Steps:
         self._clock = clock
         self.reports = reports
         self.deduplicator = Deduplicator()
+        store.runs = self.deduplicator
         self.takings = Takings()
         self.contexts: dict[StepKey, StepContext] = {}
         self._carry_out: Mapping[type, Callable[[Any, task_steps.Instructions], None]] = {
@@ -245,6 +246,11 @@ class Steps:
             runner.seconds < SERVED_AT_ONCE_SECONDS
             and not runner.blocks
             and (request is None or not self.deduplicator.is_busy(request))
+            and not (
+                self.deduplicator.at_work
+                and request is None
+                and (runner.snapshot or self.deduplicator.restoring)
+            )
         ):
             results, error = compute(i, context, self._store, self.deduplicator)
             if error is None:  # As `_computed`, without the call: every step comes by here.

@@ -38,6 +38,7 @@ from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.read_subgraphs import read_subgraphs
 from graphflow._core.cluster.server.reports import StepReports
 from graphflow._core.plan.passes.collectives import members
+from graphflow._core.plan.passes.repeated import is_snapshot
 from graphflow._core.plan.takings import changes_from_the_start
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.compiled.cores import calls_blas
@@ -119,7 +120,7 @@ class Subgraphs:
                 return self._make(plan, options)
 
             found.update(members(plan))
-            changes, wait = Changes(self._store, plan, make), options.replica_wait_in_ms / 1000
+            changes, wait = Changes(self._store, plan, make, blocks), options.replica_wait_in_ms / 1000
             return TaskStageRunner(
                 make(plan),
                 blocks,
@@ -128,6 +129,7 @@ class Subgraphs:
                 alone,
                 more or changes_from_the_start(plan),
                 wait,
+                is_snapshot(plan),
                 self._crowded and calls_blas(plan),
             )
 

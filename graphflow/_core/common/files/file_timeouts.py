@@ -21,3 +21,9 @@ REMOTE_EVENTS_SECONDS: Final = 30.0
 
 Guard: tests/summary/test_remote_events.py::test_what_is_not_flushed_comes_there_now_and_then
 """
+UNDISTURBED_SECONDS: Final = 10.0
+"""How long reading or restoring a checkpoint waits on a task for a stage that changes variables, to have all of it or
+nothing.
+
+Guard: tests/cluster/test_deduplication.py::test_a_snapshot_waits_for_a_change_but_not_for_ever
+"""

@@ -13,7 +13,7 @@ import graphflow.errors as errors
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.checkpoint.regions import Region, parse_spec
-from graphflow._core.checkpoint.resource_state import STATE, pack_state, unpack_state
+from graphflow._core.checkpoint.resource_state import RUNS, STATE, pack_state, unpack_state
 from graphflow._core.checkpoint.writer import Entry, write_checkpoint
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes, shapes
@@ -32,9 +32,10 @@ def _texts(values: Any) -> list[str]:
     return [item.decode() for item in values.tolist()]
 
 
-@kernel("SaveV2")
+@kernel("SaveV2", stateful=True)
 def _save(node: Node) -> Kernel:
-    def run(prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
+    def save(run: Any, prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
+        run.others_may_change()
         if not len(names) == len(specs) == len(tensors):
             raise errors.InvalidArgumentError(
                 None,
@@ -46,7 +47,7 @@ def _save(node: Node) -> Kernel:
             [_entry(*item) for item in zip(_texts(names), _texts(specs), tensors, strict=True)],
         )
 
-    return run
+    return save
 
 
 def _entry(name: str, spec: str, value: Any) -> Entry:
@@ -145,17 +146,32 @@ def _merge(node: Node) -> Kernel:
 @kernel("ReadResourceState", stateful=True)
 def _read_state(node: Node) -> Kernel:
     program = node.attrs.get("program", "")
-    return lambda run: pack_state(run.store.get_state(), program)
+
+    def read(run: Any) -> Any:
+        states = dict(run.store.get_state()) if program else {}
+        runs = run.store.home.runs
+        if runs is not None:
+            states[RUNS] = runs.get_state()
+        return pack_state(states, program)
+
+    return read
 
 
 @kernel("WriteResourceState", stateful=True)
 def _write_state(node: Node) -> Kernel:
-    program = node.attrs.get("program", "")
+    program, variables = node.attrs.get("program", ""), node.attrs.get("variables", ())
 
     def write(run: Any, state: Any) -> None:
-        if not len(state):
+        whose, states = unpack_state(state) if len(state) else ("", {})
+        changes, runs = states.pop(RUNS, {}), run.store.home.runs
+        if runs is not None:
+            present = {cell.name for cell in run.store.home.variables()}
+            try:
+                runs.set_state(changes, variables, present)
+            except ValueError as error:
+                raise errors.DataLossError(None, None, f"The checkpoint is damaged: {error}") from None
+        if not len(state) or not (whose or states):
             return
-        whose, states = unpack_state(state)
         if not program or whose != program:
             _log.info(
                 "The checkpoint was written by another program, or one with other input: its random states, iterators "

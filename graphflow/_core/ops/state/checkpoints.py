@@ -111,14 +111,20 @@ def restore_v2(
 def read_resource_state(program: str, name: str | None = None) -> Tensor:
     """The state of all resources of the task it runs on, but variables, as a vector of bytes.
 
-    program: the identity of the program whose state it is, see graph/identity.py.
+    It also says which runs that may be repeated have changed the variables that go where it goes: these are read in its
+    stage (plan/segments.py), so that both are of one moment.
+
+    program: the identity of the program whose state it is, see graph/identity.py; "" for what it says of runs alone.
     """
     return apply(READ_RESOURCE_STATE, (), {"program": program}, name).outputs[0]
 
 
-def write_resource_state(state: Any, program: str, name: str | None = None) -> Operation:
+def write_resource_state(
+    state: Any, program: str, variables: Sequence[str] = (), name: str | None = None
+) -> Operation:
     """Sets the state of resources to what read_resource_state gave.
 
-    An empty vector changes nothing, nor does the state of another program than `program`.
+    An empty vector changes nothing, nor does the state of another program than `program`. variables: those, by the
+    names that their task has for them, that are set next, to the values that were read with the state.
     """
-    return apply(WRITE_RESOURCE_STATE, (state,), {"program": program}, name)
+    return apply(WRITE_RESOURCE_STATE, (state,), {"program": program, "variables": list(variables)}, name)

@@ -15,6 +15,7 @@ from typing import Final
 
 from graphflow._core.graph.op_def import lookup
 from graphflow._core.graph.scopes import resource_name
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, walk
 
 KEEP_ACCOUNT: Final = frozenset({"SyncRoundClaim", "SyncRoundAdvance"})
@@ -55,6 +56,11 @@ def _without(i: Instruction, names: Collection[str]) -> Instruction:
     if not i.outputs:
         return replace(i, type="NoOp", inputs=(), attrs={}, definition=lookup("NoOp"))
     return replace(i, type="Identity", inputs=i.writes()[:1], attrs={}, definition=lookup("Identity"))
+
+
+def is_snapshot(plan: Plan) -> bool:
+    """Whether a plan reads variables together with the runs that have changed them."""
+    return any(i.type == kinds.STATE_READ for i in walk(plan))
 
 
 def _keeps_account(i: Instruction) -> bool:
