@@ -219,7 +219,11 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.variables.PartitionedVariable": (f"{_CORE}.ops.state.partitioning", "PartitionedVariable"),
     "python.ops.resource_variable_ops.ResourceVariable": ("graphflow", "Variable"),
     "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
-    "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.cells", "zero_state_of"),
+    "python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP": (
+        "graphflow.as_tensorflow.inside.linear",
+        "ASSERT_LIKE_RNNCELL_ERROR_REGEXP",
+    ),
+    "python.ops.rnn_cell_impl._zero_state_tensors": ("graphflow.nn.zero_states", "zero_state_of"),
     "python.ops.rnn._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
     **{
         f"python.ops.rnn_cell_impl._{name}": ("graphflow.as_tensorflow.inside.linear", name)

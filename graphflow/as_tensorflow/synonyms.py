@@ -83,6 +83,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "contrib.seq2seq.python.ops.attention_wrapper": "contrib.seq2seq",
     "contrib.seq2seq.python.ops.basic_decoder": "contrib.seq2seq",
     "contrib.seq2seq.python.ops.beam_search_decoder": "contrib.seq2seq",
+    "contrib.seq2seq.python.ops.beam_search_ops": "contrib.seq2seq",
     "contrib.seq2seq.python.ops.decoder": "contrib.seq2seq",
     "contrib.seq2seq.python.ops.helper": "contrib.seq2seq",
     "contrib.seq2seq.python.ops.loss": "contrib.seq2seq",

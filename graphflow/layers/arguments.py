@@ -98,6 +98,11 @@ def activation_of(value: Any) -> Any:
     return _by_name(value, _ACTIVATIONS, "activation")
 
 
+def name_of_activation(function: Any) -> str | None:
+    """The name of an activation that has one."""
+    return next((name for name, known in _ACTIVATIONS.items() if known is function), None)
+
+
 def initializer_of(value: Any) -> Any:
     """An initializer from one, its class or its name; None is the variable scope's."""
     found = _by_name(value, _INITIALIZERS, "An initializer")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import graphflow.nest as nest
@@ -64,6 +64,11 @@ class MultiRNNCell(RNNCell):
     def variables(self) -> list[Variable]:
         """The variables of all cells."""
         return [v for cell in self._cells for v in getattr(cell, "variables", [])]
+
+    def checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        """The cells, the lowest first."""
+        for position, cell in enumerate(self._cells):
+            yield f"cell-{position}", cell
 
     def zero_state(self, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
         """The cells' own states for the beginning.
@@ -130,6 +135,15 @@ class _Wrapper(RNNCell):
         """Those of the cell inside."""
         return list(getattr(self._cell, "variables", []))
 
+    @property
+    def cell(self) -> Any:
+        """The cell inside."""
+        return self._cell
+
+    def checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        """The cell inside."""
+        yield "cell", self._cell
+
     def zero_state(self, batch_size: Any, dtype: Any) -> Any:
         """That of the cell inside."""
         return self._cell.zero_state(batch_size, dtype)
@@ -188,7 +202,7 @@ class DropoutWrapper(_Wrapper):
             sum(not isinstance(keep, Tensor) for keep in (input_keep_prob, state_keep_prob, output_keep_prob))
         )
         self._seed = seed
-        self._filter = dropout_state_filter_visitor or _drop_state
+        self._dropout_state_filter = dropout_state_filter_visitor or _drop_state
         self._masks: dict[str, list[Any]] | None = None
         if variational_recurrent:
             if dtype is None:
@@ -232,7 +246,7 @@ class DropoutWrapper(_Wrapper):
 
     def _chosen(self, state: Any) -> list[bool]:
         """For each part of a state whether it is dropped."""
-        verdict = self._filter(state)
+        verdict = self._dropout_state_filter(state)
         if not nest.is_nested(state):
             return [bool(verdict)]
         verdicts = [verdict] * len(state) if isinstance(verdict, bool) else list(verdict)
@@ -287,7 +301,7 @@ class ResidualWrapper(_Wrapper):
 
     def __init__(self, cell: RNNCell, residual_fn: Callable[[Any, Any], Any] | None = None) -> None:
         super().__init__(cell)
-        self._residual = residual_fn
+        self._residual_fn = residual_fn
 
     def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
         """One step of the cell inside.
@@ -301,8 +315,8 @@ class ResidualWrapper(_Wrapper):
             ValueError: If inputs and outputs differ in shape.
         """
         output, following = self._step(inputs, state, scope)
-        if self._residual is not None:
-            return self._residual(inputs, output), following
+        if self._residual_fn is not None:
+            return self._residual_fn(inputs, output), following
         nest.assert_same_structure(inputs, output)
         for given, made in zip(nest.flatten(inputs), nest.flatten(output), strict=True):
             convert_to_tensor(given).shape.assert_is_compatible_with(made.shape)

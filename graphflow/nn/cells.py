@@ -7,22 +7,40 @@ is how the steps of a loop, and only they, share weights. Names of variables are
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import graphflow.nest as nest
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.types import DTypeLike, Initializer, InitializerLike, IntTensorLike, TensorLike
+from graphflow._core.graph.types import (
+    DTypeLike,
+    Initializer,
+    InitializerLike,
+    IntTensorLike,
+    ShapeLike,
+    TensorLike,
+)
 from graphflow._core.ops.array import array
-from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.core import constant, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.math import clip, linalg, math
 from graphflow._core.ops.nn import nn
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant, Zeros
+from graphflow._core.ops.state.parts import attribute_parts
 from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow.layers.arguments import activation_of
+from graphflow.nn.cell_configs import (
+    arguments_of,
+    check_floating,
+    configuration_of,
+    set_values,
+    subclasses_of,
+    values_of,
+)
+from graphflow.nn.zero_states import zero_state_of
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable
@@ -43,37 +61,6 @@ class LSTMStateTuple(NamedTuple):
         if self.c.dtype is not self.h.dtype:
             raise TypeError(f"Inconsistent internal state: {self.c.dtype} vs {self.h.dtype}")
         return self.c.dtype
-
-
-def zero_state_of(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
-    """Zeros of shape [batch_size, ...] for each size, an int, TensorShape or int32 scalar, of a nested structure."""
-
-    def zeros(size: Any) -> Tensor:
-        # TensorFlow builds the shape, the zeros, and the shape once more.
-        parts = [2 if isinstance(part, Tensor) and part.dims == () else 1 for part in (batch_size, size)]
-        with counted_as(2 * sum(parts) + 4):
-            made: Tensor = rows_of_zeros(size, batch_size, dtype)
-            return made
-
-    return nest.map_structure(zeros, state_size)
-
-
-def rows_of_zeros(state_size: Any, batch_size: IntTensorLike, dtype: DTypeLike) -> Any:
-    """What zero_state_of gives, as seeds of what follows count the operations that are built."""
-
-    def zeros(size: Any) -> Tensor:
-        if isinstance(size, TensorShape):
-            rest: list[Any] = size.as_list()
-        else:
-            rest = [size if isinstance(size, Tensor) else int(size)]
-        sizes: list[Any] = [batch_size, *rest]
-        if not any(isinstance(extent, Tensor) for extent in sizes):
-            return array.zeros([int(extent) for extent in sizes], as_dtype(dtype))
-        made = array.zeros(array.stack(sizes), as_dtype(dtype))
-        made.set_shape([None if isinstance(extent, Tensor) else int(extent) for extent in sizes])
-        return made
-
-    return nest.map_structure(zeros, state_size)
 
 
 class RNNCell:
@@ -103,6 +90,15 @@ class RNNCell:
         self._reuse = _reuse
         self._scope: Any = None
         self._variables: list[Any] = []
+        self._named: dict[str, Any] = {}
+
+    _given: tuple[tuple[Any, ...], dict[str, Any]]
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """A cell that knows what it was made with, which is its configuration."""
+        made = super().__new__(cls)
+        made._given = (args, kwargs)
+        return made
 
     @property
     def state_size(self) -> Any:
@@ -155,6 +151,47 @@ class RNNCell:
         """`non_trainable_variables`."""
         return self.non_trainable_variables
 
+    def get_config(self) -> dict[str, Any]:
+        """The arguments that make a cell like it; functions of the library, as activations, by their names."""
+        return configuration_of(self, *self._given)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any], custom_objects: dict[str, Any] | None = None) -> Self:
+        """A new cell of the arguments that get_config gave.
+
+        Args:
+            config: What get_config gave. A cell inside a wrapper may stand there itself.
+            custom_objects: Classes of the program's own, by name, of the cells inside.
+
+        Returns:
+            A cell without variables.
+
+        Raises:
+            ValueError: If a cell inside is neither a cell nor of a class that is known.
+        """
+        library = {kind.__name__: kind for kind in subclasses_of(RNNCell)}
+        return cls(**arguments_of(config, {**library, **(custom_objects or {})}))
+
+    def checkpoint_parts(self) -> Iterator[tuple[str, Any]]:
+        """What a checkpoint by objects holds of it: its variables, and the objects that are its attributes."""
+        yield from self._named.items()
+        yield from attribute_parts(self, [], {"_given", "_named"})
+
+    def get_weights(self) -> list[Any]:
+        """The values of the variables, arrays in the order of `weights`."""
+        return values_of(self.weights)
+
+    def set_weights(self, weights: Sequence[Any]) -> None:
+        """Sets the variables to arrays.
+
+        Args:
+            weights: Arrays in the order of `weights`.
+
+        Raises:
+            ValueError: If there is another number of arrays, or one has another shape than its variable.
+        """
+        set_values(self.name, self.weights, weights)
+
     def build(self, inputs_shape: TensorShape) -> None:
         """Makes the variables; called once, before the first `call`.
 
@@ -199,12 +236,31 @@ class RNNCell:
 
         Returns:
             Zeros in the structure of the state.
+
+        Raises:
+            ValueError: If there is neither, or if they contradict each other.
         """
         if inputs is not None:
             tensor = convert_to_tensor(inputs, name="inputs")
-            batch_size, dtype = array.shape(tensor)[0], tensor.dtype
+            rows = tensor.shape.as_list()[0]
+            if batch_size is not None:
+                asked: Any = constant_value(batch_size) if isinstance(batch_size, Tensor) else batch_size
+                if rows != (asked if asked is None else int(asked)):
+                    raise ValueError(
+                        "batch size from input tensor is different from the input param: the inputs have "
+                        f"{rows} rows, batch_size is {asked}."
+                    )
+            if dtype is not None and tensor.dtype != as_dtype(dtype):
+                raise ValueError(
+                    "dtype from input tensor is different from the input param: the inputs are "
+                    f"{tensor.dtype.name}, dtype is {as_dtype(dtype).name}."
+                )
+            batch_size, dtype = rows or array.shape(tensor)[0], tensor.dtype
         if batch_size is None or dtype is None:
-            raise ValueError("batch_size and dtype cannot be None while constructing initial state.")
+            raise ValueError(
+                "batch_size and dtype cannot be None while constructing initial state: "
+                f"batch_size={batch_size}, dtype={dtype}."
+            )
         return self.zero_state(batch_size, dtype)
 
     def add_variable(
@@ -222,13 +278,24 @@ class RNNCell:
             initializer: What the variables begin with; None for the variable scope's.
             dtype: The dtype of the state that is made of zeros.
         """
-        made = get_variable(
-            name, shape, dtype=dtype or self._dtype, initializer=initializer, trainable=self.trainable
-        )
+        reuse = True if self.built or self._reuse else None
+        with variable_scope(self._own_scope(None), reuse=reuse, auxiliary_name_scope=False):
+            made = get_variable(
+                name, shape, dtype=dtype or self._dtype, initializer=initializer, trainable=self.trainable
+            )
         self._variables.append(made)
+        self._named[name] = made
         return made
 
     add_weight = add_variable
+
+    def _own_scope(self, scope: str | VariableScope | None) -> Any:
+        """The cell's scope, which is found once, at the first call or variable."""
+        if self._scope is None:
+            named = self._base_name if self._reuse and scope is None else scope
+            with variable_scope(named, default_name=self._base_name) as found:
+                self._scope = found
+        return self._scope
 
     def __call__(self, inputs: Any, state: Any, scope: str | VariableScope | None = None) -> tuple[Any, Any]:
         """One step, with the variables of the cell's scope.
@@ -244,12 +311,8 @@ class RNNCell:
         first = nest.flatten(inputs)[0]
         if self._dtype is None:
             self._dtype = convert_to_tensor(first).dtype
-        if self._scope is None:
-            named = self._base_name if self._reuse and scope is None else scope
-            with variable_scope(named, default_name=self._base_name) as found:
-                self._scope = found
         reuse = True if self.built or self._reuse else None
-        with variable_scope(self._scope, reuse=reuse, auxiliary_name_scope=False) as own:
+        with variable_scope(self._own_scope(scope), reuse=reuse, auxiliary_name_scope=False) as own:
             graph = convert_to_tensor(first).graph
             with graph.name_scope(own.original_name_scope):
                 if not self.built:
@@ -264,7 +327,8 @@ def _snake_case(name: str) -> str:
     return words if words[0] != "_" else "private" + words
 
 
-def _depth(inputs_shape: TensorShape) -> int:
+def _depth(inputs_shape: ShapeLike) -> int:
+    inputs_shape = TensorShape(inputs_shape)
     depth = None if inputs_shape.ndims is None else inputs_shape.as_list()[-1]
     if depth is None:
         raise ValueError(f"Expected inputs.shape[-1] to be known, saw shape: {inputs_shape}")
@@ -295,8 +359,9 @@ class BasicRNNCell(RNNCell):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        check_floating(dtype)
         self._num_units = num_units
-        self._activation = activation or math.tanh
+        self._activation = activation_of(activation) or math.tanh
 
     @property
     def state_size(self) -> int:
@@ -317,6 +382,7 @@ class BasicRNNCell(RNNCell):
         units = self._num_units
         self._kernel = self.add_variable("kernel", [_depth(inputs_shape) + units, units])
         self._bias = self.add_variable("bias", [units], Zeros())
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step; the output is the state.
@@ -325,6 +391,7 @@ class BasicRNNCell(RNNCell):
             inputs: A tensor, or structure of tensors, [batch, time, ...].
             state: The state before the step, as `state_size` describes it.
         """
+        check_floating([inputs, state])
         output = self._activation(_affine(inputs, state, self._kernel, self._bias))
         return output, output
 
@@ -353,8 +420,9 @@ class GRUCell(RNNCell):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        check_floating(dtype)
         self._num_units = num_units
-        self._activation = activation or math.tanh
+        self._activation = activation_of(activation) or math.tanh
         self._kernel_initializer = kernel_initializer
         self._bias_initializer = bias_initializer
 
@@ -374,16 +442,17 @@ class GRUCell(RNNCell):
         Args:
             inputs_shape: The shape of the inputs.
         """
+        check_floating(self._dtype)
         units, rows = self._num_units, _depth(inputs_shape) + self._num_units
-        dtype: Any = self._dtype
-        gates = self._bias_initializer or Constant(1.0, dtype=dtype)
-        candidate = self._bias_initializer or Zeros(dtype=dtype)
+        gates = self._bias_initializer or Constant(1.0)
+        candidate = self._bias_initializer or Zeros()
         self._gate_kernel = self.add_variable("gates/kernel", [rows, 2 * units], self._kernel_initializer)
         self._gate_bias = self.add_variable("gates/bias", [2 * units], gates)
         self._candidate_kernel = self.add_variable(
             "candidate/kernel", [rows, units], self._kernel_initializer
         )
         self._candidate_bias = self.add_variable("candidate/bias", [units], candidate)
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step; the output is the state.
@@ -392,6 +461,7 @@ class GRUCell(RNNCell):
             inputs: A tensor, or structure of tensors, [batch, time, ...].
             state: The state before the step, as `state_size` describes it.
         """
+        check_floating([inputs, state])
         reset, update = array.split(
             math.sigmoid(_affine(inputs, state, self._gate_kernel, self._gate_bias)), 2, axis=1
         )
@@ -443,6 +513,7 @@ class LSTMCell(RNNCell):
         dtype: DTypeLike | None = None,
     ) -> None:
         super().__init__(name=name, dtype=dtype, _reuse=reuse)
+        check_floating(dtype)
         self._num_units = num_units
         self._use_peepholes = use_peepholes
         self._cell_clip = cell_clip
@@ -451,7 +522,7 @@ class LSTMCell(RNNCell):
         self._proj_clip = proj_clip
         self._forget_bias = forget_bias
         self._state_is_tuple = state_is_tuple
-        self._activation = activation or math.tanh
+        self._activation = activation_of(activation) or math.tanh
 
     @property
     def state_size(self) -> Any:
@@ -482,6 +553,7 @@ class LSTMCell(RNNCell):
             self._projection = self.add_variable(
                 "projection/kernel", [units, self._num_proj], self._initializer
             )
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step; the gates lie in the kernel as input, new value, forget, output.
@@ -490,6 +562,7 @@ class LSTMCell(RNNCell):
             inputs: A tensor, or structure of tensors, [batch, time, ...].
             state: The state before the step, as `state_size` describes it.
         """
+        check_floating([inputs, state])
         if self._state_is_tuple:
             memory, fed_back = state
         else:

@@ -17,7 +17,7 @@ from graphflow._core.ops.control_flow.tensor_array import TensorArray
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.nn.cells import rows_of_zeros
+from graphflow.nn.zero_states import rows_of_zeros
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import VariableScope

@@ -15,8 +15,8 @@ from graphflow._core.ops.control_flow.tensor_array import TensorArray
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.nn.cells import rows_of_zeros, zero_state_of
 from graphflow.nn.rnn import assert_like_rnncell, keep_finished
+from graphflow.nn.zero_states import rows_of_zeros, zero_state_of
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import VariableScope

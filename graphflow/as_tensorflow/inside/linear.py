@@ -16,6 +16,7 @@ from graphflow._core.ops.state.variable_scope import get_variable_scope, variabl
 
 WEIGHTS_VARIABLE_NAME: Final = "kernel"
 BIAS_VARIABLE_NAME: Final = "bias"
+ASSERT_LIKE_RNNCELL_ERROR_REGEXP: Final = "is not an RNNCell"
 
 
 def linear(

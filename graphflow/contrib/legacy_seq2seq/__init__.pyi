@@ -10,3 +10,6 @@ from graphflow.contrib.legacy_seq2seq.decoders import model_with_buckets as mode
 from graphflow.contrib.legacy_seq2seq.losses import rnn_decoder as rnn_decoder
 from graphflow.contrib.legacy_seq2seq.losses import sequence_loss as sequence_loss
 from graphflow.contrib.legacy_seq2seq.losses import sequence_loss_by_example as sequence_loss_by_example
+from graphflow.contrib.legacy_seq2seq.shared import embedding_tied_rnn_seq2seq as embedding_tied_rnn_seq2seq
+from graphflow.contrib.legacy_seq2seq.shared import one2many_rnn_seq2seq as one2many_rnn_seq2seq
+from graphflow.contrib.legacy_seq2seq.shared import tied_rnn_seq2seq as tied_rnn_seq2seq

@@ -48,7 +48,7 @@ def _linear(parts: Sequence[Tensor], size: int) -> Tensor:
     return bias_add(matmul(together, kernel), bias)
 
 
-def _previous(embedding: Any, projection: Projection, update: bool) -> Callable[[Any, int], Tensor]:
+def likeliest_symbol(embedding: Any, projection: Projection, update: bool) -> Callable[[Any, int], Tensor]:
     """Makes the next input of an output: the row of the likeliest symbol."""
 
     def loop(output: Any, _: int) -> Tensor:
@@ -88,14 +88,19 @@ def embedding_rnn_decoder(
         The outputs, a list, and the last state.
     """
     with variable_scope(scope or "embedding_rnn_decoder"):
-        _check(output_projection, num_symbols)
+        check_projection(output_projection, num_symbols)
         rows = get_variable("embedding", [num_symbols, embedding_size])
-        loop = _previous(rows, output_projection, update_embedding_for_previous) if feed_previous else None
+        loop = (
+            likeliest_symbol(rows, output_projection, update_embedding_for_previous)
+            if feed_previous
+            else None
+        )
         inputs = [embedding_lookup(rows, one) for one in decoder_inputs]
         return rnn_decoder(inputs, initial_state, cell, loop_function=loop)
 
 
-def _check(projection: Projection, num_symbols: int) -> None:
+def check_projection(projection: Projection, num_symbols: int) -> None:
+    """ValueError if the biases of a projection are not one for each symbol."""
     if projection is not None:
         convert_to_tensor(projection[1]).shape.assert_is_compatible_with([num_symbols])
 
@@ -124,7 +129,7 @@ def basic_rnn_seq2seq(
         return rnn_decoder(decoder_inputs, state, cell)
 
 
-def _either(
+def fed_or_not(
     feed_previous: Any, decode: Callable[[bool, bool], tuple[list[Any], Any]]
 ) -> tuple[list[Any], Any]:
     """What a decoder gives; if a tensor says whether it feeds itself, both are built, with the same variables.
@@ -186,7 +191,7 @@ def embedding_rnn_seq2seq(
                 decoder_inputs, state, decoder, num_decoder_symbols, embedding_size, output_projection, feeds, update
             )  # fmt: skip
 
-        return _either(feed_previous, decode)
+        return fed_or_not(feed_previous, decode)
 
 
 def attention_decoder(
@@ -322,10 +327,14 @@ def embedding_attention_decoder(
     Returns:
         The outputs, a list, and the last state.
     """
-    _check(output_projection, num_symbols)
+    check_projection(output_projection, num_symbols)
     with variable_scope(scope or "embedding_attention_decoder", dtype=dtype):
         rows = get_variable("embedding", [num_symbols, embedding_size])
-        loop = _previous(rows, output_projection, update_embedding_for_previous) if feed_previous else None
+        loop = (
+            likeliest_symbol(rows, output_projection, update_embedding_for_previous)
+            if feed_previous
+            else None
+        )
         inputs = [embedding_lookup(rows, one) for one in decoder_inputs]
         return attention_decoder(
             inputs, initial_state, attention_states, cell, output_size, num_heads, loop,
@@ -383,7 +392,7 @@ def embedding_attention_seq2seq(
                 output_projection, feeds, update, initial_state_attention=initial_state_attention,
             )  # fmt: skip
 
-        return _either(feed_previous, decode)
+        return fed_or_not(feed_previous, decode)
 
 
 def model_with_buckets(

@@ -14,6 +14,7 @@ from graphflow.contrib.rnn.cells import (
     stack_bidirectional_dynamic_rnn,
     stack_bidirectional_rnn,
 )
+from graphflow.contrib.rnn.compiled import CompiledWrapper
 from graphflow.contrib.rnn.conv_cells import Conv1DLSTMCell, Conv2DLSTMCell, Conv3DLSTMCell, ConvLSTMCell
 from graphflow.contrib.rnn.embedding import EmbeddingWrapper
 from graphflow.contrib.rnn.fused_cells import (
@@ -33,8 +34,12 @@ from graphflow.contrib.rnn.gated_cells import (
     SRUCell,
     UGRNNCell,
 )
+from graphflow.contrib.rnn.grid_cells import BidirectionalGridLSTMCell, GridLSTMCell, TimeFreqLSTMCell
 from graphflow.contrib.rnn.lstm_cells import CoupledInputForgetGateLSTMCell, PhasedLSTMCell
 from graphflow.contrib.rnn.nas_cell import NASCell
+from graphflow.contrib.rnn.normed_cells import GLSTMCell, LayerNormLSTMCell, WeightNormLSTMCell
+from graphflow.contrib.rnn.ntm_cell import NTMCell
+from graphflow.contrib.rnn.simple_cells import CFNCell, MinimalRNNCell
 from graphflow.nn.cell_wrappers import DeviceWrapper, DropoutWrapper, MultiRNNCell, ResidualWrapper
 from graphflow.nn.cells import BasicLSTMCell, BasicRNNCell, GRUCell, LSTMCell, LSTMStateTuple, RNNCell
 from graphflow.nn.rnn import static_bidirectional_rnn, static_rnn
@@ -47,6 +52,9 @@ __all__ = [
     "AttentionCellWrapper",
     "BasicLSTMCell",
     "BasicRNNCell",
+    "BidirectionalGridLSTMCell",
+    "CFNCell",
+    "CompiledWrapper",
     "Conv1DLSTMCell",
     "Conv2DLSTMCell",
     "Conv3DLSTMCell",
@@ -57,9 +65,11 @@ __all__ = [
     "EmbeddingWrapper",
     "FusedRNNCell",
     "FusedRNNCellAdaptor",
+    "GLSTMCell",
     "GRUBlockCell",
     "GRUBlockCellV2",
     "GRUCell",
+    "GridLSTMCell",
     "HighwayWrapper",
     "IndRNNCell",
     "IndyGRUCell",
@@ -71,15 +81,20 @@ __all__ = [
     "LSTMCell",
     "LSTMStateTuple",
     "LayerNormBasicLSTMCell",
+    "LayerNormLSTMCell",
+    "MinimalRNNCell",
     "MultiRNNCell",
     "NASCell",
+    "NTMCell",
     "OutputProjectionWrapper",
     "PhasedLSTMCell",
     "RNNCell",
     "ResidualWrapper",
     "SRUCell",
+    "TimeFreqLSTMCell",
     "TimeReversedFusedRNN",
     "UGRNNCell",
+    "WeightNormLSTMCell",
     "stack_bidirectional_dynamic_rnn",
     "stack_bidirectional_rnn",
     "static_bidirectional_rnn",

@@ -80,6 +80,7 @@ class GRUBlockCell(GRUBlockCellV2):
         self._gate_bias = self.add_variable("b_ru", [2 * units], Constant(1.0))
         self._candidate_kernel = self.add_variable("w_c", [rows, units])
         self._candidate_bias = self.add_variable("b_c", [units], Constant(0.0))
+        self.built = True
 
 
 class _Plain(ScopedCell):
@@ -114,8 +115,7 @@ class _Plain(ScopedCell):
 
     def _between(self) -> Any:
         """What the factors of each unit's own state begin with."""
-        dtype: Any = self._dtype
-        return RandomUniform(-1, 1, dtype=dtype)
+        return RandomUniform(-1.0, 1.0)
 
 
 class UGRNNCell(_Plain):
@@ -187,8 +187,9 @@ class IntersectionRNNCell(_Plain):
         if last_size(inputs.shape) != units:
             if not self._projects:
                 raise ValueError(
-                    f"IntersectionRNNCell: the inputs must have num_units, {units}, columns, but have "
-                    f"{last_size(inputs.shape)}. Give num_in_proj={units} to project them."
+                    "Must have input size == output size for Intersection RNN. To fix, num_in_proj should be set "
+                    f"to num_units at cell init. The inputs have {last_size(inputs.shape)} columns, num_units is "
+                    f"{units}."
                 )
             with variable_scope("in_projection"):
                 inputs = self.linear([inputs], units, self._initializer)
@@ -226,7 +227,8 @@ class SRUCell(_Plain):
             inputs_shape: The shape of the inputs.
         """
         self._kernel = self.add_variable("kernel", [last_size(inputs_shape), 4 * self._num_units])
-        self._bias = self.add_variable("bias", [2 * self._num_units], Zeros(dtype=self._dtype))
+        self._bias = self.add_variable("bias", [2 * self._num_units], Zeros())
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step.
@@ -264,7 +266,8 @@ class IndRNNCell(_Plain):
         units = self._num_units
         self._kernel = self.add_variable("kernel_w", [last_size(inputs_shape), units])
         self._own = self.add_variable("kernel_u", [1, units], self._between())
-        self._bias = self.add_variable("bias", [units], Zeros(dtype=self._dtype))
+        self._bias = self.add_variable("bias", [units], Zeros())
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step; the output is the state.
@@ -308,10 +311,9 @@ class IndyGRUCell(_Plain):
             inputs_shape: The shape of the inputs.
         """
         rows, units = last_size(inputs_shape), self._num_units
-        dtype: Any = self._dtype
         parts = {
-            "gates": ("kernel_w", 2 * units, Constant(1.0, dtype=dtype)),
-            "candidate": ("kernel", units, Zeros(dtype=dtype)),
+            "gates": ("kernel_w", 2 * units, Constant(1.0)),
+            "candidate": ("kernel", units, Zeros()),
         }
         self._parts = {
             part: (
@@ -321,6 +323,7 @@ class IndyGRUCell(_Plain):
             )
             for part, (kernel, size, bias) in parts.items()
         }
+        self.built = True
 
     def _sum(self, part: str, inputs: Any, state: Any) -> Tensor:
         kernel, own, bias = self._parts[part]
@@ -379,7 +382,8 @@ class IndyLSTMCell(_Plain):
         size = 4 * self._num_units
         self._kernel = self.add_variable("kernel_w", [last_size(inputs_shape), size], self._kernels)
         self._own = self.add_variable("kernel_u", [1, size], self._between())
-        self._bias = self.add_variable("bias", [size], self._biases or Zeros(dtype=self._dtype))
+        self._bias = self.add_variable("bias", [size], self._biases or Zeros())
+        self.built = True
 
     def call(self, inputs: Any, state: Any) -> tuple[Any, Any]:
         """One step.

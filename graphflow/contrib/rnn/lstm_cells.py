@@ -65,13 +65,6 @@ class CoupledInputForgetGateLSTMCell(ScopedCell):
         sizes = LSTMStateTuple(self._num_units, self.output_size)
         return sizes if self._state_is_tuple else sum(sizes)
 
-    def _sharded(self, name: str, rows: int, columns: int, shards: int) -> Any:
-        if shards > rows:
-            raise ValueError(f"{name} has {rows} rows, which cannot be {shards} variables.")
-        least, more = divmod(rows, shards)
-        parts = [self.get(f"{name}_{i}", [least + (i < more), columns]) for i in range(shards)]
-        return parts[0] if shards == 1 else array.concat(parts, 0)
-
     def _normal(self, value: Tensor, scope: str) -> Tensor:
         return value if self._norm is None else self.normalised(value, scope, *self._norm)
 
@@ -85,7 +78,7 @@ class CoupledInputForgetGateLSTMCell(ScopedCell):
         units = self._num_units
         parts = state if self._state_is_tuple else array.split(state, [units, self.output_size], axis=1)
         memory, last = parts
-        kernel = self._sharded("W", last_size(inputs.shape) + self.output_size, 3 * units, self._unit_shards)
+        kernel = self.sharded("W", last_size(inputs.shape) + self.output_size, 3 * units, self._unit_shards)
         bias = self.get("B", [3 * units], Zeros(dtype=self._dtype))
         gates = linalg.matmul(array.concat([inputs, last], 1), kernel)
         if self._norm is None:
@@ -102,7 +95,7 @@ class CoupledInputForgetGateLSTMCell(ScopedCell):
             leaving += seen * memory
         output = math.sigmoid(leaving) * self._activation(memory)
         if self._projected is not None:
-            output = linalg.matmul(output, self._sharded("W_P", units, self._projected, self._proj_shards))
+            output = linalg.matmul(output, self.sharded("W_P", units, self._projected, self._proj_shards))
             if self._clip is not None:
                 output = clip.clip_by_value(output, -self._clip, self._clip)
         following = LSTMStateTuple(memory, output)

@@ -26,7 +26,7 @@ from graphflow._core.ops.state.initializers import Constant, Ones, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers.base import Layer
 from graphflow.layers.core import Dense
-from graphflow.nn.cells import zero_state_of
+from graphflow.nn.zero_states import zero_state_of
 
 
 class AttentionMechanism:

@@ -19,8 +19,9 @@ from graphflow._core.ops.math import linalg
 from graphflow.contrib.seq2seq.attention import AttentionMechanism, extent
 from graphflow.layers.base import Layer
 from graphflow.layers.core import Dense
-from graphflow.nn.cells import RNNCell, zero_state_of
+from graphflow.nn.cells import RNNCell
 from graphflow.nn.rnn import assert_like_rnncell
+from graphflow.nn.zero_states import zero_state_of
 
 
 class AttentionWrapperState(NamedTuple):

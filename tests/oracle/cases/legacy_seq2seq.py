@@ -76,6 +76,79 @@ def states_of_one_cell_go_on(tf, t):
     return t.run(found), sorted(v.name for v in tf.global_variables())
 
 
+def _symbols(tf, t, count):
+    return [tf.constant(t.n(4, 2)) for _ in range(count)]
+
+
+def _with_gradients(tf, t, found):
+    outputs, state = found
+    gradient = tf.gradients(outputs, tf.trainable_variables())
+    t.initialize()
+    names = sorted(v.name for v in tf.global_variables())
+    return t.run([outputs, state, [tf.convert_to_tensor(each) for each in gradient]]), names
+
+
+@FAMILY.case()
+def one_cell_reads_and_writes(tf, t):
+    with tf.variable_scope("m", initializer=_waves(tf)):
+        found = tf.contrib.legacy_seq2seq.tied_rnn_seq2seq(
+            [tf.constant(t.f(2, 3)) for _ in range(2)], [tf.constant(t.f(2, 3)) for _ in range(2)],
+            tf.nn.rnn_cell.GRUCell(3), lambda output, number: output * number,
+        )  # fmt: skip
+    return _with_gradients(tf, t, found)
+
+
+def _tied(tf, t, feeds, **kwargs):
+    with tf.variable_scope("m", initializer=_waves(tf)):
+        found = tf.contrib.legacy_seq2seq.embedding_tied_rnn_seq2seq(
+            _symbols(tf, t, 2),
+            _symbols(tf, t, 3),
+            tf.nn.rnn_cell.BasicLSTMCell(3),
+            4,
+            2,
+            feed_previous=feeds,
+            **kwargs,
+        )
+    return _with_gradients(tf, t, found)
+
+
+@FAMILY.case()
+def one_cell_of_symbols(tf, t):
+    return _tied(tf, t, False, num_decoder_symbols=3)
+
+
+@FAMILY.case()
+def one_cell_of_symbols_that_feeds_itself(tf, t):
+    weights = tf.constant(np.cos(np.arange(12.0)).reshape(3, 4).astype(np.float32))
+    return _tied(tf, t, True, output_projection=(weights, tf.constant([0.1, 0.2, 0.3, 0.4])))
+
+
+@FAMILY.case()
+def one_cell_of_symbols_fed_by_a_tensor(tf, t):
+    return _tied(tf, t, tf.constant(True))
+
+
+def _many(tf, t, feeds):
+    cell = tf.nn.rnn_cell.GRUCell
+    with tf.variable_scope("m", initializer=_waves(tf)):
+        outputs, states = tf.contrib.legacy_seq2seq.one2many_rnn_seq2seq(
+            _symbols(tf, t, 2), {"a": _symbols(tf, t, 2), "b": _symbols(tf, t, 3)}, cell(3),
+            {"a": cell(3), "b": cell(3)}, 4, {"a": 5, "b": 4}, 2, feed_previous=feeds,
+        )  # fmt: skip
+    found = [*outputs["a"], *outputs["b"]], [states["a"], states["b"]]
+    return _with_gradients(tf, t, found)
+
+
+@FAMILY.case()
+def one_reader_for_two_writers(tf, t):
+    return _many(tf, t, False)
+
+
+@FAMILY.case()
+def one_reader_for_two_writers_fed_by_a_tensor(tf, t):
+    return _many(tf, t, tf.constant(True))
+
+
 FAMILY.errors(
     """
     tf.contrib.legacy_seq2seq.attention_decoder([], None, ph(f(2, 3, 4)), tf.nn.rnn_cell.GRUCell(3))
@@ -83,6 +156,8 @@ FAMILY.errors(
         [ph(f(2, 3))], None, ph(f(2, 3, 4)), tf.nn.rnn_cell.GRUCell(3), num_heads=0)
     tf.contrib.legacy_seq2seq.attention_decoder(
         [ph(f(2, 3))], None, ph(f(2, 3, 4), [2, 3, None]), tf.nn.rnn_cell.GRUCell(3))
+    tf.contrib.legacy_seq2seq.one2many_rnn_seq2seq([], {}, None, {}, 3, {}, 2)
+    tf.contrib.legacy_seq2seq.one2many_rnn_seq2seq([], {"a": []}, tf.nn.rnn_cell.GRUCell(3), {}, 3, {}, 2)
     tf.contrib.legacy_seq2seq.model_with_buckets([], [], [], [], [(1, 1)], None)
     """
 )

@@ -32,8 +32,8 @@ def _gather_tree(step_ids: Any, parent_ids: Any, max_sequence_lengths: Any, end_
         if step and wrong.any():
             example, beam = np.argwhere(wrong)[0].tolist()
             raise invalid(
-                f"the parent of step {step}, example {example}, beam {beam} is {beams[example, beam]}: there are "
-                f"{width} beams"
+                f"parent id {beams[example, beam]} at (batch, time, beam) == ({example}, {step - 1}, {beam}): there "
+                f"are {width} beams"
             )
     ends = sequences == end_token
     sequences[np.cumsum(ends, axis=0) > 0] = end_token

@@ -22,6 +22,7 @@ from graphflow.keras.layers.recurrent.cells import GRUCell, LSTMCell, SimpleRNNC
 from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
 from graphflow.keras.utils import registry
 from graphflow.layers.input_spec import InputSpec
+from graphflow.nn.cells import RNNCell
 
 
 class RNN(ConfiguredLayer):
@@ -119,6 +120,9 @@ class RNN(ConfiguredLayer):
 
     def _own_weights(self) -> tuple[list[Any], list[Any]]:
         trained, others = super()._own_weights()
+        if isinstance(self.cell, RNNCell):
+            trained = [*trained, *self.cell.trainable_variables]
+            others = [*others, *self.cell.non_trainable_variables]
         kept = {id(v) for v in self._states or ()}
         return trained, [v for v in others if id(v) not in kept]
 
@@ -227,7 +231,8 @@ class RNN(ConfiguredLayer):
 
         def step(at: Any, states: Any) -> Any:
             own = nest.pack_sequence_as(self.cell.state_size, states[:count])
-            own = list(own) if isinstance(own, list | tuple) else [own]
+            if not isinstance(self.cell, RNNCell):  # A cell of gf.nn.rnn_cell takes one state as it is.
+                own = list(own) if isinstance(own, list | tuple) else [own]
             if isinstance(self.cell, StackedRNNCells):
                 own = nest.pack_sequence_as(self.cell.state_size, states[:count])
             arguments = {"training": training} if takes and training is not None else {}
@@ -240,6 +245,9 @@ class RNN(ConfiguredLayer):
             step, inputs, begin, self.go_backwards, mask, constants, self.unroll, None, self.time_major,
             self.zero_output_for_mask,
         )  # fmt: skip
+        if isinstance(self.cell, RNNCell):
+            for variable in self.cell.variables:
+                state.track_variable(variable)
         if self.stateful:
             self.add_update([ops.assign(v, s) for v, s in zip(self._states, states, strict=True)])
         output = every if self.return_sequences else last
