@@ -386,6 +386,13 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.estimator.export.export_output": ("graphflow.estimator.export",),
     "python.estimator.model_fn": ("graphflow.estimator", "graphflow.estimator.experimental"),
     "python.estimator.canned.head": ("graphflow.estimator.canned.heads",),
+    "python.estimator.canned.kmeans": ("graphflow.estimator.experimental",),
+    "python.estimator.head": (),
+    **{
+        f"python.estimator.head.{name}_head": ("graphflow.keras.heads.base", "graphflow.estimator")
+        for name in ("base", "binary_class", "multi_class", "multi_label", "regression", "multi")
+    },
+    "keras.utils.losses_utils": (),
     "python.estimator.run_config": ("graphflow.estimator",),
     "python.estimator.inputs.numpy_io": ("graphflow.estimator.inputs",),
     "python.estimator.export.export": ("graphflow.estimator.export",),

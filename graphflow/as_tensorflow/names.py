@@ -108,6 +108,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         )
         for module in ("builder", "builder_impl")
     },
+    "python.estimator.canned.kmeans.KMeansClustering": ("graphflow.estimator.experimental", "KMeans"),
     "python.estimator.canned.head._Head": ("graphflow.estimator.canned.heads", "Head"),
     **{
         f"python.estimator.canned.head.{old}": ("graphflow.as_tensorflow.inside.heads", name)
@@ -150,6 +151,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "parse_saved_model",
     ),
     "python.estimator.run_config.TaskType": ("graphflow.estimator.run_config", "TaskType"),
+    "keras.utils.losses_utils.ReductionV2": ("graphflow.keras.losses", "Reduction"),
     "keras.optimizer_v2.optimizer_v2.OptimizerV2": ("graphflow.keras.optimizers", "Optimizer"),
     "keras.backend._preprocess_conv2d_input": ("graphflow.keras.backend.convolutions", "channels_behind"),
     "keras.backend._preprocess_padding": ("graphflow.keras.backend.convolutions", "padding_of_operations"),

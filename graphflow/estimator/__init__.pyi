@@ -4,6 +4,14 @@ from graphflow.estimator.canned.baseline import BaselineClassifier as BaselineCl
 from graphflow.estimator.canned.baseline import BaselineEstimator as BaselineEstimator
 from graphflow.estimator.canned.baseline import BaselineRegressor as BaselineRegressor
 from graphflow.estimator.exporters import BestExporter as BestExporter
+from graphflow.keras.heads.classes import BinaryClassHead as BinaryClassHead
+from graphflow.keras.heads.base import Head as Head
+from graphflow.keras.heads.regression import LogisticRegressionHead as LogisticRegressionHead
+from graphflow.keras.heads.classes import MultiClassHead as MultiClassHead
+from graphflow.keras.heads.multi import MultiHead as MultiHead
+from graphflow.keras.heads.multi_label import MultiLabelHead as MultiLabelHead
+from graphflow.keras.heads.regression import PoissonRegressionHead as PoissonRegressionHead
+from graphflow.keras.heads.regression import RegressionHead as RegressionHead
 from graphflow.estimator.canned.boosted_trees import BoostedTreesClassifier as BoostedTreesClassifier
 from graphflow.estimator.canned.boosted_trees import BoostedTreesEstimator as BoostedTreesEstimator
 from graphflow.estimator.canned.boosted_trees import BoostedTreesRegressor as BoostedTreesRegressor

@@ -94,7 +94,7 @@ def test_what_cannot_be_is_an_error_at_once(build: Any, message: str) -> None:
         ),
         (lambda h: h.multi_label_head(3, classes_for_class_based_metrics=[3]), "is below 3, got 3"),
         (lambda h: h.multi_label_head(3, thresholds=[1.5]), "thresholds not in"),
-        (lambda h: h.regression_head(loss_fn=lambda y: y), "loss_fn takes labels and logits"),
+        (lambda h: h.regression_head(loss_fn=lambda labels: labels), "must contain argument: logits"),
         (lambda h: h.multi_head([]), "Must specify heads"),
         (lambda h: h.multi_head([h.regression_head(), h.regression_head()]), "has a name of its own"),
         (lambda h: h.multi_head([h.regression_head(name="a")], [1.0, 2.0]), "the same size, got 1 and 2"),
@@ -113,7 +113,9 @@ def test_losses_of_ones_own_and_labels_that_are_sparse() -> None:
     plain = heads.multi_label_head(3)
     own = heads.regression_head(
         label_dimension=3,
-        loss_fn=lambda labels, logits: gf.reduce_max(abs(labels - logits), 1, keepdims=True),
+        loss_fn=lambda labels, logits: (
+            gf.reduce_max(abs(labels - logits), 1, keepdims=True) * gf.ones_like(logits)
+        ),
     )
     dense = gf.constant([[0, 0, 1], [1, 1, 0]])
     with gf.Session() as session:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from inspect import signature
 from typing import Any, Final, NamedTuple, Self
 
 import graphflow.losses as losses
@@ -36,12 +35,18 @@ from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.math.scans import argmax
 from graphflow._core.ops.math.transcendental import sigmoid
 from graphflow._core.ops.strings import as_string
-from graphflow.estimator.canned.labels import checked_labels, checked_logits, class_numbers, weights_of
+from graphflow.estimator.canned.labels import (
+    check_loss_function,
+    checked_labels,
+    checked_logits,
+    class_numbers,
+    losses_of,
+    weights_of,
+)
 from graphflow.estimator.export import ClassificationOutput, ExportOutput, PredictOutput, RegressionOutput
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
 from graphflow.saved_model import signature_constants
 
-_OF_LOSSES: Final = frozenset({"labels", "logits", "features", "loss_reduction"})
 _SERVING: Final = signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
 
 
@@ -101,11 +106,7 @@ class Head:
             if not 0 < threshold < 1:
                 raise ValueError(f"thresholds not in (0, 1): {threshold}.")
         if loss_fn is not None:
-            taken = set(signature(loss_fn).parameters)
-            if not {"labels", "logits"} <= taken or not taken <= _OF_LOSSES:
-                raise ValueError(
-                    f"loss_fn takes labels and logits, and may take features, got {sorted(taken)}."
-                )
+            check_loss_function(loss_fn)
         return self
 
     def _named(self, key: str) -> str:
@@ -155,16 +156,8 @@ class Head:
     def _of_examples(self, labels: Tensor, logits: Tensor, features: Any) -> Tensor:
         if self._loss_fn is None:
             return self._losses(labels, logits)
-        named = {"labels": labels, "logits": logits, "features": features, "loss_reduction": self._reduction}
-        taken = signature(self._loss_fn).parameters
-        found = convert_to_tensor(
-            self._loss_fn(**{key: value for key, value in named.items() if key in taken})
-        )
-        if found.dims is not None and logits.dims is not None and len(found.dims) != len(logits.dims):
-            raise ValueError(
-                f"loss_fn gives a loss for each example, [..., 1], got {found.shape} for logits of {logits.shape}."
-            )
-        return found
+        size = self.logits_dimension if self._weighs_each else 1
+        return losses_of(self._loss_fn, labels, logits, features, size, loss_reduction=self._reduction)
 
     _weighs_each = False
 
@@ -348,7 +341,9 @@ class MultiClassHead(ClassHead):
         self, n_classes: int, weight_column: Any = None, label_vocabulary: Sequence[str] | None = None,
         loss_reduction: str = losses.Reduction.SUM,
     ) -> None:  # fmt: skip
-        if n_classes is None or n_classes <= 2:
+        if n_classes is None:
+            raise ValueError("n_classes cannot be None")
+        if isinstance(n_classes, int) and n_classes <= 2:  # It may be a tensor, too.
             raise ValueError(f"n_classes must be > 2: {n_classes}.")
         super().__init__(n_classes, n_classes, weight_column, label_vocabulary, loss_reduction)
 
