@@ -18,8 +18,9 @@ def checked_hooks(hooks: Sequence[SessionRunHook] | None, what: str = "hooks") -
     """The hooks; TypeError if one is none."""
     for hook in hooks or ():
         if not isinstance(hook, SessionRunHook):
+            kind = "`SessionRunHook`" if what == "hooks" else "SessionRunHook"
             raise TypeError(
-                f"All hooks must be SessionRunHook instances: each must be a SessionRunHook, given in {what}: {hook!r}."
+                f"All hooks must be {kind} instances: each must be a SessionRunHook, given in {what}: {hook!r}."
             )
     return tuple(hooks or ())
 

@@ -15,25 +15,20 @@ import numpy as np
 import graphflow.metrics as metrics
 import graphflow.summary as summary
 import graphflow.train as train
-from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.state.scopes import device
-from graphflow._core.ops.state.variable_collections import global_variables
-from graphflow._core.session import Session
 from graphflow.contrib.evaluation import StopAfterNEvalsHook, evaluate_once
 from graphflow.estimator.building import argument_names, building, checked_arguments, strategy_of
 from graphflow.estimator.checks import check_positive, checked_hooks, checked_listeners
+from graphflow.estimator.exporting import saved, write_saved_model
 from graphflow.estimator.inputs import features_of, parts_of
-from graphflow.estimator.run_config import RunConfig
-from graphflow.estimator.signatures import new_folder, signatures_of
+from graphflow.estimator.run_config import EVALUATOR, PARAMETER_SERVER, RunConfig
 from graphflow.estimator.spec import EstimatorSpec, ModeKeys
 from graphflow.estimator.towers import parts_in_towers, spec_of_towers, with_devices
 from graphflow.estimator.warm_starting import settings_of
-from graphflow.saved_model import tag_constants
-from graphflow.saved_model.builder import SavedModelBuilder
 from graphflow.summary.writer import FileWriterCache
 from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers, write_summary
 
@@ -82,6 +77,8 @@ class Estimator:
             raise ValueError(
                 f"config must be an instance of `RunConfig`: no instance of RunConfig is {config!r}."
             )
+        if model_fn is None:
+            raise ValueError("model_fn must be provided to Estimator.")
         self._model_arguments = checked_arguments(model_fn, params)
         self._model_fn = model_fn
         self._params = copy.deepcopy(params or {})
@@ -89,7 +86,7 @@ class Estimator:
         folder = None if model_dir is None else user_path(model_dir)
         if folder is not None and config.model_dir not in (None, folder):
             raise ValueError(
-                "model_dir are set both in constructor and RunConfig, but with different values. In constructor: "
+                "`model_dir` are set both in constructor and `RunConfig`, but with different values. In constructor: "
                 f"{folder!r}, in RunConfig: {config.model_dir!r}."
             )
         folder = folder or config.model_dir
@@ -196,9 +193,15 @@ class Estimator:
             The estimator.
 
         Raises:
-            ValueError: If both numbers of steps are given, one is not positive, or listeners have no checkpoints.
+            ValueError: If both numbers of steps are given, one is not positive, listeners have no checkpoints, or this
+                is a task that evaluates or keeps variables.
             TypeError: If a hook or a listener is none.
         """
+        if self._config.task_type in (EVALUATOR, PARAMETER_SERVER):
+            raise ValueError(
+                f"A task of the job {self._config.task_type!r} does not train: gf.estimator.train_and_evaluate "
+                "(tf.estimator.train_and_evaluate) does in each task what it is there for."
+            )
         if steps is not None and max_steps is not None:
             raise ValueError("Can not provide both steps and max_steps.")
         check_positive(steps, "steps")
@@ -373,7 +376,7 @@ class Estimator:
         Raises:
             ValueError: If there are none of those names, or rows of different numbers in one batch.
         """
-        config = self._config
+        config, own_hooks = self._config, checked_hooks(hooks)
         with building(self._config, ModeKeys.PREDICT):
             features = features_of(self._call_input_fn(input_fn, ModeKeys.PREDICT))
             spec = self._call_model_fn(features, None, ModeKeys.PREDICT, config)
@@ -384,7 +387,7 @@ class Estimator:
             )  # fmt: skip
             graph = get_default_graph()
         with graph.as_default():
-            session = train.MonitoredSession(creator, [*checked_hooks(hooks), *spec.prediction_hooks])
+            session = train.MonitoredSession(creator, [*own_hooks, *spec.prediction_hooks])
         with session:
             while not session.should_stop():
                 found = session.run(predictions)
@@ -423,33 +426,47 @@ class Estimator:
         Raises:
             ValueError: If there is no checkpoint, or an output is none.
         """
-        path = checkpoint_path or self._found_checkpoint()
-        with building(self._config, experimental_mode):
-            receiver = serving_input_receiver_fn()
-            spec = self._call_model_fn(receiver.features, None, experimental_mode, self._config)
-            signatures = signatures_of(spec, receiver)
-            with Session(config=self._config.session_config) as session:
-                saver = spec.scaffold.saver or train.Saver(_saved())
-                saver.restore(session, path)
-                tables = get_default_graph().get_collection(GraphKeys.TABLE_INITIALIZERS)
-                main_op = spec.scaffold.local_init_op or (
-                    group(*tables, name="init_tables") if tables else None
-                )
-                if main_op is not None:
-                    session.run(main_op)
-                folder = new_folder(user_path(export_dir_base))
-                builder = SavedModelBuilder(folder)
-                builder.add_meta_graph_and_variables(
-                    session, [tag_constants.SERVING], signatures,
-                    get_default_graph().get_collection(GraphKeys.ASSET_FILEPATHS), main_op=main_op,
-                )  # fmt: skip
-                builder.save(as_text)
-        for name, source in (assets_extra or {}).items():
-            target = os.path.join(folder, "assets.extra", name)
-            storage.make_folders(storage.folder_of(target))
-            storage.copy(user_path(source), target)
-        _log.info("SavedModel written to: %s", folder)
-        return os.fsencode(folder)
+        return self._write_saved_model(
+            export_dir_base, {experimental_mode: serving_input_receiver_fn}, assets_extra, as_text, checkpoint_path
+        )  # fmt: skip
+
+    def experimental_export_all_saved_models(
+        self,
+        export_dir_base: str | os.PathLike[str],
+        input_receiver_fn_map: Mapping[str, Callable[[], Any]],
+        assets_extra: Mapping[str, str] | None = None,
+        as_text: bool = False,
+        checkpoint_path: str | None = None,
+    ) -> bytes:
+        """As export_saved_model, with the graphs of several modes, which share the variables.
+
+        Args:
+            export_dir_base: The folder in which the new one is made.
+            input_receiver_fn_map: For each mode a function that makes a ServingInputReceiver, or to train and to
+                evaluate a SupervisedInputReceiver.
+            assets_extra: Files to copy: from paths under assets.extra to where they are.
+            as_text: Whether the graphs are written as text.
+            checkpoint_path: What is restored, by default the newest checkpoint.
+
+        Returns:
+            The path of the new folder, as bytes.
+
+        Raises:
+            ValueError: If there is no mode or no checkpoint, or the checkpoint lacks a variable.
+        """
+        return self._write_saved_model(
+            export_dir_base, input_receiver_fn_map, assets_extra, as_text, checkpoint_path
+        )
+
+    def _write_saved_model(
+        self, base: Any, receivers: Mapping[str, Callable[[], Any]], assets: Mapping[str, str] | None, as_text: bool,
+        path: str | None,
+    ) -> bytes:  # fmt: skip
+        if path is None and self.latest_checkpoint() is None and self._warm_start is not None:
+            path = train.latest_checkpoint(self._warm_start.ckpt_to_initialize_from)
+            path = path or self._warm_start.ckpt_to_initialize_from
+        found = path or self._found_checkpoint()
+        return write_saved_model(base, receivers, self._call_model_fn, self._config, found, assets, as_text)
 
     def export_savedmodel(
         self,
@@ -523,11 +540,6 @@ def _has_summary(name: str) -> bool:
     )
 
 
-def _saved() -> list[Any]:
-    """What a model consists of: variables, and objects that say how they are saved."""
-    return [*global_variables(), *get_default_graph().get_collection(GraphKeys.SAVEABLE_OBJECTS)]
-
-
 def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
     """The scaffold with a saver that keeps as many checkpoints as the config says, unless the model made one.
 
@@ -537,7 +549,7 @@ def _with_saver(scaffold: Scaffold, config: RunConfig) -> Scaffold:
     graph = get_default_graph()
     if scaffold.saver is None and not graph.get_collection(GraphKeys.SAVERS):
         saver = train.Saver(
-            _saved,
+            saved,
             defer_build=True,
             max_to_keep=config.keep_checkpoint_max,
             keep_checkpoint_every_n_hours=config.keep_checkpoint_every_n_hours,

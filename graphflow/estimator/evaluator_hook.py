@@ -49,7 +49,9 @@ class InMemoryEvaluatorHook(SessionRunHook):
             raise ValueError(f"invalid every_n_iter={every_n_iter}.")
         config = estimator.config
         if config.num_ps_replicas > 0 or config.num_worker_replicas > 1:
-            raise ValueError("InMemoryEvaluatorHook evaluates in one process, and there are other tasks.")
+            raise ValueError(
+                "InMemoryEvaluatorHook supports only single machine (aka Local) setting, and there are other tasks."
+            )
         self._estimator, self._input_fn, self._steps, self._name = estimator, input_fn, steps, name
         self._hooks = checked_hooks(hooks)
         self._timer = SecondOrStepTimer(every_steps=every_n_iter)
@@ -70,7 +72,7 @@ class InMemoryEvaluatorHook(SessionRunHook):
         graph = get_default_graph()
         if graph.get_collection(GraphKeys.SAVEABLE_OBJECTS):
             raise ValueError(
-                "InMemoryEvaluatorHook takes over variables alone, and the model has more to save: "
+                "InMemoryEvaluatorHook does not support saveables other than global variables: the model has "
                 f"{[saved.name for saved in graph.get_collection(GraphKeys.SAVEABLE_OBJECTS)]}."
             )
         self._variables = {variable.name: variable for variable in global_variables()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from graphflow._core.graph import dtypes
@@ -153,6 +153,10 @@ class ServingInputReceiver:
             name: _receivers(tensors) for name, tensors in (receiver_tensors_alternatives or {}).items()
         }
 
+    def __iter__(self) -> Iterator[Any]:
+        """Its three parts, as a receiver of TensorFlow's is a tuple."""
+        yield from (self.features, self.receiver_tensors, self.receiver_tensors_alternatives or None)
+
 
 class TensorServingInputReceiver(ServingInputReceiver):
     """As ServingInputReceiver, for a model function that takes one tensor instead of a dictionary.
@@ -161,6 +165,9 @@ class TensorServingInputReceiver(ServingInputReceiver):
         features: A tensor.
         receiver_tensors: A tensor, or a dictionary of tensors: what is fed.
         receiver_tensors_alternatives: Other tensors that may be fed instead, by the name of a signature.
+
+    Raises:
+        ValueError: The features are no tensor.
     """
 
     def __init__(
@@ -169,6 +176,8 @@ class TensorServingInputReceiver(ServingInputReceiver):
         receiver_tensors: Tensor | Mapping[str, Tensor],
         receiver_tensors_alternatives: Mapping[str, Mapping[str, Tensor]] | None = None,
     ) -> None:
+        if features is not None and not isinstance(features, Tensor | SparseTensor):
+            raise ValueError(f"feature must be a Tensor or SparseTensor, got {features!r}.")
         super().__init__(features, receiver_tensors, receiver_tensors_alternatives)
         self.features: Any = features
 
@@ -203,6 +212,10 @@ class SupervisedInputReceiver:
         self.features: Any = features
         self.labels: Any = labels
         self.receiver_tensors: dict[str, Any] = _receivers(receiver_tensors)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Its three parts, as a receiver of TensorFlow's is a tuple."""
+        yield from (self.features, self.labels, self.receiver_tensors)
 
 
 def _receivers(tensors: Any) -> dict[str, Any]:

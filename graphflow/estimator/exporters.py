@@ -6,9 +6,11 @@ import logging
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from glob import glob
 from typing import TYPE_CHECKING, Any
 
 from graphflow._core.common.files import storage
+from graphflow.summary.writer import summary_iterator
 
 if TYPE_CHECKING:
     from graphflow.estimator.estimator import Estimator
@@ -66,9 +68,11 @@ class _SavedModelExporter(Exporter):
         return self._name
 
     def _write(self, estimator: Estimator, export_path: str, checkpoint_path: str) -> bytes:
+        # By name, as those who override it may have other arguments between.
         return estimator.export_saved_model(
-            export_path, self._receive, self._assets, self._as_text, checkpoint_path
-        )
+            export_path, self._receive, assets_extra=self._assets, as_text=self._as_text,
+            checkpoint_path=checkpoint_path,
+        )  # fmt: skip
 
 
 class FinalExporter(_SavedModelExporter):
@@ -155,7 +159,9 @@ class BestExporter(LatestExporter):
     Args:
         name: Of the folder under `export`.
         serving_input_receiver_fn: As Estimator.export_saved_model takes.
-        event_file_pattern: Has no effect: what was best is known for this program's life.
+        event_file_pattern: A pattern of event files under the model's folder, such as "eval/*.tfevents.*": what was
+            best in them counts, so that a program that is started again knows it. Without it, that is known for
+            this program's life.
         compare_fn: Takes best_eval_result and current_eval_result; True if the second is better.
         assets_extra: As Estimator.export_saved_model takes.
         as_text: As Estimator.export_saved_model takes.
@@ -180,6 +186,7 @@ class BestExporter(LatestExporter):
         super().__init__(name, serving_input_receiver_fn, assets_extra, as_text, exports_to_keep)
         self._is_better = compare_fn or _has_less_loss
         self._best: Mapping[str, Any] | None = None
+        self._event_files, self._model_dir = event_file_pattern, ""
 
     def export(
         self, estimator: Estimator, export_path: str, checkpoint_path: str, eval_result: Mapping[str, Any],
@@ -197,12 +204,30 @@ class BestExporter(LatestExporter):
         Returns:
             The folder of the export, or None.
         """
+        if self._event_files and self._model_dir != estimator.model_dir:
+            self._model_dir = estimator.model_dir
+            self._best = self._best_of_events(os.path.join(self._model_dir, self._event_files))
         if self._best is not None and not self._is_better(
             best_eval_result=self._best, current_eval_result=eval_result
         ):
             return None
         self._best = eval_result
         return super().export(estimator, export_path, checkpoint_path, eval_result, is_the_final_export)
+
+    def _best_of_events(self, pattern: str) -> Mapping[str, Any] | None:
+        best: dict[str, Any] | None = None
+        for path in sorted(glob(pattern)):
+            for event in summary_iterator(path):
+                found = {
+                    each.tag: each.simple_value
+                    for each in event.summary.value
+                    if each.HasField("simple_value")
+                }
+                if found and (
+                    best is None or self._is_better(best_eval_result=best, current_eval_result=found)
+                ):
+                    best = found
+        return best
 
 
 def _has_less_loss(best_eval_result: Mapping[str, Any], current_eval_result: Mapping[str, Any]) -> bool:

@@ -48,7 +48,8 @@ def numpy_input_fn(
     if not isinstance(x, Mapping | np.ndarray):
         raise TypeError(f"x must be a dict or array; got {type(x).__name__}.")
     if isinstance(x, Mapping) and isinstance(y, Mapping) and set(x) & set(y):
-        raise ValueError(f"Keys in both x and y: {sorted(set(x) & set(y))}.")
+        both = sorted(set(x) & set(y))
+        raise ValueError(f"{len(both)} duplicate keys are found in both x and y: {both}")
     if not isinstance(shuffle, bool):
         raise ValueError(
             "shuffle must be provided and explicitly set as boolean (it is recommended to set it as True for training)."
@@ -57,7 +58,10 @@ def numpy_input_fn(
     labels = None if y is None else _arrays(y, "y")
     sizes = {len(value) for part in (features, labels) for value in _values(part)}
     if len(sizes) != 1:
-        raise ValueError(f"All arrays of x and y must have the same first size, got {sorted(sizes)}.")
+        raise ValueError(
+            "Length of tensors in x and y is mismatched. All arrays of x and y must have the same first size, got "
+            f"{sorted(sizes)}."
+        )
     rows = sizes.pop()
     elements = features if labels is None else (features, labels)
     arrays = nest.flatten(elements)
@@ -131,9 +135,14 @@ def pandas_input_fn(
 def _arrays(given: Any, what: str) -> Any:
     if isinstance(given, Mapping):
         if not given:
-            raise ValueError(f"{what} cannot be an empty dict.")
+            raise ValueError(
+                "y cannot be empty dict, use None instead." if what == "y" else "x cannot be an empty dict"
+            )
         return {name: _array(value) for name, value in given.items()}
-    return _array(given)
+    found = _array(given)
+    if what == "x" and not found.size:
+        raise ValueError("x cannot be an empty array")
+    return found
 
 
 def _array(given: Any) -> Any:

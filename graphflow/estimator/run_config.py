@@ -6,6 +6,7 @@ import copy
 import json
 import os
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from graphflow.train.sessions.training_session import USE_DEFAULT, saving_period
 _REPLACEABLE: Final = (
     "model_dir", "tf_random_seed", "save_summary_steps", "save_checkpoints_steps", "save_checkpoints_secs",
     "session_config", "keep_checkpoint_max", "keep_checkpoint_every_n_hours", "log_step_count_steps", "device_fn",
-    "session_creation_timeout_secs", "train_distribute", "eval_distribute",
+    "session_creation_timeout_secs", "experimental_max_worker_delay_secs", "train_distribute", "eval_distribute",
 )  # fmt: skip
 CHIEF: Final = "chief"
 MASTER: Final = "master"
@@ -104,14 +105,14 @@ class RunConfig:
         protocol: str | None = None,
         eval_distribute: DistributionStrategy | None = None,
         experimental_distribute: DistributeConfig | None = None,
-        experimental_max_worker_delay_secs: float | None = None,
+        experimental_max_worker_delay_secs: int | None = None,
         session_creation_timeout_secs: float = 7200,
     ) -> None:
         save_checkpoints_secs, save_checkpoints_steps = saving_periods(
             save_checkpoints_secs, save_checkpoints_steps
         )
         if save_checkpoints_steps is not None and save_checkpoints_secs is not None:
-            raise ValueError("Can not provide both save_checkpoints_steps and save_checkpoints_secs.")
+            raise ValueError("`save_checkpoints_steps` and `save_checkpoints_secs` cannot be both set.")
         for name, number in (
             ("save_summary_steps", save_summary_steps),
             ("save_checkpoints_steps", save_checkpoints_steps),
@@ -130,6 +131,11 @@ class RunConfig:
                 raise ValueError(f"{name} should be > 0, got {number!r}.")
         if tf_random_seed is not None and not isinstance(tf_random_seed, int | np.integer):
             raise ValueError(f"tf_random_seed must be integer, got {tf_random_seed!r}.")
+        delay = experimental_max_worker_delay_secs
+        if delay is not None and not isinstance(delay, int | np.integer):
+            raise ValueError(f"experimental_max_worker_delay_secs must be an integer if set, got {delay!r}.")
+        if device_fn is not None:
+            _check_device_function(device_fn)
         self.model_dir: str | None = _folder(model_dir)
         self.tf_random_seed = tf_random_seed
         self.save_summary_steps = save_summary_steps
@@ -153,6 +159,11 @@ class RunConfig:
         self.session_creation_timeout_secs = session_creation_timeout_secs
         self._find_task()
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A subclass may say by a property of its own what this class would.
+        if not isinstance(getattr(type(self), name, None), property):
+            super().__setattr__(name, value)
+
     def _find_task(self) -> None:
         told = os.environ.get(VARIABLE)
         _check_task(_read(told))
@@ -169,7 +180,9 @@ class RunConfig:
         chief = next((job for job in (CHIEF, MASTER, WORKER) if job in jobs), WORKER)
         self._is_chief: bool = (self.task_type, self.task_id) == (chief, 0)
         self._num_ps_replicas: int = self._tasks(PARAMETER_SERVER)
-        self._num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER))) or 1
+        self._num_worker_replicas: int = sum(map(self._tasks, (CHIEF, MASTER, WORKER)))
+        if not self._num_worker_replicas and kind != EVALUATOR:
+            self._num_worker_replicas = 1
         self.master: str = ""
         self.evaluation_master: str = ""
         said = _read(told)
@@ -327,6 +340,8 @@ def _folder(given: str | os.PathLike[str] | None) -> str | None:
 def _check_task(told: Mapping[str, Any]) -> None:
     """ValueError unless TF_CONFIG says one task of its cluster, or worker 0 without a cluster."""
     cluster, task = told.get("cluster"), told.get("task")
+    if isinstance(cluster, Mapping):
+        _check_chiefs(cluster)
     if not isinstance(task, Mapping):
         return
     kind, index = task.get("type"), task.get("index")
@@ -359,13 +374,23 @@ def _check_task(told: Mapping[str, Any]) -> None:
             )
 
 
-def _check_place(cluster: Mapping[str, Any], kind: Any, index: Any) -> None:
-    """ValueError unless the cluster has one chief at most, and the task is one of its tasks or an evaluator."""
+def _check_chiefs(cluster: Mapping[str, Any]) -> None:
+    """ValueError unless the cluster has one chief at most."""
     for job in (CHIEF, MASTER):
         if isinstance(cluster.get(job), list | tuple) and len(cluster[job]) > 1:
             raise ValueError(
                 f'The "cluster" in TF_CONFIG must have only one "{job}" node. It has {cluster[job]}.'
             )
+
+
+def _check_device_function(function: Callable[..., Any]) -> None:
+    """ValueError unless it takes an operation by the name "op"."""
+    if not callable(function) or set(signature(function).parameters) - {"self"} != {"op"}:
+        raise ValueError('device_fn must be callable with exactly one argument "op".')
+
+
+def _check_place(cluster: Mapping[str, Any], kind: Any, index: Any) -> None:
+    """ValueError unless the task is one of the cluster's, or an evaluator."""
     if kind == EVALUATOR:
         return
     if kind not in cluster:

@@ -192,7 +192,8 @@ def _checked_outputs(
     for name, output in outputs.items():
         if not isinstance(output, ExportOutput):
             raise TypeError(
-                f"Values in export_outputs must be ExportOutput objects, given: {output!r} for key: {name}."
+                f"Values in export_outputs must be ExportOutput objects. Given: {dict(outputs)!r}, of which {name!r} is "
+                "none."
             )
     found = dict(outputs)
     if mode == ModeKeys.PREDICT and _SERVING not in found:

@@ -144,6 +144,11 @@ def train_and_evaluate(
         TypeError: If a specification is none.
         ValueError: If a cluster's evaluator is not told max_steps.
     """
+    if not isinstance(estimator, Estimator):
+        raise TypeError(
+            "`estimator` must have type `tf.estimator.Estimator`, which is gf.estimator.Estimator, given: "
+            f"{estimator!r}."
+        )
     if not isinstance(train_spec, TrainSpec):
         raise TypeError(f"`train_spec` must have type `gf.estimator.TrainSpec`, given: {train_spec!r}.")
     if not isinstance(eval_spec, EvalSpec):

@@ -197,7 +197,7 @@ def test_arrays_that_are_none_are_refused() -> None:
     with pytest.raises(TypeError, match="x must be a dict or array"):
         E.inputs.numpy_input_fn([1, 2], shuffle=False)
     one = {"a": np.ones(2)}
-    with pytest.raises(ValueError, match="Keys in both"):
+    with pytest.raises(ValueError, match="1 duplicate keys are found in both x and y"):
         E.inputs.numpy_input_fn(one, one, shuffle=False)
 
 

@@ -25,8 +25,8 @@ def _with_labels(spec: dict[str, Any], label_key: str, label: Any, weight_column
     weights = numeric_column(weight_column) if isinstance(weight_column, str) else weight_column
     if not isinstance(weights, NumericColumn):
         raise ValueError(
-            f"weight_column should be an instance of gf.feature_column.numeric_column. Given type: "
-            f"{type(weight_column)} value: {weight_column}"
+            "weight_column should be an instance of tf.feature_column.numeric_column, which is "
+            f"gf.feature_column.numeric_column. Given type: {type(weight_column)} value: {weight_column}"
         )
     if weights.key in found:
         raise ValueError(

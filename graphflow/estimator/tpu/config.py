@@ -79,7 +79,7 @@ class TPUConfig(_Fields):
             check_positive(num_shards, "TPUConfig num_shards")
         if num_cores_per_replica not in (None, *_CORES):
             raise ValueError(
-                f"num_cores_per_replica must be one of {_CORES}, or None; got {num_cores_per_replica!r}."
+                f"num_cores_per_replica must be {', '.join(map(str, _CORES))}; got {num_cores_per_replica!r}."
             )
         if initial_infeed_sleep_secs:
             check_positive(initial_infeed_sleep_secs, "TPUConfig initial_infeed_sleep_secs")

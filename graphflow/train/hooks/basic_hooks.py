@@ -182,7 +182,7 @@ class LoggingTensorHook(SessionRunHook):
             or (every_n_iter is None and every_n_secs is None and not at_end)
         ):
             raise ValueError(
-                "Give one of every_n_iter and every_n_secs, or at_end=True; got "
+                "Give exactly one of every_n_iter and every_n_secs, or at_end=True; got "
                 f"every_n_iter={every_n_iter!r}, every_n_secs={every_n_secs!r}, at_end={at_end!r}."
             )
         self._tensors: dict[str, Any] = (

@@ -35,7 +35,7 @@ def warm_start(
     Args:
         ckpt_to_initialize_from: The checkpoint, or its folder.
         vars_to_warm_start: A regular expression over the names of trained variables, a list of such of all variables,
-            or a list of variables; None for all that are trained.
+            or a list of variables; None for those trained ones alone that `var_name_to_vocab_info` names.
         var_name_to_vocab_info: gf.train.VocabInfo for the variables whose rows are for words of another vocabulary
             than in the checkpoint.
         var_name_to_prev_var_name: The names in the checkpoint of those variables that have another one there.
@@ -59,6 +59,8 @@ def warm_start(
             )
     for name, vocabulary in vocabularies.items():
         begin_with_vocabulary(grouped.pop(name), ckpt_to_initialize_from, renamed.get(name, name), vocabulary)
+    if not vars_to_warm_start:
+        return
     init_from_checkpoint(
         ckpt_to_initialize_from,
         {renamed.get(name, name): v if len(v) > 1 else v[0] for name, v in grouped.items()},

@@ -94,3 +94,18 @@ def test_what_does_not_fit_is_refused(old: str) -> None:
     ):
         gf.get_variable("fruit", [7, 2])
         gf.train.warm_start(old, ".*", {"fruits": gf.train.VocabInfo("new", 1, 0, "old")})
+
+
+def test_without_names_of_variables_those_alone_begin_that_have_a_vocabulary(old: str) -> None:
+    info = gf.train.VocabInfo(str(Path(old).parent / "new"), 6, 1, str(Path(old).parent / "old"))
+    with gf.Graph().as_default(), gf.Session() as session:
+        gf.get_variable("other", initializer=7.0)
+        variable = gf.get_variable("fruit", [7, 2])
+        gf.train.warm_start(old, None, {"fruit": info})
+        session.run(gf.global_variables_initializer())
+        np.testing.assert_allclose(session.run(variable), [*ROWS, [0, 0], [0, 0], [0, 0]])
+    with gf.Graph().as_default(), gf.Session() as session:
+        variable = gf.get_variable("fruit", initializer=np.full([4, 2], 7.0, np.float32))
+        gf.train.warm_start(old, None)
+        session.run(gf.global_variables_initializer())
+        assert session.run(variable).tolist() == [[7.0, 7.0]] * 4
