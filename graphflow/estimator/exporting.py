@@ -14,8 +14,8 @@ from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.ops.array.creation import constant
 from graphflow._core.ops.control_flow.flow_basics import group
+from graphflow._core.ops.core import constant
 from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow._core.session import Session

@@ -192,7 +192,7 @@ def _checked_outputs(
     for name, output in outputs.items():
         if not isinstance(output, ExportOutput):
             raise TypeError(
-                f"Values in export_outputs must be ExportOutput objects. Given: {dict(outputs)!r}, of which {name!r} is "
+                f"Values in export_outputs must be ExportOutput objects. Given: {dict(outputs)!r}, where {name!r} is "
                 "none."
             )
     found = dict(outputs)
