@@ -21,7 +21,7 @@ class LazyAdamOptimizer(AdamOptimizer):
     """Adam whose averages decay only in the rows that a sparse gradient has (tf.contrib.opt.LazyAdamOptimizer)."""
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(var)
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
         rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         rows, locking = grad.indices, self._use_locking

@@ -6,6 +6,7 @@ Tests of TensorFlow 1's time use both; Python 3.12 took the older names out of u
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import threading
 import unittest
@@ -163,6 +164,116 @@ class CollectionAssertions(unittest.TestCase):
             actual.endswith(expected_end),
             self._formatMessage(msg, f"{actual!r} does not end with {expected_end!r}"),
         )
+
+    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
+        """A text begins with another.
+
+        Args:
+            actual: The text.
+            expected_start: What it begins with.
+            msg: What the failure says, too.
+        """
+        self.assertTrue(
+            actual.startswith(expected_start),
+            self._formatMessage(msg, f"{actual!r} does not start with {expected_start!r}"),
+        )
+
+    def assertNotStartsWith(self, actual: str, unexpected_start: str, msg: str | None = None) -> None:
+        """A text does not begin with another.
+
+        Args:
+            actual: The text.
+            unexpected_start: What it does not begin with.
+            msg: What the failure says, too.
+        """
+        self.assertFalse(
+            actual.startswith(unexpected_start),
+            self._formatMessage(msg, f"{actual!r} starts with {unexpected_start!r}"),
+        )
+
+    def assertNotEndsWith(self, actual: str, unexpected_end: str, msg: str | None = None) -> None:
+        """A text does not end with another.
+
+        Args:
+            actual: The text.
+            unexpected_end: What it does not end with.
+            msg: What the failure says, too.
+        """
+        self.assertFalse(
+            actual.endswith(unexpected_end),
+            self._formatMessage(msg, f"{actual!r} ends with {unexpected_end!r}"),
+        )
+
+    def assertSequenceStartsWith(self, prefix: Any, whole: Sequence[Any], msg: str | None = None) -> None:
+        """A sequence begins with the elements of another, or with one element.
+
+        Args:
+            prefix: The elements, or one.
+            whole: The sequence.
+            msg: What the failure says, too.
+        """
+        first = list(prefix) if isinstance(prefix, Sequence) and not isinstance(prefix, str) else [prefix]
+        self.assertEqual(list(whole[: len(first)]), first, msg)
+
+    def assertNoCommonElements(
+        self, expected_seq: Iterable[Any], actual_seq: Iterable[Any], msg: str | None = None
+    ) -> None:
+        """Nothing is in both collections.
+
+        Args:
+            expected_seq: One.
+            actual_seq: The other.
+            msg: What the failure says, too.
+        """
+        common = set(expected_seq) & set(actual_seq)
+        self.assertFalse(common, self._formatMessage(msg, f"{sorted(map(repr, common))} are in both"))
+
+    def assertTotallyOrdered(self, *groups: Iterable[Any]) -> None:
+        """Those of a group are equal to one another, and less than those of all later groups.
+
+        Args:
+            groups: The groups.
+        """
+        ranked = [(rank, value) for rank, group in enumerate(groups) for value in group]
+        for rank, value in ranked:
+            for other_rank, other in ranked:
+                pair = f"{value!r} and {other!r}"
+                self.assertEqual(rank < other_rank, value < other, f"< of {pair}")
+                self.assertEqual(rank > other_rank, value > other, f"> of {pair}")
+                self.assertEqual(rank == other_rank, value == other, f"== of {pair}")
+                self.assertEqual(rank != other_rank, value != other, f"!= of {pair}")
+                self.assertEqual(rank <= other_rank, value <= other, f"<= of {pair}")
+                self.assertEqual(rank >= other_rank, value >= other, f">= of {pair}")
+
+    def assertRegexMatch(
+        self, actual_str: str | bytes, regexes: Sequence[str | bytes], message: str | None = None
+    ) -> None:
+        """One of several patterns is found in a text.
+
+        Args:
+            actual_str: The text.
+            regexes: The patterns.
+            message: What the failure says, too.
+        """
+        self.assertFalse(isinstance(regexes, str | bytes), "assertRegexMatch takes a list of patterns")
+        self.assertTrue(
+            any(re.search(regex, actual_str) for regex in regexes),
+            self._formatMessage(message, f"none of {list(regexes)!r} is found in {actual_str!r}"),
+        )
+
+    @contextmanager
+    def assertRaisesWithLiteralMatch(
+        self, expected_exception: type[BaseException], expected_exception_message: str
+    ) -> Iterator[None]:
+        """The block raises such an exception, whose text is exactly this one.
+
+        Args:
+            expected_exception: The class of the exception.
+            expected_exception_message: The text.
+        """
+        with self.assertRaises(expected_exception) as caught:
+            yield
+        self.assertEqual(str(caught.exception), expected_exception_message)
 
     def assertContainsInOrder(self, strings: Sequence[str], target: str, msg: str | None = None) -> None:
         """Texts are found in another, one after the other.

@@ -20,7 +20,7 @@ import numpy as np
 import graphflow.errors as errors
 import graphflow.nest as nest
 from graphflow._core.common import arrays
-from graphflow._core.graph.defaults import get_default_session, reset_default_graph
+from graphflow._core.graph.defaults import forget_default_graphs, get_default_session
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
@@ -60,7 +60,7 @@ class TestCase(CollectionAssertions):
         self._cached_session = None
         random.seed(SEED)
         np.random.seed(SEED % 2**32)
-        reset_default_graph()
+        forget_default_graphs()
         set_random_seed(SEED)
 
     def tearDown(self) -> None:
@@ -441,19 +441,6 @@ class TestCase(CollectionAssertions):
         x, y = self._array(ndarray1), self._array(ndarray2)
         self._same_shape(x, y, "", msg)
         self.assertLessEqual(float(np.linalg.norm((x - y).ravel())), err, msg)
-
-    def assertStartsWith(self, actual: str, expected_start: str, msg: str | None = None) -> None:
-        """A text begins with another.
-
-        Args:
-            actual: A value to compare: an array, a number, a tensor's value, or what becomes one.
-            expected_start: What it begins with.
-            msg: What the failure says, too.
-        """
-        self.assertTrue(
-            actual.startswith(expected_start),
-            f"{actual!r} does not start with {expected_start!r}. {msg or ''}",
-        )
 
     def assertDeviceEqual(self, device1: Any, device2: Any, msg: str | None = None) -> None:
         """Two names of devices, or what has a device, mean the same.

@@ -68,6 +68,14 @@ PASS_AND_FAIL: list[tuple[str, tuple[Any, ...], tuple[Any, ...]]] = [
     ("assertNotEmpty", ([0],), ([],)),
     ("assertBetween", (1, 1, 2), (3, 1, 2)),
     ("assertEndsWith", ("abc", "bc"), ("abc", "ab")),
+    ("assertNotStartsWith", ("abc", "b"), ("abc", "ab")),
+    ("assertNotEndsWith", ("abc", "b"), ("abc", "bc")),
+    ("assertSequenceStartsWith", ([1, 2], [1, 2, 3]), ([2], [1, 2])),
+    ("assertSequenceStartsWith", ("a", ["a", "b"]), ("b", ["a", "b"])),
+    ("assertNoCommonElements", ([1, 2], [3]), ([1, 2], [2])),
+    ("assertTotallyOrdered", ([1, 1.0], [2], [3]), ([1], [0])),
+    ("assertTotallyOrdered", ([1], [2]), ([1, 2],)),
+    ("assertRegexMatch", ("abc", ["x", "c$"]), ("abc", ["x", "^b"])),
     ("assertContainsInOrder", (["a", "b"], "xayb"), (["b", "a"], "xayb")),
     ("assertSequenceAlmostEqual", ([1.0], [1.0 + 1e-9]), ([1.0], [1.1])),
     ("assertSequenceAlmostEqual", ([1.0], [1.05], None, None, 0.1), ([1.0], [1.0, 2.0])),
@@ -112,6 +120,10 @@ def test_errors_are_matched(case: Any) -> None:
             case.evaluate(x)
     with case.assertRaisesWithPredicateMatch(ValueError, lambda error: "one" in str(error)):
         raise ValueError("one")
+    with case.assertRaisesWithLiteralMatch(ValueError, "one (1)"):
+        raise ValueError("one (1)")
+    with pytest.raises(AssertionError), case.assertRaisesWithLiteralMatch(ValueError, "one"):
+        raise ValueError("one (1)")
     with pytest.raises(AssertionError, match="not raised"), case.assertRaisesOpError(""):
         pass
 
@@ -127,6 +139,16 @@ def test_a_cached_session_keeps_its_variables(case: Any) -> None:
         pass
     with gf.Graph().as_default() as other, case.test_session(graph=other) as third:
         assert third is not first
+
+
+def test_a_test_begins_with_an_empty_graph_though_another_left_one_open() -> None:
+    left = gf.Graph().as_default()
+    graph = left.__enter__()
+    example = Example()
+    example.setUp()
+    assert gf.get_default_graph() is not graph
+    example.tearDown()
+    left.__exit__(None, None, None)
 
 
 def test_each_test_begins_with_an_empty_graph_and_the_same_seeds() -> None:

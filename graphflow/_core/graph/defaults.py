@@ -77,6 +77,12 @@ def reset_default_graph() -> None:
     _global["graph"] = None
 
 
+def forget_default_graphs() -> None:
+    """An empty default graph, whatever graphs this thread has left open: what a test begins with."""
+    _stacks.graphs.clear()
+    _global["graph"] = None
+
+
 @contextmanager
 def default_graph(graph: Graph) -> Iterator[Graph]:
     """Makes a graph the default in this thread."""

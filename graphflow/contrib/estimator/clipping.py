@@ -7,12 +7,14 @@ from typing import Any
 
 from graphflow._core.ops.math.clip import clip_by_global_norm
 from graphflow.train.optimizers.optimizer import Optimizer
-from graphflow.train.optimizers.wrapping import WrappingOptimizer
+from graphflow.train.optimizers.wrapping import wraps_optimizer
 
 
-class _Clipped(WrappingOptimizer):
+@wraps_optimizer
+class _Clipped(Optimizer):
     def __init__(self, opt: Optimizer, clip_norm: float) -> None:
-        super().__init__(opt, False, f"ClipByNorm{opt.get_name()}")
+        super().__init__(False, f"ClipByNorm{opt.get_name()}")
+        self._opt = opt
         self._clip_norm = clip_norm
 
     def apply_gradients(

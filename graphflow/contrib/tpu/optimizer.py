@@ -7,10 +7,11 @@ from typing import Any
 
 from graphflow.losses import Reduction
 from graphflow.train.optimizers.optimizer import Optimizer
-from graphflow.train.optimizers.wrapping import WrappingOptimizer
+from graphflow.train.optimizers.wrapping import wraps_optimizer
 
 
-class CrossShardOptimizer(WrappingOptimizer):
+@wraps_optimizer
+class CrossShardOptimizer(Optimizer):
     """An optimizer of one shard: what another one does (tf.contrib.tpu.CrossShardOptimizer).
 
     Args:
@@ -36,7 +37,8 @@ class CrossShardOptimizer(WrappingOptimizer):
             raise ValueError(
                 f"group_assignment must be a permutation of range(1), got {group_assignment}: there is one shard."
             )
-        super().__init__(opt, False, name)
+        super().__init__(False, name)
+        self._opt = opt
 
     def apply_gradients(self, grads_and_vars: Any, global_step: Any = None, name: str | None = None) -> Any:
         """As the other optimizer's.

@@ -25,14 +25,16 @@ from graphflow._core.ops.math.arithmetic import minimum
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.state.state import assign_add, scatter_add
 from graphflow._core.ops.state.variable import Variable
-from graphflow.train.optimizers.optimizer import Optimizer, present_gradients
-from graphflow.train.optimizers.wrapping import WrappingOptimizer
+from graphflow.train.optimizers.optimizer import Optimizer
+from graphflow.train.optimizers.pairs import present_gradients
+from graphflow.train.optimizers.wrapping import finishes_beside, wraps_optimizer
 
 _BINS: Final = 64
 """Length of the histogram if there is no limit; its last bin has all that is larger."""
 
 
-class BoundedStalenessOptimizer(WrappingOptimizer):
+@wraps_optimizer
+class BoundedStalenessOptimizer(Optimizer):
     """Applies gradients with another optimizer, and records and limits how stale they are. It is graphflow's own.
 
     The staleness of an update is the number of updates by others that its step may not have seen, and that come before
@@ -57,7 +59,8 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
         mode: str = "drop",
         name: str = "bounded_staleness",
     ) -> None:
-        super().__init__(opt, False, name)
+        super().__init__(False, name)
+        self._opt = opt
         if max_staleness is not None and max_staleness < 0:
             raise ValueError(f"max_staleness must not be negative, got {max_staleness!r}.")
         if mode not in ("drop", "wait"):
@@ -69,7 +72,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
 
     def variables(self) -> list[Variable]:
         """The variables of the other optimizer, and the record."""
-        return [*super().variables(), *(self._variables or ())]
+        return [*self._opt.variables(), *(self._variables or ())]
 
     # ---- what is recorded -----------------------------------------------------------------------------------------
 
@@ -191,7 +194,7 @@ class BoundedStalenessOptimizer(WrappingOptimizer):
 
     def _finish_of(self, variables: Sequence[Any]) -> list[Operation]:
         """The operations that the optimizer runs when all variables are changed."""
-        near = self._finishes_beside(variables)
+        near = finishes_beside(self._opt, variables)
         if near is None:
             return []
         with get_default_graph().name_scope("finish"):

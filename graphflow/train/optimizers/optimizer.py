@@ -1,12 +1,15 @@
 """Optimizer: from a loss to an operation that trains.
 
 minimize() is compute_gradients() and apply_gradients(). A subclass says which slots it keeps beside each variable and
-how one step changes them; the hooks have TensorFlow 1's names, so that optimizers written for it work.
+how one step changes them; the hooks have TensorFlow 1's names, so that optimizers written for it work. The classes of
+gf.train stand directly below this one, as there: programs look at that. So what several of them share, an UpdateRule,
+is a part of this class and not a class between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence, ValuesView
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.autodiff.gradients import gradients
@@ -15,21 +18,39 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
-from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import TensorLike, VariableLike
 from graphflow._core.ops.array.array import fill, shape, zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math.math import cast
-from graphflow._core.ops.math.segments import unsorted_segment_sum
-from graphflow._core.ops.math.sorting import unique
 from graphflow._core.ops.state.state import assign_add
 from graphflow._core.ops.state.training import apply_update, sparse_apply_update
 from graphflow._core.ops.state.variable import Variable, VariableAggregation
-from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction, get_tower_context
-from graphflow.distribute.values import DistributedValues, select, whole
+from graphflow.distribute.context import get_distribution_strategy, get_tower_context
+from graphflow.distribute.values import DistributedValues, whole
+from graphflow.train.optimizers.pairs import (
+    flat_variables,
+    is_known,
+    part_of_mean,
+    present_gradients,
+    trained_by_towers,
+    unrepeated,
+)
 from graphflow.train.optimizers.slots import make_slot
+
+
+@dataclass(frozen=True)
+class UpdateRule:
+    """A step that is one op of ops.training.
+
+    name: the op's. slots: the number that each slot is filled with at first. numbers: the hyperparameters. Both are in
+    the order in which the op takes them.
+    """
+
+    name: str
+    slots: Mapping[str, float]
+    numbers: Mapping[str, Any]
 
 
 class Optimizer:
@@ -51,6 +72,8 @@ class Optimizer:
         self._name = name
         self._slots: dict[str, dict[Any, Any]] = {}
         self._non_slots: dict[tuple[str, Graph], Any] = {}
+        self._update_rule: UpdateRule | None = None
+        self._rule_tensors: dict[str, Tensor] = {}
 
     def get_name(self) -> str:
         """The name given to the constructor."""
@@ -137,11 +160,11 @@ class Optimizer:
             graph = get_default_graph()
             variables = graph.get_collection(GraphKeys.TRAINABLE_VARIABLES)
         else:
-            variables = _flat_variables(var_list)
+            variables = flat_variables(var_list)
         if not variables:
             raise ValueError("No variables to optimize.")
         found = gradients(
-            _part_of_mean(loss),
+            part_of_mean(loss),
             variables,
             grad_ys=grad_loss,
             colocate_gradients_with_ops=colocate_gradients_with_ops,
@@ -201,7 +224,7 @@ class Optimizer:
         if isinstance(pairs, DistributedValues) or any(isinstance(v, DistributedValues) for _, v in pairs):
             raise ValueError(
                 f"{type(self).__name__}: the towers have gradients for different variables: "
-                f"{_trained_by_towers(pairs)}. Every tower has to train the same, in the same order."
+                f"{trained_by_towers(pairs)}. Every tower has to train the same, in the same order."
             )
         graph = get_default_graph()
         variables = [v for _, v in pairs]
@@ -302,30 +325,77 @@ class Optimizer:
     # ---- hooks for subclasses -------------------------------------------------------------------------------------
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
-        """Makes the slots of the variables."""
+        """Makes the slots of the variables; those of its rule, unless the class says otherwise."""
+        for var in var_list:
+            for slot, number in self._rule_slots().items():
+                op_name = self._slot_op_name(slot)
+                if number == 0:
+                    self._zeros_slot(var, slot, op_name)
+                else:
+                    value = self._filled(var, number)
+                    self._get_or_make_slot_with_initializer(var, value, None, None, slot, op_name)
 
     def _prepare(self) -> None:
-        """Makes tensors of the hyperparameters."""
+        """Makes tensors of the hyperparameters; those of its rule, unless the class says otherwise."""
+        if self._update_rule is not None:
+            self._rule_tensors = {
+                name: convert_to_tensor(
+                    self._call_if_callable(value), preferred_dtype=dtypes.float32, name=name
+                )
+                for name, value in self._update_rule.numbers.items()
+            }
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
+        if self._update_rule is not None:
+            return apply_update(
+                self._update_rule.name,
+                self._rule_variables(var),
+                self._rule_numbers(var),
+                grad,
+                self._use_locking,
+            )
         raise TypeError(
             f"{type(self).__name__} does not say how to apply a dense gradient: implement _apply_dense(grad, var)."
         )
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        if self._update_rule is not None:
+            return sparse_apply_update(
+                self._update_rule.name,
+                self._rule_variables(var),
+                self._rule_numbers(var),
+                grad.values,
+                grad.indices,
+                self._use_locking,
+            )
         raise TypeError(
             f"{type(self).__name__} does not say how to apply a sparse gradient: implement _apply_sparse(grad, var)."
         )
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Applies a sparse gradient in which rows may repeat, by adding up the repeated ones first."""
-        return self._apply_sparse(_unrepeated(grad), var)
+        return self._apply_sparse(unrepeated(grad), var)
 
     def _finish(self, update_ops: Sequence[Any], name_scope: str) -> Any:
         return group(*update_ops, name=name_scope)
 
     def _valid_dtypes(self) -> set[dtypes.DType]:
         return {dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64}
+
+    # ---- hooks for those that follow a rule -----------------------------------------------------------------------
+
+    def _rule_slots(self) -> Mapping[str, float]:
+        return {} if self._update_rule is None else self._update_rule.slots
+
+    def _slot_op_name(self, slot: str) -> str:
+        """The name of the slot's variable, after that of the variable it belongs to."""
+        return self._name
+
+    def _rule_numbers(self, var: Any) -> list[Tensor]:
+        return [cast(tensor, var.dtype) for tensor in self._rule_tensors.values()]
+
+    def _rule_variables(self, var: Any) -> list[Any]:
+        return [var, *[self.get_slot(var, slot) for slot in self._rule_slots()]]
 
     # ---- helpers for subclasses -----------------------------------------------------------------------------------
 
@@ -360,9 +430,7 @@ class Optimizer:
         return self._slots.setdefault(slot_name, {})
 
     def _zeros_slot(self, var: Any, slot_name: str, op_name: str) -> Any:
-        value = (
-            (lambda: zeros(var.shape, dtype=var.dtype)) if _is_known(var.shape) else self._filled(var, 0.0)
-        )
+        value = (lambda: zeros(var.shape, dtype=var.dtype)) if is_known(var.shape) else self._filled(var, 0.0)
         return self._get_or_make_slot_with_initializer(var, value, None, None, slot_name, op_name)
 
     @staticmethod
@@ -370,7 +438,7 @@ class Optimizer:
         """The first value of a slot, as large as the variable, whose own first value says how large that is."""
 
         def value() -> Tensor:
-            size = [int(d) for d in var.shape] if _is_known(var.shape) else shape(var.initialized_value())
+            size = [int(d) for d in var.shape] if is_known(var.shape) else shape(var.initialized_value())
             return fill(size, convert_to_tensor(number, dtype=var.dtype))
 
         return value
@@ -402,108 +470,3 @@ class Optimizer:
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:
         return self._non_slots.get((name, graph or get_default_graph()))
-
-
-def _is_known(dims: TensorShape) -> bool:
-    return bool(dims.is_fully_defined())
-
-
-def present_gradients(grads_and_vars: Iterable[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    """The pairs that have a gradient, which is a tensor or slices then, of the variable's dtype."""
-    return [
-        (g if isinstance(g, Tensor | IndexedSlices) else convert_to_tensor(g, dtype=v.dtype), v)
-        for g, v in grads_and_vars
-        if g is not None
-    ]
-
-
-def _flat_variables(var_list: Any) -> list[Any]:
-    if isinstance(var_list, Mapping):
-        var_list = [var_list[key] for key in sorted(var_list)]
-    variables: list[Any] = []
-    for item in var_list if isinstance(var_list, list | tuple | ValuesView) else [var_list]:
-        if isinstance(item, list | tuple) or hasattr(item, "_get_variable_list"):
-            variables += _flat_variables(list(item))
-        elif isinstance(item, Tensor) or hasattr(item, "_ref"):
-            variables.append(item)
-        else:
-            raise TypeError(f"Argument is not a gf.Variable: {item}")
-    return variables
-
-
-def _trained_by_towers(pairs: Any) -> str:
-    """The names of the variables that each tower has gradients for."""
-    one = (
-        pairs
-        if isinstance(pairs, DistributedValues)
-        else next(v for _, v in pairs if isinstance(v, DistributedValues))
-    )
-    towers = [select(index, pairs) for index in range(len(one.values))]
-    return "; ".join(f"tower {index} {[v.name for _, v in own]}" for index, own in enumerate(towers))
-
-
-def _part_of_mean(loss: Tensor) -> Tensor:
-    """The tower's part of the mean loss of all towers; the loss itself if the towers' losses are to be added."""
-    towers = get_distribution_strategy().num_towers
-    if towers == 1 or get_loss_reduction() != VariableAggregation.MEAN:
-        return loss
-    part: Tensor = loss * (1.0 / towers)
-    return part
-
-
-def _unrepeated(gradient: IndexedSlices) -> IndexedSlices:
-    """The same slices with each row once."""
-    rows, positions = unique(gradient.indices)
-    summed = unsorted_segment_sum(gradient.values, positions, shape(rows)[0])
-    return IndexedSlices(summed, rows, gradient.dense_shape)
-
-
-class RuleOptimizer(Optimizer):
-    """An optimizer whose step is one update rule of ops.training.
-
-    rule: its name. slots: the number that each slot is filled with at first. numbers: its hyperparameters. Both are in
-    the order in which the rule takes them.
-    """
-
-    def __init__(
-        self, use_locking: bool, name: str, rule: str, slots: Mapping[str, float], numbers: Mapping[str, Any]
-    ) -> None:
-        super().__init__(use_locking, name)
-        self._rule = rule
-        self._initial_numbers = slots
-        self._hyperparameters = numbers
-        self._tensors: dict[str, Tensor] = {}
-
-    def _slot_op_name(self, slot: str) -> str:
-        """The name of the slot's variable, after that of the variable it belongs to."""
-        return self._name
-
-    def _create_slots(self, var_list: Sequence[Any]) -> None:
-        for var in var_list:
-            for slot, number in self._initial_numbers.items():
-                op_name = self._slot_op_name(slot)
-                if number == 0:
-                    self._zeros_slot(var, slot, op_name)
-                else:
-                    value = self._filled(var, number)
-                    self._get_or_make_slot_with_initializer(var, value, None, None, slot, op_name)
-
-    def _prepare(self) -> None:
-        self._tensors = {
-            name: convert_to_tensor(self._call_if_callable(value), preferred_dtype=dtypes.float32, name=name)
-            for name, value in self._hyperparameters.items()
-        }
-
-    def _numbers(self, var: Any) -> list[Tensor]:
-        return [cast(tensor, var.dtype) for tensor in self._tensors.values()]
-
-    def _written(self, var: Any) -> list[Any]:
-        return [var, *[self.get_slot(var, slot) for slot in self._initial_numbers]]
-
-    def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        return apply_update(self._rule, self._written(var), self._numbers(var), grad, self._use_locking)
-
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        return sparse_apply_update(
-            self._rule, self._written(var), self._numbers(var), grad.values, grad.indices, self._use_locking
-        )

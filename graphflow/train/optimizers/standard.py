@@ -12,10 +12,10 @@ from graphflow._core.graph.types import NumberLike
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import cast, sqrt
 from graphflow._core.ops.state.state import assign, scatter_add, scatter_sub
-from graphflow.train.optimizers.optimizer import RuleOptimizer
+from graphflow.train.optimizers.optimizer import Optimizer, UpdateRule
 
 
-class GradientDescentOptimizer(RuleOptimizer):
+class GradientDescentOptimizer(Optimizer):
     """var -= learning_rate * gradient (tf.train.GradientDescentOptimizer).
 
     Args:
@@ -39,15 +39,16 @@ class GradientDescentOptimizer(RuleOptimizer):
         use_locking: bool = False,
         name: str = "GradientDescent",
     ) -> None:
-        super().__init__(use_locking, name, "GradientDescent", {}, {"learning_rate": learning_rate})
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("GradientDescent", {}, {"learning_rate": learning_rate})
 
     def _apply_sparse_duplicate_indices(self, grad: IndexedSlices, var: Any) -> Any:
         """Rows that repeat are subtracted one after the other, which is the same."""
-        (rate,) = self._numbers(var)
+        (rate,) = self._rule_numbers(var)
         return scatter_sub(var, grad.indices, grad.values * rate, use_locking=self._use_locking)
 
 
-class MomentumOptimizer(RuleOptimizer):
+class MomentumOptimizer(Optimizer):
     """Gradient descent with momentum, of Nesterov's kind on request (tf.train.MomentumOptimizer).
 
     accum = momentum * accum + gradient; var -= learning_rate * accum (Sutskever et al., 2013).
@@ -80,10 +81,11 @@ class MomentumOptimizer(RuleOptimizer):
     ) -> None:
         rule = "NesterovMomentum" if use_nesterov else "Momentum"
         numbers = {"learning_rate": learning_rate, "momentum": momentum}
-        super().__init__(use_locking, name, rule, {"momentum": 0.0}, numbers)
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule(rule, {"momentum": 0.0}, numbers)
 
 
-class AdagradOptimizer(RuleOptimizer):
+class AdagradOptimizer(Optimizer):
     """Steps divided by the root of the sum of squared gradients (tf.train.AdagradOptimizer; Duchi et al., 2011).
 
     Args:
@@ -103,10 +105,11 @@ class AdagradOptimizer(RuleOptimizer):
         if initial_accumulator_value <= 0.0:
             raise ValueError(f"initial_accumulator_value must be positive: {initial_accumulator_value}")
         slots = {"accumulator": initial_accumulator_value}
-        super().__init__(use_locking, name, "Adagrad", slots, {"learning_rate": learning_rate})
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("Adagrad", slots, {"learning_rate": learning_rate})
 
 
-class ProximalAdagradOptimizer(RuleOptimizer):
+class ProximalAdagradOptimizer(Optimizer):
     """Adagrad with L1 and L2 regularisation by proximal steps (tf.train.ProximalAdagradOptimizer).
 
     Args:
@@ -135,10 +138,11 @@ class ProximalAdagradOptimizer(RuleOptimizer):
             "l2": l2_regularization_strength,
         }
         slots = {"accumulator": initial_accumulator_value}
-        super().__init__(use_locking, name, "ProximalAdagrad", slots, numbers)
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("ProximalAdagrad", slots, numbers)
 
 
-class AdadeltaOptimizer(RuleOptimizer):
+class AdadeltaOptimizer(Optimizer):
     """Steps scaled by running averages of squared gradients and updates (tf.train.AdadeltaOptimizer; Zeiler, 2012).
 
     Args:
@@ -159,10 +163,11 @@ class AdadeltaOptimizer(RuleOptimizer):
     ) -> None:
         slots = {"accum": 0.0, "accum_update": 0.0}
         numbers = {"lr": learning_rate, "rho": rho, "epsilon": epsilon}
-        super().__init__(use_locking, name, "Adadelta", slots, numbers)
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("Adadelta", slots, numbers)
 
 
-class RMSPropOptimizer(RuleOptimizer):
+class RMSPropOptimizer(Optimizer):
     """Steps divided by the root of a running average of squared gradients (tf.train.RMSPropOptimizer; Hinton, 2012).
 
     Args:
@@ -198,15 +203,16 @@ class RMSPropOptimizer(RuleOptimizer):
     ) -> None:
         numbers = {"learning_rate": learning_rate, "decay": decay, "momentum": momentum, "epsilon": epsilon}
         slots = {"rms": 1.0, "mg": 0.0, "momentum": 0.0} if centered else {"rms": 1.0, "momentum": 0.0}
-        super().__init__(use_locking, name, "CenteredRMSProp" if centered else "RMSProp", slots, numbers)
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("CenteredRMSProp" if centered else "RMSProp", slots, numbers)
         self._centered = centered
 
-    def _written(self, var: Any) -> list[Any]:
+    def _rule_variables(self, var: Any) -> list[Any]:
         names = ("mg", "rms", "momentum") if self._centered else ("rms", "momentum")
         return [var, *[self.get_slot(var, name) for name in names]]
 
 
-class AdamOptimizer(RuleOptimizer):
+class AdamOptimizer(Optimizer):
     """Steps by running averages of gradients and squared gradients (tf.train.AdamOptimizer; Kingma and Ba, 2014).
 
     For a sparse gradient the averages of all rows decay, as in TensorFlow.
@@ -240,30 +246,28 @@ class AdamOptimizer(RuleOptimizer):
         name: str = "Adam",
     ) -> None:
         numbers = {"learning_rate": learning_rate, "beta1": beta1, "beta2": beta2, "epsilon": epsilon}
-        super().__init__(use_locking, name, "Adam", {"m": 0.0, "v": 0.0}, numbers)
+        super().__init__(use_locking, name)
+        self._betas = beta1, beta2
+        self._update_rule = UpdateRule("Adam", {"m": 0.0, "v": 0.0}, numbers)
 
     def _create_slots(self, var_list: Sequence[Any]) -> None:
         first = min(var_list, key=lambda v: str(v.name))
-        self._create_non_slot_variable(
-            self._call_if_callable(self._hyperparameters["beta1"]), "beta1_power", first
-        )
-        self._create_non_slot_variable(
-            self._call_if_callable(self._hyperparameters["beta2"]), "beta2_power", first
-        )
+        self._create_non_slot_variable(self._call_if_callable(self._betas[0]), "beta1_power", first)
+        self._create_non_slot_variable(self._call_if_callable(self._betas[1]), "beta2_power", first)
         super()._create_slots(var_list)
 
     def _get_beta_accumulators(self) -> tuple[Any, Any]:
         return self._get_non_slot_variable("beta1_power"), self._get_non_slot_variable("beta2_power")
 
-    def _numbers(self, var: Any) -> list[Tensor]:
+    def _rule_numbers(self, var: Any) -> list[Tensor]:
         powers = [
             cast(power, var.dtype) if power.dtype is not var.dtype else power
             for power in self._get_beta_accumulators()
         ]
-        return [*powers, *super()._numbers(var)]
+        return [*powers, *super()._rule_numbers(var)]
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._numbers(var)
+        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
         rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         graph = get_default_graph()
@@ -281,13 +285,13 @@ class AdamOptimizer(RuleOptimizer):
         graph = get_default_graph()
         with graph.control_dependencies(update_ops), graph.colocate_with(beta1_power.op):
             powers = [
-                power.assign(power * self._tensors[name], use_locking=self._use_locking)
+                power.assign(power * self._rule_tensors[name], use_locking=self._use_locking)
                 for power, name in ((beta1_power, "beta1"), (beta2_power, "beta2"))
             ]
         return group(*update_ops, *powers, name=name_scope)
 
 
-class FtrlOptimizer(RuleOptimizer):
+class FtrlOptimizer(Optimizer):
     """Follow the regularised leader, with L1 and L2 (tf.train.FtrlOptimizer; McMahan et al., 2013).
 
     Args:
@@ -336,16 +340,15 @@ class FtrlOptimizer(RuleOptimizer):
             numbers["l2_shrinkage"] = l2_shrinkage_regularization_strength
         numbers["learning_rate_power"] = learning_rate_power
         rule = "FtrlV2" if "l2_shrinkage" in numbers else "Ftrl"
-        super().__init__(
-            use_locking, name, rule, {"accum": initial_accumulator_value, "linear": 0.0}, numbers
-        )
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule(rule, {"accum": initial_accumulator_value, "linear": 0.0}, numbers)
         self._slot_op_names = {"accum": accum_name or name, "linear": linear_name or name}
 
     def _slot_op_name(self, slot: str) -> str:
         return self._slot_op_names[slot]
 
 
-class ProximalGradientDescentOptimizer(RuleOptimizer):
+class ProximalGradientDescentOptimizer(Optimizer):
     """Gradient descent with L1 and L2 regularisation by proximal steps (tf.train.ProximalGradientDescentOptimizer).
 
     Args:
@@ -369,4 +372,5 @@ class ProximalGradientDescentOptimizer(RuleOptimizer):
             "l1": l1_regularization_strength,
             "l2": l2_regularization_strength,
         }
-        super().__init__(use_locking, name, "ProximalGradientDescent", {}, numbers)
+        super().__init__(use_locking, name)
+        self._update_rule = UpdateRule("ProximalGradientDescent", {}, numbers)

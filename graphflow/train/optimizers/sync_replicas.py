@@ -28,12 +28,14 @@ from graphflow._core.ops.state.variable_collections import (
     trainable_variables,
 )
 from graphflow.train.hooks.session_run_hook import SessionRunHook
-from graphflow.train.optimizers.optimizer import Optimizer, present_gradients
-from graphflow.train.optimizers.wrapping import WrappingOptimizer
+from graphflow.train.optimizers.optimizer import Optimizer
+from graphflow.train.optimizers.pairs import present_gradients
+from graphflow.train.optimizers.wrapping import finishes_beside, wraps_optimizer
 from graphflow.train.queue_runner import QueueRunner
 
 
-class SyncReplicasOptimizer(WrappingOptimizer):
+@wraps_optimizer
+class SyncReplicasOptimizer(Optimizer):
     """Applies the mean of the gradients of several replicas with another optimizer (tf.train.SyncReplicasOptimizer).
 
     A run of the train op computes gradients, waits until `replicas_to_aggregate` of the round are there, and ends when
@@ -71,7 +73,8 @@ class SyncReplicasOptimizer(WrappingOptimizer):
         use_locking: bool = False,
         name: str = "sync_replicas",
     ) -> None:
-        super().__init__(opt, use_locking, name)
+        super().__init__(use_locking, name)
+        self._opt = opt
         total = replicas_to_aggregate if total_num_replicas is None else total_num_replicas
         if replicas_to_aggregate < 1 or total < 1:
             raise ValueError(
@@ -133,7 +136,7 @@ class SyncReplicasOptimizer(WrappingOptimizer):
             self._opt._prepare()
             updates = [round_.update(self._opt, g, v) for g, v in pairs]
             with graph.control_dependencies(updates):
-                updates += round_.finish(self._opt, self._finishes_beside(variables))
+                updates += round_.finish(self._opt, finishes_beside(self._opt, variables))
                 averages = round_.average(self._averages, self._averaged)
             with graph.control_dependencies([*updates, *averages]), graph.colocate_with(global_step.op):
                 train_op = round_.advance(global_step, scope)

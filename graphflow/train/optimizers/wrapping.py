@@ -1,9 +1,9 @@
-"""WrappingOptimizer: the base of optimizers that decide when, and which, gradients another optimizer applies."""
+"""Optimizers that decide when, and which, gradients another optimizer applies."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
@@ -12,13 +12,13 @@ from graphflow.train.optimizers.optimizer import Optimizer
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable
 
+_Wrapping = TypeVar("_Wrapping", bound=type[Optimizer])
 
-class WrappingOptimizer(Optimizer):
-    """An optimizer whose gradients, slots and variables are those of another, `opt`."""
 
-    def __init__(self, opt: Optimizer, use_locking: bool, name: str) -> None:
-        super().__init__(use_locking, name)
-        self._opt = opt
+class _Delegated:
+    """What such an optimizer asks of the other, `_opt`."""
+
+    _opt: Optimizer
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Tensor | Any, Variable]]:
         """As the other optimizer's."""
@@ -36,10 +36,22 @@ class WrappingOptimizer(Optimizer):
         """The variables of the other optimizer."""
         return self._opt.variables()
 
-    def _finishes_beside(self, variables: Sequence[Any]) -> Any:
-        """The variable beside which the other optimizer finishes a step of `variables`; None if it only waits."""
-        if type(self._opt)._finish is Optimizer._finish:
-            return None
-        graph = get_default_graph()
-        own = [v for (_, g), v in self._opt._non_slots.items() if g is graph]
-        return min(own or variables, key=lambda v: str(v.name))
+
+def wraps_optimizer(wrapping: _Wrapping) -> _Wrapping:
+    """Lets the gradients, slots and variables of a class of optimizers be those of its `_opt`, if it has none itself.
+
+    A decorator and no class between, since the class is to stand directly below Optimizer.
+    """
+    for name, method in vars(_Delegated).items():
+        if not name.startswith("_") and name not in vars(wrapping):
+            setattr(wrapping, name, method)
+    return wrapping
+
+
+def finishes_beside(optimizer: Optimizer, variables: Sequence[Any]) -> Any:
+    """The variable beside which an optimizer finishes a step of `variables`; None if it only waits."""
+    if type(optimizer)._finish is Optimizer._finish:
+        return None
+    graph = get_default_graph()
+    own = [v for (_, g), v in optimizer._non_slots.items() if g is graph]
+    return min(own or variables, key=lambda v: str(v.name))
