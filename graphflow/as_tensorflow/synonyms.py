@@ -50,6 +50,8 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "contrib.metrics.python.ops": "contrib.metrics",
     "contrib.losses.python.losses": "contrib.losses",
     "contrib.opt.python.training": "contrib.opt",
+    "contrib.opt.python.training.moving_average_optimizer": "contrib.opt",
+    "contrib.opt.python.training.weight_decay_optimizers": "contrib.opt",
     "contrib.legacy_seq2seq.python.ops": "contrib.legacy_seq2seq",
     "contrib.layers.python.layers.initializers": "contrib.layers",
     "contrib.layers.python.layers.layers": "contrib.layers",

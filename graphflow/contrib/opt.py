@@ -10,11 +10,20 @@ from graphflow._core.ops.array.array import gather
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.math.math import sqrt, square
 from graphflow._core.ops.state.state import scatter_sub, scatter_update
+from graphflow.train.optimizers.averaging import MovingAverageOptimizer as MovingAverageOptimizer
 from graphflow.train.optimizers.external_optimizer import (
     ExternalOptimizerInterface as ExternalOptimizerInterface,
 )
 from graphflow.train.optimizers.external_optimizer import ScipyOptimizerInterface as ScipyOptimizerInterface
 from graphflow.train.optimizers.standard import AdamOptimizer
+from graphflow.train.optimizers.weight_decay import AdamWOptimizer as AdamWOptimizer
+from graphflow.train.optimizers.weight_decay import (
+    DecoupledWeightDecayExtension as DecoupledWeightDecayExtension,
+)
+from graphflow.train.optimizers.weight_decay import MomentumWOptimizer as MomentumWOptimizer
+from graphflow.train.optimizers.weight_decay import (
+    extend_with_decoupled_weight_decay as extend_with_decoupled_weight_decay,
+)
 
 
 class LazyAdamOptimizer(AdamOptimizer):

@@ -12,7 +12,7 @@ import threading
 import unittest
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import IO, Any
+from typing import IO, Any, AnyStr
 
 
 class CheckedThread:
@@ -246,7 +246,7 @@ class CollectionAssertions(unittest.TestCase):
                 self.assertEqual(rank >= other_rank, value >= other, f">= of {pair}")
 
     def assertRegexMatch(
-        self, actual_str: str | bytes, regexes: Sequence[str | bytes], message: str | None = None
+        self, actual_str: AnyStr, regexes: Sequence[AnyStr], message: str | None = None
     ) -> None:
         """One of several patterns is found in a text.
 

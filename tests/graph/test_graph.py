@@ -125,6 +125,12 @@ def test_colocation_follows_the_other_operation() -> None:
 # ---- control dependencies -----------------------------------------------------------------------------------------
 
 
+def test_what_comes_after_slices_comes_after_their_rows() -> None:
+    rows = gf.ones([1, 2], name="rows")
+    with gf.control_dependencies([gf.IndexedSlices(rows, gf.constant([0]), gf.constant([3, 2]))]):
+        assert gf.constant(1).op.control_inputs == [rows.op]
+
+
 def test_control_dependencies_collect_and_are_cleared() -> None:
     a, b = gf.no_op(name="a"), gf.constant(1, name="b")
     with gf.control_dependencies([a]):

@@ -345,7 +345,7 @@ def test_what_is_no_initial_value_still_reads_first() -> None:
 # ---- fetched variables --------------------------------------------------------------------------------------------
 
 
-def test_a_fetched_variable_tells_the_state_before_the_write() -> None:
+def test_a_fetched_variable_tells_the_state_after_the_write() -> None:
     v = gf.Variable(1.0, name="v")
     step = v.assign_add(1.0)
     plan = snapshot.snapshot_fetches(planned(v, step.op), CONTEXT)
@@ -353,7 +353,40 @@ def test_a_fetched_variable_tells_the_state_before_the_write() -> None:
     assert snapshot.snapshot_fetches(planned(v), CONTEXT).fetches == ("v:0",)
     with gf.Session() as session:
         session.run(v.initializer)
-        assert session.run([step.op, v, v.value(), v * 1.0, step])[1:] == [1.0, 1.0, 1.0, 2.0]
+        assert session.run([step.op, v, v.value(), v * 1.0, step])[1:] == [2.0, 2.0, 1.0, 2.0]
+
+
+def test_a_fetched_value_that_a_write_waits_for_is_that_before_it() -> None:
+    v = gf.Variable(1.0, name="v")
+    before = gf.identity(v)
+    with gf.control_dependencies([before]):
+        step = v.assign_add(1.0)
+    with gf.control_dependencies([step]):
+        between = v.read_value()
+    with gf.control_dependencies([between]):
+        last = v.assign_add(1.0)
+    with gf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([before, between, v, last]) == [1.0, 2.0, 3.0, 3.0]
+
+
+def test_a_variable_that_a_branch_writes_is_fetched_after_it() -> None:
+    v = gf.Variable(1.0, name="v")
+    counted = gf.cond(v < 5.0, lambda: v.assign_add(1.0), lambda: gf.constant(0.0))
+    other = v + 0.0
+    with gf.Session() as session:
+        session.run(v.initializer)
+        assert session.run([v, counted.op, other]) == [2.0, None, 1.0]
+
+
+def test_the_global_step_that_a_step_fetches_counts_that_step() -> None:
+    v = gf.Variable(1.0, name="v")
+    step = gf.train.get_or_create_global_step()
+    train = gf.train.GradientDescentOptimizer(0.25).minimize(gf.square(v), step)
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        for count in range(1, 4):
+            assert session.run([step, train, v])[::2] == [count, 0.5**count]
 
 
 # ---- partition ----------------------------------------------------------------------------------------------------

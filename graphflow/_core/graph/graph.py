@@ -332,7 +332,7 @@ class Graph(OfThisProcess, ContainerScope):
         None also leaves the branch or loop being built.
 
         Args:
-            control_inputs: Operations or tensors, or None.
+            control_inputs: Operations, tensors or IndexedSlices, or None.
         """
         scopes = self._scopes
         outer, context = scopes.control, scopes.context
@@ -343,7 +343,8 @@ class Graph(OfThisProcess, ContainerScope):
                 raise TypeError(
                     f"control_dependencies() takes a list of operations or tensors, not {control_inputs!r}."
                 )
-            ops = [operation_of(self.as_graph_element(c)) for c in control_inputs]
+            elements = [self.as_graph_element(getattr(c, "_awaited", c)) for c in control_inputs]
+            ops = [operation_of(e) for e in elements]
             scopes.control = (*outer, ControlFrame(list(dict.fromkeys(ops))))
         try:
             yield

@@ -68,6 +68,11 @@ class IndexedSlices:
         return self._values.op
 
     @property
+    def _awaited(self) -> Operation:
+        """What control dependencies on the slices wait for."""
+        return self._values.op
+
+    @property
     def dtype(self) -> DType:
         """The type of the rows' elements."""
         return self._values.dtype

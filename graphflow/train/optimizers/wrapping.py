@@ -10,6 +10,7 @@ from graphflow._core.graph.elements import Tensor
 from graphflow.train.optimizers.optimizer import Optimizer
 
 if TYPE_CHECKING:
+    from graphflow._core.graph.types import VariableLike
     from graphflow._core.ops.state.variable import Variable
 
 _Wrapping = TypeVar("_Wrapping", bound=type[Optimizer])
@@ -21,16 +22,32 @@ class _Delegated:
     _opt: Optimizer
 
     def compute_gradients(self, *args: Any, **kwargs: Any) -> list[tuple[Tensor | Any, Variable]]:
-        """As the other optimizer's."""
+        """As the other optimizer's.
+
+        Args:
+            *args: What its compute_gradients takes.
+            **kwargs: The same, by name.
+
+        Returns:
+            Pairs (gradient, variable).
+        """
         return self._opt.compute_gradients(*args, **kwargs)
 
-    def get_slot(self, *args: Any, **kwargs: Any) -> Variable | Any:
-        """A slot of the other optimizer."""
-        return self._opt.get_slot(*args, **kwargs)
+    def get_slot(self, var: VariableLike, name: str) -> Variable | Any:
+        """A slot of the other optimizer.
 
-    def get_slot_names(self, *args: Any, **kwargs: Any) -> list[str]:
+        Args:
+            var: The variable.
+            name: The slot's name.
+
+        Returns:
+            The variable that holds it, or None.
+        """
+        return self._opt.get_slot(var, name)
+
+    def get_slot_names(self) -> list[str]:
         """The names of the other optimizer's slots."""
-        return self._opt.get_slot_names(*args, **kwargs)
+        return self._opt.get_slot_names()
 
     def variables(self) -> list[Variable]:
         """The variables of the other optimizer."""

@@ -1,5 +1,8 @@
 """Optimizers as trajectories: ten variables' worth of steps, dense and sparse, with slots, clipping and global_step."""
 
+import os
+import tempfile
+
 import numpy as np
 from harness import Family
 
@@ -67,6 +70,19 @@ for _maker in MADE:
                 "tf.train.%s: see `trajectory` in cases/optimizers.py" % _title,
                 tolerance=(1e-4, 1e-6) if _dtype == "float32" else (1e-9, 1e-11),
             )
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def averages_in_the_place_of_variables(tf, t):
+    v = tf.Variable([1.0, 2.0], name="v")
+    optimizer = tf.contrib.opt.MovingAverageOptimizer(tf.train.GradientDescentOptimizer(0.25), 0.5)
+    step = optimizer.minimize(tf.reduce_sum(v * v))
+    saver = optimizer.swapping_saver()
+    t.initialize()
+    t.run(step)
+    path = saver.save(t.session(), os.path.join(tempfile.mkdtemp(), "model"))
+    reader = tf.train.NewCheckpointReader(path)
+    return {name: reader.get_tensor(name) for name in sorted(reader.get_variable_to_shape_map())}
 
 
 @FAMILY.case(tolerance=(1e-4, 1e-6))
