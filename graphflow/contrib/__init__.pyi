@@ -22,6 +22,7 @@ from . import memory_stats as memory_stats
 from . import metrics as metrics
 from . import nn as nn
 from . import opt as opt
+from . import predictor as predictor
 from . import rnn as rnn
 from . import seq2seq as seq2seq
 from . import slim as slim
