@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.ops.state.initializers import tables_initializer
@@ -13,10 +12,8 @@ from graphflow._core.ops.state.variable_collections import local_variables_initi
 from graphflow._core.session import Session
 from graphflow.estimator.signatures import signatures_of
 from graphflow.estimator.spec import ModeKeys
-from graphflow.saved_model import loader as _loader
-from graphflow.saved_model import signature_constants as _signature_constants
-from graphflow.saved_model import tag_constants as _tag_constants
-from graphflow.train.saving.checkpoint_management import latest_checkpoint as _latest_checkpoint
+from graphflow.saved_model import loader, signature_constants, tag_constants
+from graphflow.train.saving.checkpoint_management import latest_checkpoint
 from graphflow.train.saving.saver import Saver
 from graphflow.train.steps import get_or_create_global_step
 
@@ -117,13 +114,13 @@ def from_saved_model(
         raise ValueError("You must specify at most one of signature_def_key OR signature_def OR input_names.")
     if (input_names is None) != (output_names is None):
         raise ValueError("input_names and output_names must both be specified or both be unspecified.")
-    wanted = tags.split(",") if isinstance(tags, str) else list(tags or [_tag_constants.SERVING])
+    wanted = tags.split(",") if isinstance(tags, str) else list(tags or [tag_constants.SERVING])
     with (graph or Graph()).as_default() as own:
         session = Session(graph=own, config=config)
-        meta_graph = _loader.load(session, wanted, export_dir)
+        meta_graph = loader.load(session, wanted, export_dir)
     if input_names is None or output_names is None:
         if signature_def is None:
-            key = signature_def_key or _signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+            key = signature_def_key or signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
             signature_def = _signature(meta_graph, key)
         input_names = {name: info.name for name, info in signature_def.inputs.items()}
         output_names = {name: info.name for name, info in signature_def.outputs.items()}
@@ -152,7 +149,7 @@ def from_estimator(
     Raises:
         ValueError: If there is no checkpoint, or no such output.
     """
-    path = _latest_checkpoint(estimator.model_dir)
+    path = latest_checkpoint(estimator.model_dir)
     if path is None:
         raise ValueError(f"Could not find a checkpoint in {estimator.model_dir}: train the estimator first.")
     with (graph or Graph()).as_default() as own:
@@ -160,7 +157,7 @@ def from_estimator(
         receiver = serving_input_receiver_fn()
         spec = estimator._call_model_fn(receiver.features, None, ModeKeys.PREDICT, estimator.config)
         signatures = signatures_of(spec, receiver)
-        key = output_key or _signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
+        key = output_key or signature_constants.DEFAULT_SERVING_SIGNATURE_DEF_KEY
         if key not in signatures:
             raise ValueError(f"The model has no output {key!r}, only: {', '.join(sorted(signatures))}.")
         session = Session(graph=own, config=config)
@@ -188,7 +185,3 @@ def _predictor(session: Session, inputs: Mapping[str, str], outputs: Mapping[str
         {name: graph.get_tensor_by_name(tensor) for name, tensor in inputs.items()},
         {name: graph.get_tensor_by_name(tensor) for name, tensor in outputs.items()},
     )
-
-
-if not TYPE_CHECKING:  # Type checkers know the names that there are.
-    __getattr__ = _missing("gf.contrib.predictor", globals())

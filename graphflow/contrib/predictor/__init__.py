@@ -1,0 +1,7 @@
+"""Functions that give a model's predictions for arrays (tf.contrib.predictor)."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
