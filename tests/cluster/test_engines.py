@@ -107,6 +107,32 @@ def test_a_key_of_the_job_is_its_users_alone_and_goes_with_it(
     assert list((program.parent / ".graphflow").iterdir()) == []
 
 
+def test_keys_that_jobs_have_left_are_removed_by_the_next_one_and_those_in_use_are_not(
+    program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """scontrol is one that says of each job what its number stands for."""
+    assert main(["launch", "--on", "slurm", "--print", program.name]) == 0
+    text = capsys.readouterr().out
+    stand_in(program.parent, "srun", ":", monkeypatch)
+    says = (
+        'case "$4" in 1) s=RUNNING;; 2) s=PENDING;; 3) s=COMPLETING;; 4) s=CANCELLED;; '
+        "5) s=COMPLETED;; 6) s=NODE_FAIL;; "
+        "7) echo 'slurm_load_jobs error: Invalid job id specified' >&2; exit 1;; "
+        "8) echo 'slurm_load_jobs error: Unable to contact slurm controller' >&2; exit 1;; esac; "
+        'echo "JobId=$4 JobName=x JobState=$s Reason=None"'
+    )
+    stand_in(program.parent, "scontrol", says, monkeypatch)
+    folder = program.parent / ".graphflow"
+    for name in [*(f"slurm-here-{number}" for number in range(1, 9)), "slurm-there-4", "token"]:
+        (folder / name).mkdir(parents=True)
+    subprocess.run(
+        ["bash"], input=text, text=True, check=True, timeout=100,
+        env={**os.environ, "HOME": str(program.parent), "SLURM_JOB_ID": "9", "SLURM_CLUSTER_NAME": "here"},
+    )  # fmt: skip
+    left = sorted(path.name for path in folder.iterdir())
+    assert left == ["slurm-here-1", "slurm-here-2", "slurm-here-3", "slurm-here-8", "slurm-there-4", "token"]
+
+
 def test_a_job_is_submitted(
     program: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -368,6 +394,19 @@ def test_the_chief_elsewhere_says_when_it_has_ended(
     assert one_task(program, text, "worker", 1, monkeypatch) == 0
     assert signal.getsignal(signal.SIGUSR1) is before
     assert "worker 0 has ended well" in capfd.readouterr().err
+
+
+def test_the_word_of_the_chiefs_end_does_not_kill_who_has_ended_by_himself_meanwhile(
+    program: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLURM_STEP_ID", "0")
+    before = signal.getsignal(signal.SIGUSR1)
+    try:
+        text = "assert signal.getsignal(signal.SIGUSR1) is signal.SIG_DFL"  # The program's own affair.
+        assert one_task(program, text, "ps", 0, monkeypatch) == 0
+        signal.raise_signal(signal.SIGUSR1)  # The launcher is about to end; so would this process be.
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_the_chiefs_end_stops_the_servers_of_the_others_and_the_step(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -138,3 +140,25 @@ def test_a_job_that_is_cancelled_ends_and_leaves_no_key(slurm: Slurm, tmp_path: 
     assert job.ended() == "CANCELLED"
     job.until(lambda: not job.keys(), "the key to be deleted")
     assert job.has_saved()
+
+
+def test_the_key_of_a_job_that_was_killed_at_once_is_its_users_alone_and_is_removed_by_the_next_one(
+    slurm: Slurm, tmp_path: Path
+) -> None:
+    waits = "import pathlib, sys, time\npathlib.Path(sys.argv[1], 'up').touch()\ntime.sleep(600)\n"
+    killed = Job(slurm, tmp_path, waits, "--workers", "1")
+    killed.until((tmp_path / "up").exists, "the program")
+    (script,) = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if f"job{killed.number.zfill(5)}/slurm_script" in path.read_text(errors="replace")
+    ]
+    os.kill(script, signal.SIGKILL)  # Its trap does not run; what else there is of the job is ended by Slurm.
+    killed.ended()
+    (left,) = killed.keys()
+    assert left.name == f"slurm-graphflow-{killed.number}"
+    assert left.stat().st_mode & 0o777 == 0o700
+    assert [path.stat().st_mode & 0o777 for path in left.iterdir()] == [0o600]
+    other = Job(slurm, tmp_path, "", "--workers", "1")
+    assert other.ended() == "COMPLETED", other.text()
+    other.until(lambda: not other.keys(), "both keys to be deleted")

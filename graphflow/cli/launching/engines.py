@@ -289,6 +289,9 @@ def _one_task(arguments: argparse.Namespace, serve: Sequence[str], command: Sequ
         life=f"{life}." if life else "",
         passes_on="SLURM_STEP_ID" not in os.environ,  # It tells all processes of a step.
     )
+    if own != chief and "SLURM_STEP_ID" in os.environ:
+        # The word that the chief has ended comes to all of the step: also to a ps that it stopped, and that ends.
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
     status = launcher.run()
     if arguments.stay:
         return launcher.failure or status or _stay(own)

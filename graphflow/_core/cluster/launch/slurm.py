@@ -37,11 +37,24 @@ srun --ntasks={count} --distribution=cyclic --kill-on-bad-exit=1 --wait=0 \\
 """
 _NEW_KEYS: Final = """\
 # A key of this job's own, in a folder that all nodes see and nobody else may read.
-export {variable}="$HOME/.graphflow/slurm-$SLURM_JOB_ID"
+keys="$HOME/.graphflow/slurm-${{SLURM_CLUSTER_NAME:-}}"
+export {variable}="$keys-$SLURM_JOB_ID"
+# A job whose script Slurm has killed at once has left its key: it opens nothing any more, and goes.
+for left in "$keys"-*; do
+    state=$(env -u SLURM_CLUSTERS scontrol --oneliner show job "${{left##*-}}" 2>&1) || true
+    case "$state " in
+    *"Invalid job id"* | {ended}) rm -rf -- "$left" ;;
+    esac
+done
 trap 'rm -rf -- "${variable}"' EXIT
 trap : TERM  # The tasks need the key until they have ended.
 rm -rf -- "${variable}"
 {keygen} "${variable}" > /dev/null"""
+
+_ENDED: Final = (
+    "BOOT_FAIL", "CANCELLED", "COMPLETED", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "PREEMPTED", "TIMEOUT",
+)  # fmt: skip
+"""The states of a job that is over, and of which no processes are left: until then it is COMPLETING."""
 
 
 def script(
@@ -70,7 +83,11 @@ def script(
     if keys_folder:
         text = f"export {keys.VARIABLE}={shlex.quote(keys_folder)}"
     else:
-        text = _NEW_KEYS.format(variable=keys.VARIABLE, keygen=shlex.join(keygen))
+        text = _NEW_KEYS.format(
+            variable=keys.VARIABLE,
+            keygen=shlex.join(keygen),
+            ended=" | ".join(f'*" JobState={state} "*' for state in _ENDED),
+        )
     return _SCRIPT.format(
         name=name,
         count=sum(jobs.values()),
