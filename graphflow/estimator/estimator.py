@@ -30,7 +30,7 @@ from graphflow.estimator.spec import EstimatorSpec, ModeKeys
 from graphflow.estimator.towers import parts_in_towers, spec_of_towers, with_devices
 from graphflow.estimator.warm_starting import settings_of
 from graphflow.summary.writer import FileWriterCache
-from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers, write_summary
+from graphflow.train.hooks.saving_hooks import events_can_be_written, write_numbers, write_summary, write_text
 
 if TYPE_CHECKING:
     from graphflow.distribute.input import InputContext
@@ -303,8 +303,9 @@ class Estimator:
                         f"Metric with name `{taken}` is not allowed: the estimator has one of that name."
                     )
             found[_LOSS] = mean_loss
+            evaluated = checkpoint_path or self._checkpoint_or_none("evaluate")
             results = evaluate_once(
-                checkpoint_path or self._checkpoint_or_none("evaluate"),
+                evaluated,
                 config.evaluation_master,
                 spec.scaffold,
                 group(*[update for _, update in found.values()]),
@@ -321,7 +322,7 @@ class Estimator:
             results[_STEP],
             {k: v for k, v in sorted(results.items()) if k != _STEP},
         )
-        self._write_evaluation(results, name)
+        self._write_evaluation(results, name, evaluated)
         return dict(results)
 
     def _checkpoint_or_none(self, what: str) -> Any:
@@ -333,7 +334,7 @@ class Estimator:
                 self._warm_start.apply()
         return found
 
-    def _write_evaluation(self, results: Mapping[str, Any], name: str | None) -> None:
+    def _write_evaluation(self, results: Mapping[str, Any], name: str | None, path: Any) -> None:
         if not events_can_be_written():
             return
         numbers = {
@@ -349,6 +350,8 @@ class Estimator:
         for key, value in results.items():
             if isinstance(value, bytes):
                 write_summary(writer, key, value, step)
+        if path is not None:
+            write_text(writer, "checkpoint_path", os.fspath(path), step)
         writer.flush()
 
     # ---- prediction -------------------------------------------------------------------------------------------------

@@ -148,3 +148,13 @@ def test_a_config_may_say_by_properties_what_it_is(tmp_path: Path) -> None:
 def test_arrays_without_rows_are_refused() -> None:
     with pytest.raises(ValueError, match="x cannot be an empty array"):
         E.inputs.numpy_input_fn(np.zeros([2, 0]), np.zeros([2]), shuffle=False)
+
+
+def test_the_events_of_an_evaluation_name_the_checkpoint(tmp_path: Path) -> None:
+    estimator = E.Estimator(model, str(tmp_path)).train(fed, steps=1)
+    estimator.evaluate(fed, steps=1)
+    (events,) = (tmp_path / "eval").glob("*tfevents*")
+    values = [value for event in gf.train.summary_iterator(str(events)) for value in event.summary.value]
+    (path,) = (value for value in values if value.tag == "checkpoint_path")
+    assert gf.make_ndarray(path.tensor).item().decode() == estimator.latest_checkpoint()
+    assert path.metadata.plugin_data.plugin_name == "text"

@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any
 import graphflow.protos as protos
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.interop.tensor_protos import make_tensor_proto
 from graphflow.config import RunOptions
 from graphflow.summary.writer import FileWriterCache
 from graphflow.train.coordinator import Coordinator
@@ -61,6 +63,17 @@ def write_numbers(writer: Any, numbers: Mapping[str, float], step: int) -> None:
     value = protos.summary_pb2.Summary.Value
     values = [value(tag=tag, simple_value=number) for tag, number in numbers.items()]
     writer.add_summary(protos.summary_pb2.Summary(value=values), step)
+
+
+def write_text(writer: Any, tag: str, text: str, step: int) -> None:
+    """Writes a text as a summary that TensorBoard shows among the texts."""
+    kind = protos.summary_pb2.SummaryMetadata
+    value = protos.summary_pb2.Summary.Value(
+        tag=tag,
+        metadata=kind(plugin_data=kind.PluginData(plugin_name="text")),
+        tensor=make_tensor_proto(text, dtype=dtypes.string),
+    )
+    writer.add_summary(protos.summary_pb2.Summary(value=[value]), step)
 
 
 def write_summary(writer: Any, key: str, serialized: bytes, step: int) -> None:
@@ -292,6 +305,7 @@ class SummarySaverHook(SessionRunHook):
         self._directory = output_dir
         self._writer = summary_writer
         self._timer = ExpectedTimer(save_secs, save_steps)
+        self._is_started = False
         self._args: SessionRunArgs | None = None
         self._run = ThisRun()
 
@@ -308,15 +322,20 @@ class SummarySaverHook(SessionRunHook):
             session: The session, without hooks.
             coord: The coordinator of its threads.
         """
+        step = self._start(session)
+        if self._writer is not None:
+            log_session(self._writer, "START", step + 1)
+
+    def _start(self, session: Any) -> int:
+        """Begins to count at the session's step, which it gives."""
         scaffold: Any = self._scaffold  # Given, if there is no summary_op.
         op = scaffold.summary_op if self._summary_op is None else self._summary_op
         if op is not None:
             self._args = SessionRunArgs(list(op) if isinstance(op, list | tuple) else [op])
         step = self._step(session)
         self._timer.start(step)
-        self._run.asked = False
-        if self._writer is not None:
-            log_session(self._writer, "START", step + 1)
+        self._run.asked, self._is_started = False, True
+        return step
 
     def before_run(self, run_context: SessionRunContext) -> SessionRunArgs | None:
         """Fetches the summaries if it is time.
@@ -324,6 +343,8 @@ class SummarySaverHook(SessionRunHook):
         Args:
             run_context: The run: its arguments, the session, and the wish to stop.
         """
+        if not self._is_started:  # In a loop that calls hooks itself, and not that method.
+            self._start(run_context.session)
         self._run.before = self._step.near(run_context.session)
         self._run.asked = self._args is not None and self._timer.due(self._run.before + 1)
         return self._args if self._run.asked else None

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow.as_tensorflow.inside.hooked_session import HookedSession
 from graphflow.protos import event_pb2
 from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer
 
@@ -406,3 +407,19 @@ def test_own_hooks_may_ask_for_traces_and_get_what_they_fetch() -> None:
         assert session.run({"a": one}, options=options, run_metadata=metadata) == {"a": 1.0}
     assert seen == [False, {"a": one}, ({"f": [4.0]}, gf.RunOptions.FULL_TRACE, True), "end"]
     assert metadata.step_stats.nodes()
+
+
+def test_summaries_are_saved_in_a_loop_that_calls_hooks_itself() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        step = gf.train.get_or_create_global_step()
+        count = gf.assign_add(step, 1)
+        writer = gf.contrib.testing.FakeSummaryWriter("folder")
+        hook = gf.train.SummarySaverHook(
+            save_steps=8, summary_writer=writer, summary_op=gf.summary.scalar("x", step)
+        )
+        hook.begin()
+        session.run(gf.global_variables_initializer())
+        loop = HookedSession(session, [hook])
+        for _ in range(20):
+            loop.run(count)
+        assert sorted(writer.summaries) == [1, 9, 17]
