@@ -17,6 +17,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import version
 from itertools import pairwise
@@ -26,6 +27,7 @@ from typing import Any, Final
 import graphflow as gf
 from tests.cluster.processes import Processes
 from tests.engines.ray_role import Trains
+from tests.engines.slurm_here import Job, Slurm
 from tests.engines.ssh_here import TRAINS, Hosts
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "engines.md"
@@ -199,6 +201,54 @@ def on_ssh(what: str) -> float:
             process.wait()
 
 
+_TRAINS_ON_SLURM: Final = TRAINS.replace("incarnation())", "incarnation().replace('.', ''))")
+"""The life of a task is how often its job was begun anew, and how often the task within the job."""
+
+
+def on_slurm(what: str) -> float:
+    """On a Slurm of one node, which is this machine; a lost node has its job put into the queue again."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gf-slurm-") as own,
+        Slurm(Path(own)) as slurm,
+        tempfile.TemporaryDirectory() as text,
+    ):
+        folder = Path(text)
+        options = ["--ps", "2", "--workers", "2", "--restart", "10", "--sbatch=--requeue"]
+        job = Job(slurm, folder, _TRAINS_ON_SLURM, *options)
+        job.until(
+            lambda: (
+                job.has_saved() and all(any(folder.glob(f"acknowledged_trainer_{n}_*")) for n in range(2))
+            ),
+            "a checkpoint",
+        )
+
+        def lose() -> None:
+            if what == "host":
+                slurm.asked("scontrol", "requeue", job.number)
+            else:
+                os.kill(_task(folder, what), signal.SIGKILL)
+
+        found = measured(folder, lose)
+        (folder / "finish").touch()
+        job.ended()
+        return found
+
+
+def _task(folder: Path, what: str) -> int:
+    """The process of ps 1, or of worker 1's program, of the job in a folder."""
+    for path in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (path / "cmdline").read_bytes().split(b"\0")
+            own = (path / "environ").read_bytes().split(b"\0")
+            place = b'"type": "' + what.encode() + b'", "index": 1'
+            here = f"HOME={folder}".encode() in own and any(
+                word.startswith(b"TF_CONFIG=") and place in word for word in own
+            )
+            if here and (b"serve" in words if what == "ps" else str(folder / "program.py").encode() in words):
+                return int(path.name)
+    raise AssertionError(f"there is no {what} 1 of {folder}")
+
+
 ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "this machine, a worker is killed": (
         "others go on; begun anew after 0.5 s",
@@ -211,6 +261,12 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "Ray, the host of a ps is lost": (
         f"elsewhere, when its lease of {LEASE:g} s has lapsed",
         lambda: on_ray("host"),
+    ),
+    "Slurm, a worker is killed": ("others go on; begun anew after 0.5 s", lambda: on_slurm("worker")),
+    "Slurm, a ps is killed": ("begun anew after 0.5 s, on its node", lambda: on_slurm("ps")),
+    "Slurm, the job is put into the queue again, as when a node is lost": (
+        "all tasks begin anew where there is room",
+        lambda: on_slurm("host"),
     ),
     "ssh, a worker is killed": ("others go on; begun anew after 0.5 s", lambda: on_ssh("worker")),
     "ssh, a ps is killed": ("begun anew after 0.5 s", lambda: on_ssh("ps")),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +15,7 @@ from typing import Final
 from graphflow._core.cluster.launch.children import end_with_parent
 from graphflow._core.cluster.ports import ReservedPorts
 
+PROJECT: Final = Path(__file__).resolve().parents[2]
 PROGRAMS: Final = ("munged", "slurmctld", "slurmd", "sbatch", "srun", "scancel", "scontrol", "squeue")
 WITHIN: Final = 120.0
 _CONFIGURATION: Final = """\
@@ -138,3 +141,58 @@ class Slurm:
         """The ends of all logs."""
         logs = [*self.folder.glob("*.log"), *self.folder.glob("*.out"), *self.folder.glob("munge/log")]
         return "\n".join(f"--- {path}\n{path.read_text(errors='replace')[-3000:]}" for path in logs)
+
+
+class Job:
+    """A job that `graphflow launch --on slurm` has submitted, in a folder that is its user's home as well."""
+
+    def __init__(self, slurm: Slurm, folder: Path, text: str, *options: str) -> None:
+        self.slurm, self.folder = slurm, folder
+        program = folder / "program.py"
+        program.write_text(text)
+        words = [
+            sys.executable,
+            "-m",
+            "graphflow.cli",
+            "launch",
+            "--on",
+            "slurm",
+            *options,
+            str(program),
+            str(folder),
+        ]
+        done = subprocess.run(
+            words, cwd=folder, capture_output=True, text=True, timeout=300,
+            env={**slurm.environment, "PYTHONPATH": str(PROJECT), "HOME": str(folder)},
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        (self.number,) = re.findall(r"job (\d+) is submitted", done.stdout)
+        self.output = Path(re.findall(r"its output is in (.*)", done.stdout)[0])
+
+    def text(self) -> str:
+        return self.output.read_text() if self.output.exists() else ""
+
+    def until(self, there: Callable[[], object], what: str) -> None:
+        limit = time.monotonic() + 240
+        while not there():
+            assert time.monotonic() < limit, f"waited for {what}\n{self.text()[-6000:]}\n{self.slurm.text()}"
+            time.sleep(0.1)
+
+    def ended(self) -> str:
+        """Waits for the end of the job: its state."""
+        over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
+        self.until(lambda: self.slurm.job(self.number).get("JobState") in over, "the end of the job")
+        return self.slurm.job(self.number)["JobState"]
+
+    def acknowledged(self, life: int = 0) -> list[int]:
+        files = sorted(self.folder.glob(f"acknowledged_trainer_*_{life}"))
+        return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
+
+    def has_saved(self) -> bool:
+        """Whether there is a checkpoint of a step that was trained."""
+        return any(
+            not path.name.endswith("-0.safetensors") for path in self.folder.glob("model/*-*.safetensors")
+        )
+
+    def keys(self) -> list[Path]:
+        return list((self.folder / ".graphflow").glob("slurm-*"))

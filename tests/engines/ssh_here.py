@@ -158,6 +158,14 @@ class Hosts:
             **more,
         )  # fmt: skip
 
+    def on_host(self, host: int, *words: str, **more: Any) -> subprocess.Popen[str]:
+        """Starts a command on a host, without its sshd."""
+        environment = {**os.environ, "PATH": _PATH, "PYTHONPATH": str(PROJECT), "NO_COLOR": "1"}
+        return subprocess.Popen(
+            [*self._inside(self._names[host + 2]), *words], stdin=subprocess.DEVNULL, text=True, env=environment,
+            **more,
+        )  # fmt: skip
+
     def launch(self, *words: str, folder: Path) -> subprocess.Popen[str]:
         """Starts `graphflow launch` over ssh; what it prints goes into a file "printed" in the folder."""
         with (folder / "printed").open("w") as file:

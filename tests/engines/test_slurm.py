@@ -6,19 +6,15 @@ import json
 import os
 import re
 import signal
-import subprocess
-import sys
 import tempfile
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.engines.conftest import missing
-from tests.engines.slurm_here import Slurm, lack
+from tests.engines.slurm_here import Job, Slurm, lack
 
-PROJECT = Path(__file__).resolve().parents[2]
 if lack():
     missing(lack())
 
@@ -40,61 +36,6 @@ once_role.train(folder, f"trainer_{index}_{life}", server, index, life, 10)
 def slurm() -> Iterator[Slurm]:
     with tempfile.TemporaryDirectory(prefix="gf-slurm-") as folder, Slurm(Path(folder)) as found:
         yield found
-
-
-class Job:
-    """A job that `graphflow launch --on slurm` has submitted, in a folder that is its user's home as well."""
-
-    def __init__(self, slurm: Slurm, folder: Path, text: str, *options: str) -> None:
-        self.slurm, self.folder = slurm, folder
-        program = folder / "program.py"
-        program.write_text(text)
-        words = [
-            sys.executable,
-            "-m",
-            "graphflow.cli",
-            "launch",
-            "--on",
-            "slurm",
-            *options,
-            str(program),
-            str(folder),
-        ]
-        done = subprocess.run(
-            words, cwd=folder, capture_output=True, text=True, timeout=300,
-            env={**slurm.environment, "PYTHONPATH": str(PROJECT), "HOME": str(folder)},
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        (self.number,) = re.findall(r"job (\d+) is submitted", done.stdout)
-        self.output = Path(re.findall(r"its output is in (.*)", done.stdout)[0])
-
-    def text(self) -> str:
-        return self.output.read_text() if self.output.exists() else ""
-
-    def until(self, there: Callable[[], object], what: str) -> None:
-        limit = time.monotonic() + 240
-        while not there():
-            assert time.monotonic() < limit, f"waited for {what}\n{self.text()[-6000:]}\n{self.slurm.text()}"
-            time.sleep(0.1)
-
-    def ended(self) -> str:
-        """Waits for the end of the job: its state."""
-        over = ("COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL")
-        self.until(lambda: self.slurm.job(self.number).get("JobState") in over, "the end of the job")
-        return self.slurm.job(self.number)["JobState"]
-
-    def acknowledged(self, life: int = 0) -> list[int]:
-        files = sorted(self.folder.glob(f"acknowledged_trainer_*_{life}"))
-        return [int(line) for file in files for line in file.read_text().split("\n")[:-1]]
-
-    def has_saved(self) -> bool:
-        """Whether there is a checkpoint of a step that was trained."""
-        return any(
-            not path.name.endswith("-0.safetensors") for path in self.folder.glob("model/*-*.safetensors")
-        )
-
-    def keys(self) -> list[Path]:
-        return list((self.folder / ".graphflow").glob("slurm-*"))
 
 
 def test_a_job_trains_is_put_into_the_queue_again_and_goes_on_from_its_checkpoint(

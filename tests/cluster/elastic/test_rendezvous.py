@@ -234,6 +234,23 @@ def test_the_end_of_the_job_comes_when_all_workers_have_ended() -> None:
     assert world.rendezvous.over
 
 
+def test_a_node_that_has_not_heard_of_the_end_says_something_again_and_is_told_again() -> None:
+    world = World(1, 2)
+    world.come("a", "b")
+    world.turn()
+    world.turn()
+    world.is_in("a", NodeState.ENDED)
+    world.turn()
+    assert world.rendezvous.over and not world.rendezvous.heard_by_all("a", 2.0, world.now)
+    world.turn(5.0)  # The answer is lost each time.
+    assert not world.rendezvous.heard_by_all("a", 2.0, world.now)
+    world.gone.add("b")
+    world.turn(1.5)
+    assert not world.rendezvous.heard_by_all("a", 2.0, world.now)
+    world.turn(1.0)
+    assert world.rendezvous.heard_by_all("a", 2.0, world.now)
+
+
 def test_a_new_rendezvous_stops_what_an_earlier_one_has_begun_and_goes_on_counting() -> None:
     """It is at the same address: its launcher was started again, or another one on that machine took its place."""
     world = World(1, 2)

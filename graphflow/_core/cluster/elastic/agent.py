@@ -200,7 +200,7 @@ class Agent:
     def _let_all_know(self, meeting: Meeting) -> None:
         """Goes on answering until all nodes know that the job has ended, or count as lost."""
         limit = time.monotonic() + 2 * NODE_LEASE_SECONDS
-        while not meeting.over and time.monotonic() < limit and not self._signals:
+        while not meeting.heard_by_all(self._name) and time.monotonic() < limit and not self._signals:
             time.sleep(LAUNCHER_POLL_SECONDS)
         meeting.close()
 

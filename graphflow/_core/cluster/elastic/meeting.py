@@ -13,7 +13,11 @@ import time
 from collections.abc import Sequence
 from typing import Any, Final
 
-from graphflow._core.cluster.elastic.group_timeouts import NODE_BEAT_SECONDS, NODE_LEASE_SECONDS
+from graphflow._core.cluster.elastic.group_timeouts import (
+    NODE_BEAT_SECONDS,
+    NODE_GOODBYE_SECONDS,
+    NODE_LEASE_SECONDS,
+)
 from graphflow._core.cluster.elastic.rendezvous import Order, Rendezvous, Report
 from graphflow._core.transport.channel import Channel, Gone
 from graphflow._core.transport.frames.pieces import Pool
@@ -52,10 +56,9 @@ class Meeting:
         """Ends the job, in order."""
         self._sockets.call(lambda: self._rendezvous.end(status, text, time.monotonic()))
 
-    @property
-    def over(self) -> bool:
-        """Whether the job has ended, and all nodes know."""
-        return self._rendezvous.over
+    def heard_by_all(self, own: str) -> bool:
+        """Whether the job has ended, and all nodes have heard it; one's own has."""
+        return self._rendezvous.heard_by_all(own, NODE_GOODBYE_SECONDS, time.monotonic())
 
     def close(self) -> None:
         """Listens no more."""

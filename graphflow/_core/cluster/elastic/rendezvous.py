@@ -186,6 +186,15 @@ class Rendezvous:
         """Whether the job has ended, and all nodes know."""
         return self._over is not None and self._told >= self._nodes.keys()
 
+    def heard_by_all(self, own: str, quiet_seconds: float, now: float) -> bool:
+        """Whether the job has ended, and all nodes have heard it: they have said nothing for so long since.
+
+        The word may be lost on its way, or answer a report that its node has replaced: then the node says something
+        again. own: a node that is known to have heard it.
+        """
+        others = [node for name, node in list(self._nodes.items()) if name != own]
+        return self.over and all(now > node.heard + quiet_seconds for node in others)
+
     # ---- what comes in --------------------------------------------------------------------------------------------
 
     def heard(self, report: Report, now: float) -> Order:
