@@ -26,6 +26,8 @@ def _with_methods(
     given: type, *, eq: bool = True, frozen: bool = False, repr: bool = True, **slots: bool
 ) -> type:
     own = dict(given.__dict__)
+    if given.__doc__ is None:
+        given.__doc__ = given.__name__  # Else it becomes the text of a signature, which is dear to find out.
     made: type = dataclasses.dataclass(init=False, repr=False, eq=False, **slots)(given)
     hashed = eq and ("__hash__" not in own or (own["__hash__"] is None and "__eq__" in own))
     wanted = {"__init__": True, "__repr__": repr, "__eq__": eq, "__hash__": hashed and frozen}

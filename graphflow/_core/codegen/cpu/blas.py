@@ -15,12 +15,12 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache, partial
 
 from graphflow._core.codegen.cpu.programs.machine import Step
 from graphflow._core.codegen.openblas import address, core_name, numpy_libraries
 from graphflow._core.codegen.traced_sizes import called
+from graphflow._core.common.records import dataclass
 
 # (prefix, suffix, bits of an integer): OpenBLAS of NumPy's wheels, OpenBLAS built with 64-bit integers, any cblas
 _NAMES = (("scipy_", "64_", 64), ("", "64_", 64), ("scipy_", "", 32), ("", "", 32))

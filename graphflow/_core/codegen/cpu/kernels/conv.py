@@ -8,11 +8,11 @@ Each function here returns a `Kernel` (`kernel_source.py` says how one is called
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.codegen.cpu.kernels import conv_tiles as tiles
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, VectorUnit, grain, kernel_source, plain
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.nn.windows import Axis
 
 # So many bytes of both inputs of a filter's gradient are visited by all tiles before the next are.

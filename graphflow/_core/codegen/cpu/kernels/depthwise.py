@@ -7,10 +7,10 @@ are words, in the order of `Depthwise.words`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from graphflow._core.codegen.cpu.programs.machine import Step
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.nn.windows import Axis
 
 _GRAIN_PRODUCTS: Final = 1 << 15

@@ -6,11 +6,12 @@ Text is made without Numba; LLVM is asked about the processor when that is first
 from __future__ import annotations
 
 import platform
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from graphflow._core.common.records import dataclass
 
 
 class Kernel(NamedTuple):

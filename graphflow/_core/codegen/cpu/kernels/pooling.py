@@ -5,11 +5,11 @@ They are bound by memory: what is generated saves the passes that NumPy makes, o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from graphflow._core.codegen.cpu.kernels.conv_tiles import tile_runs
 from graphflow._core.codegen.cpu.kernels.kernel_source import Kernel, VectorUnit, grain, kernel_source
+from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.nn.windows import Axis
 
 # Elements gone over that are worth handing to another thread.

@@ -9,7 +9,6 @@ same printer as a fused kernel's, so that both give the same bits.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 
 from graphflow._core.codegen.cpu.regions.region_source import ERROR_DIVISION_BY_ZERO, LANES
@@ -25,6 +24,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import (
     Node,
     ScalarTextError,
 )
+from graphflow._core.common.records import dataclass
 
 Key = tuple[str, ...]
 """An operation: its name and the dtype of its operands; of a cast also that of the result."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 
 import numpy as np
@@ -21,6 +21,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import (
     integer_divisors,
     parse,
 )
+from graphflow._core.common.records import dataclass
 
 SHORTEST = 64
 """Elements of the shortest block, with which the registers of a program must have room."""

@@ -16,7 +16,6 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +37,7 @@ from graphflow._core.codegen.cpu.programs.machine_source import (
     WORKER_SOURCE,
 )
 from graphflow._core.common.denormals import flushing
+from graphflow._core.common.records import dataclass
 
 # What a machine is made of: compile it together with a program's kernels and wait for it no sooner.
 MACHINE_SOURCES = (SEQUENCER_SOURCE, WORKER_SOURCE)

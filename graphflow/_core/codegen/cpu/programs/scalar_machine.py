@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,6 +23,7 @@ from graphflow._core.codegen.cpu.programs.scalar_machine_source import (
     OPCODES,
 )
 from graphflow._core.codegen.cpu.regions.scalar_text import Node, ScalarTextError, parse
+from graphflow._core.common.records import dataclass
 
 CODE, REGISTERS = 1, 3
 """Which arguments of a step are the addresses of a program's code and of its registers."""

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from graphflow._core.codegen.cpu.regions.scalar_text import DTYPES
 from graphflow._core.codegen.traced_sizes import called, trace_of
+from graphflow._core.common.records import dataclass
 
 REDUCTIONS = ("sum", "mean", "prod", "max", "min")
 MAX_OUTPUTS = 20

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from graphflow._core.codegen.cpu.regions.scalar_text import (
     DIVISIONS,
@@ -20,6 +19,7 @@ from graphflow._core.codegen.cpu.regions.scalar_text import (
     Node,
     parse,
 )
+from graphflow._core.common.records import dataclass
 
 SYMBOLS = {
     **{"add": "+", "sub": "-", "mul": "*", "div": "/", "and": "&", "or": "|", "xor": "^", "lshift": "<<"},
