@@ -112,6 +112,8 @@ class CompileJob:
         as_regions = [node for group in self.groups for node in _beyond_the_machine(group)]
         if as_regions:
             self.groups = fuse(nodes, as_regions)
+        self.awaited = compiler.awaited
+        """Inside of it the compiler knows that a run stands still."""
         self.stored = stored_roots(self.groups, plan, lowering)
         self.regions: dict[int, FusedRegion] = {}
         self._interpreter = interpreter_source(

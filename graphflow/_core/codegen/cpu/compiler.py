@@ -19,7 +19,7 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Final
@@ -133,6 +133,23 @@ class Compiler:
         self._helper: Helper | None = None
         self._restarts = Restarts()
         self._closed = False
+        self._standing = 0
+        """How many threads of this process stand still until they have their kernels."""
+
+    @contextlib.contextmanager
+    def awaited(self) -> Iterator[None]:
+        """Tells the compile server that the program stands still inside, so that it takes the idle cores, too."""
+        self._stand(1)
+        try:
+            yield
+        finally:
+            self._stand(-1)
+
+    def _stand(self, more: int) -> None:
+        with self._condition:
+            self._standing += more
+            if self._link is not None:
+                self._link.wake()
 
     @staticmethod
     def look_around() -> None:
@@ -262,6 +279,7 @@ class Compiler:
         try:
             link = self._running_link()
             self._send_requests(link, waiting)
+            link.tell(self._standing > 0)
             for answer in link.answers():
                 self._lost_servers = 0
                 self._take_answer(waiting.pop(answer["key"]), answer)

@@ -127,6 +127,23 @@ def test_who_waits_comes_before_what_an_ended_program_had_asked_for(folder: Path
     assert begun.index("99") <= 4, "before all but what the compiler processes had, at most four"
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="there is one core for one compiler process")
+def test_a_program_that_stands_still_has_the_other_cores_compile_too(
+    folder: Path, shared: Make, tmp_path: Path
+) -> None:
+    """While it does not, half of the cores are left to it."""
+    compiler, gate = shared(), tmp_path / "gate"
+    handles = compiler.compile_many([gated_kernel(n, gate) for n in range(24)])
+    server = server_of(compiler)
+    cores = len(os.sched_getaffinity(0))
+    until(lambda: len(helpers_of(server)) == max(1, min(4, cores // 2)) or cores > 3, "the first compilers")
+    before = len(helpers_of(server))
+    with compiler.awaited():
+        until(lambda: len(helpers_of(server)) > before or before == 4, "another compiler")
+        gate.touch()
+        assert all(handle.result(250) for handle in handles)
+
+
 def test_a_bad_source_fails_for_all_who_asked_and_says_why(shared: Make) -> None:
     one, two = shared(), shared()
     handles = [compiler.compile_async("def kernel(:") for compiler in (one, two)]

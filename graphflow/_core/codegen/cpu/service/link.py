@@ -222,6 +222,7 @@ class Link:
         self._environment = environment_name()
         self._parser = messages.Parser()
         self._unsent = b""
+        self._waits = False
         self._heard = time.monotonic()
         self.asked: set[str] = set()
         """The keys that were asked for and not answered."""
@@ -290,6 +291,13 @@ class Link:
             self._unsent += frame
         self.asked.update(wanted)
         self._send()
+
+    def tell(self, waits: bool) -> None:
+        """Says whether this process stands still until its kernels are there, unless that was said last."""
+        if waits != self._waits:
+            self._waits = waits
+            self._unsent += messages.pack_waits(self._environment, waits)
+            self._send()
 
     def answers(self) -> list[dict[str, Any]]:
         """Waits for answers, or until it is woken: then there may be none. ServerGone if the server is."""

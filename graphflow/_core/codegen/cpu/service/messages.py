@@ -1,9 +1,9 @@
 """What goes over the socket of the compile server: length, then compressed JSON, each bounded before it is unpacked.
 
-A client says {"environment": text, "sources": [text, ...]}; sources are named by their keys in what comes back. The
-server says {"process": number, "requests": how many it has} first, then {"key", "stored": true}, or {"key", "error",
-"passing", "pause"}, and {"waiting": number} now and then while a client waits. Machine code never goes over it: the
-client takes that from the cache, where it is signed.
+A client says {"environment": text, "sources": [text, ...]}; sources are named by their keys in what comes back. With
+"waits" it says whether its program stands still until it has them. The server says {"process": number, "requests": how
+many it has} first, then {"key", "stored": true}, or {"key", "error", "passing", "pause"}, and {"waiting": number} now
+and then while a client waits. Machine code never goes over it: the client takes it from the cache, where it is signed.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ def pack(message: dict[str, Any]) -> bytes:
     if len(data) > MOST_FRAME_BYTES or len(text) > MOST_TEXT_BYTES:
         raise BadFrame(f"a message of {len(text)} bytes is too large for the compile server")
     return _LENGTH.pack(len(data)) + data
+
+
+def pack_waits(environment: str, waits: bool) -> bytes:
+    """A frame that says whether the client's program stands still until its kernels are there."""
+    return pack({"environment": environment, "sources": [], "waits": waits})
 
 
 def pack_sources(environment: str, sources: list[str]) -> Iterator[bytes]:

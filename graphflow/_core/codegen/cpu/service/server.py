@@ -48,7 +48,11 @@ _MOST_ERROR_CHARACTERS: Final = 10_000
 _MOST_TRIES: Final = 2
 _MOST_HELPERS: Final = 4
 _REQUESTS_A_HELPER: Final = 8
-"""Another compiler process is started if so many more requests wait: loading Numba takes as long as five kernels."""
+"""Another compiler process is started if so many more requests wait: loading Numba takes as long as five kernels.
+
+There are as many as half of the cores, the other half being the programs', and as many as all of them while a program
+stands still until it has its kernels.
+"""
 
 
 class _Client:
@@ -60,7 +64,7 @@ class _Client:
         self.parser = messages.Parser()
         self.unsent = b""
         self.came = self.told = now
-        self.has_asked = False
+        self.has_asked = self.waits = False
 
 
 class _Worker:
@@ -88,7 +92,7 @@ class Server:
         self._restarts = Restarts()
         self._clients: dict[int, _Client] = {}
         self._workers: list[_Worker] = []
-        self._most_workers = max(1, min(_MOST_HELPERS, len(os.sched_getaffinity(0)) // 2))
+        self._cores = len(os.sched_getaffinity(0))
         self._numbers = 0
         self._busy_at = self._looked_at = time.monotonic()
         self._selector = selectors.DefaultSelector()
@@ -198,6 +202,7 @@ class Server:
         if not all(isinstance(source, str) for source in sources):
             return False
         client.has_asked = True
+        client.waits = message.get("waits", client.waits) is True
         self._busy_at = time.monotonic()
         for source in dict.fromkeys(sources):
             try:
@@ -256,11 +261,11 @@ class Server:
                 self._fail(request, reason, alone)
             return
         free = [worker for worker in self._workers if worker.request is None]
-        count = len(self._workers)
-        if not free and count < self._most_workers and len(waiting) > _REQUESTS_A_HELPER * count:
+        count, most = len(self._workers), self._most_workers()
+        if not free and count < most and len(waiting) > _REQUESTS_A_HELPER * count:
             self._start_worker()
             free = [worker for worker in self._workers if worker.request is None]
-        for worker in free:
+        for worker in free[: max(0, most - len(self._workers) + len(free))]:
             wanted = self._requests.take()
             if wanted is None:
                 return
@@ -271,6 +276,11 @@ class Server:
                 self._died(worker, error)
                 continue
             self._watch_sending(worker)
+
+    def _most_workers(self) -> int:
+        """How many compiler processes may work now."""
+        awaited = any(c.waits and self._requests.outstanding(c.number) for c in self._clients.values())
+        return max(1, min(_MOST_HELPERS, self._cores if awaited else self._cores // 2))
 
     def _start_worker(self) -> None:
         if texts_name() != self._texts:  # What it would compile is not what its clients mean.
