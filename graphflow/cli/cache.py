@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,7 @@ from graphflow._core.codegen.generic import generic_sources
 from graphflow._core.common.compile_timeouts import WARM_END_SECONDS, WARM_LOOK_SECONDS
 from graphflow._core.common.shown.tables import readable_size
 from graphflow._core.common.shown.terminal import tell
+from graphflow._core.runtime.compiled.due import WARMING
 from graphflow.cli.main import UsageError
 
 _WARM_EPILOG: Final = """\
@@ -132,7 +134,7 @@ def _run(program: str, arguments: list[str], seconds: float | None) -> int:
     """Runs a program to its end, or for so long; its exit status, 0 if it was ended."""
     command = [sys.executable, program, *arguments] if program.endswith(".py") else [program, *arguments]
     try:
-        process = subprocess.Popen(command)
+        process = subprocess.Popen(command, env={**os.environ, WARMING: "1"})
     except OSError as error:
         raise UsageError(f"{program} cannot be run: {error}") from error
     try:

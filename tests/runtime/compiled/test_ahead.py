@@ -61,15 +61,36 @@ print(AHEAD.thread, len(loaded() & set(MODULES)))
 
 def test_the_hot_plan_finds_all_modules_imported() -> None:
     text = """
+draw = gf.random_uniform([])
+session.run(draw)
 for _ in range(3):
-    step()
+    session.run([train, draw], {x: [[1.0] * 8] * 4})
 AHEAD.thread.join(100)
 before = loaded()
 assert not AHEAD.thread.is_alive() and before.issuperset(MODULES), set(MODULES) - before
-step()
+session.run([train, draw], {x: [[1.0] * 8] * 4})
 print(sorted(loaded() - before))
 """
     assert program(text) == ["[]"]
+
+
+def test_a_plan_of_fixed_bits_begins_the_imports_half_way_to_its_compiled_code() -> None:
+    """A program that ends before that has no use for them."""
+    text = """
+steps = 0
+while AHEAD.thread is None:
+    step()
+    steps += 1
+    assert steps < 4000
+AHEAD.thread.join(100)
+before = loaded()
+assert before.issuperset(MODULES), set(MODULES) - before
+for _ in range(steps):
+    step()
+print(steps > 20, sorted(loaded() - before))
+assert "compiled for" in session.explain([train, loss], {x: None})
+"""
+    assert program(text) == ["True []"]
 
 
 @pytest.mark.parametrize("steps", [1, 2, 4])

@@ -51,6 +51,35 @@ def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:
             assert compiled_plans(session) == []
 
 
+@pytest.mark.parametrize("share", [0.5, 1.1])
+def test_the_plan_of_a_short_program_is_not_made(share: float) -> None:
+    """It would take longer than many of its steps; where it goes over it is made before that."""
+    with gf.Graph().as_default():
+        train, x, _ = _line()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            feeds = {x: [1.0, 2.0, 3.0]}
+            for _ in range(4):
+                session.run(train, feeds)
+            tiered = executable_for(session, train, [x]).whole
+            runs = int(tiered._family.due)
+            assert runs > 100
+            for _ in range(int(share * runs)):
+                session.run(train, feeds)
+            assert tiered._family.has_plan == (share > 1) == bool(compiled_plans(session))
+
+
+@pytest.mark.parametrize("due_at", [8, 9, 40, 4000])
+def test_a_plan_is_made_before_it_goes_over(due_at: int) -> None:
+    assert 0 <= due.preparing_run(due_at) < due_at
+    assert due_at <= 8 or due.preparing_run(due_at) > due_at / 2
+
+
+def test_plans_are_made_at_once_while_the_cache_is_warmed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(due.WARMING, "1")
+    assert due.preparing_run(4000) == 0
+
+
 def _turned(turns: int) -> Any:
     start = gf.placeholder_with_default(turns, [])
     return gf.while_loop(lambda i: i > 0, lambda i: i - 1, [start])

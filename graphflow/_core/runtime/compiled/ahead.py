@@ -6,6 +6,7 @@ The modules come in the order of their dependencies, with a pause after each, in
 have no circles, so who needs one of them meanwhile waits for that one, and imports the others itself.
 
 It begins with the second plan of a process, since a program that only computes one value ends before it is of use. A
+plan that stays on NumPy for some time by rule counts when half of that time is over. A
 fork and the end of the program wait for the module that is being imported: its lock would stay taken in a child.
 """
 
@@ -78,12 +79,22 @@ class Ahead:
             return
         with self._lock:
             self._plans += 1
-            if self._plans != _PLANS or self._ended:
-                return
-            thread = threading.Thread(target=self._import_all, name="graphflow-imports", daemon=True)
-            with suppress(RuntimeError):  # No thread can be had: the hot plan imports what it needs itself.
-                thread.start()
-                self.thread = thread
+            if self._plans == _PLANS:
+                self._begin()
+
+    def begin(self) -> None:
+        """A plan will want the compiler soon."""
+        if self.thread is None and not self._ended:
+            with self._lock:
+                self._begin()
+
+    def _begin(self) -> None:
+        if self._ended or self.thread is not None:
+            return
+        thread = threading.Thread(target=self._import_all, name="graphflow-imports", daemon=True)
+        with suppress(RuntimeError):  # No thread can be had: the hot plan imports what it needs itself.
+            thread.start()
+            self.thread = thread
 
     def _import_all(self) -> None:
         try:

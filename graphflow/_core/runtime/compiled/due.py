@@ -4,11 +4,15 @@ That run waits for the compiler, which takes seconds where a kernel is met for t
 steps of 50 microseconds is over before (nine of nineteen public programs that were tried were such), so a plan stays on
 NumPy for as many runs as NumPy computes in a fifth of a second, by an estimate. Where the kernels are there, that fifth
 is what is lost at most; a model whose step takes 25 milliseconds or more loses nothing.
+
+To make such a plan takes as long as some hundred of these steps. It is made when three quarters of them are over, since
+a program that ends before has no use for it; a compiler that has kernels to make begins by that much later.
 """
 
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping
 from typing import Final
 
@@ -19,6 +23,8 @@ from graphflow._core.runtime.compiled.cores import PRODUCTS
 
 FIRST_DUE_RUN: Final = 8
 _LAST_DUE_RUN: Final = 4000
+WARMING: Final = "GRAPHFLOW_WARM_CACHE"
+"""The variable that `graphflow cache warm` sets for a program, which may be a short run of a long one."""
 _INSTRUCTIONS_A_SECOND: Final = 250_000
 _ELEMENTS_A_SECOND: Final = 5e8
 _MULTIPLICATIONS_A_SECOND: Final = 2e10
@@ -41,6 +47,11 @@ def due_run(plan: Plan, known: Known, times: Mapping[str, int] | None) -> int:
     inner = (i for outer in plan.instructions for body in outer.bodies for i in walk(body) if i.outputs)
     seconds += sum(_seconds(i, known) * (times or {}).get(i.outputs[0], 0) for i in inner)
     return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(NUMPY_FIRST_SECONDS / max(seconds, 1e-9))))
+
+
+def preparing_run(due: int) -> int:
+    """The run from which on the plan is made that goes over in run `due`; at once if the cache is being warmed."""
+    return due - due // 4 if due > FIRST_DUE_RUN and not os.environ.get(WARMING) else 0
 
 
 def _seconds(i: Instruction, known: Known) -> float:

@@ -8,14 +8,21 @@ which has agreed with NumPy, it needs no comparison either, but for a sample tha
 
 from __future__ import annotations
 
+import time
 from dataclasses import field
 from typing import TYPE_CHECKING, Final
 
+from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
 from graphflow._core.common.records import dataclass
-from graphflow._core.runtime.compiled.due import FIRST_DUE_RUN
+from graphflow._core.runtime.compiled.due import FIRST_DUE_RUN, due_run, preparing_run
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from graphflow._core.compiler.compile_job import CompileJob, Structure
+    from graphflow._core.compiler.shapes.fixed import Known
+    from graphflow._core.plan.ir import Plan
+    from graphflow._core.runtime.compiled.combination import Combination
 
 _MOST_OF_THEIR_OWN: Final = 16
 _SAMPLE: Final = frozenset(4**k for k in range(16))
@@ -27,14 +34,19 @@ class Family:
     """The kernels and structures of the plans of one executable.
 
     runs: of all combinations of sizes, while they were on their way to compiled code. first: the text of the
-    combination for which a plan was made first, "" before that. due: the run at which plans of fixed bits go over,
-    which the sizes of that combination decide. filled: the plans that templates gave.
+    combination that was observed first, for which a plan is made first, "" before that. due: the run at which plans of
+    fixed bits go over, which the sizes of that combination decide. filled: the plans that templates gave.
     """
 
     runs: int = 0
     first: str = ""
     due: int = FIRST_DUE_RUN
     filled: int = 0
+    has_plan: bool = False
+    """Whether a plan was made, or is being made."""
+    to_come: Combination | None = None
+    """The first combination, while its plan is made later, in time for the run in which it goes over."""
+    _begun: float = field(default_factory=time.monotonic)
     _waiting: CompileJob | None = None
     _sources: set[str] = field(default_factory=set)
     _plans: int = 0
@@ -43,12 +55,36 @@ class Family:
     """How many plans there were of each structure that is trusted."""
     _distrusted: set[Structure] = field(default_factory=set)
 
-    def prepared(self, job: CompileJob, shapes: str) -> bool:
-        """Notes a plan that is on its way, for the combination of that text; whether it is the first."""
+    def observed(
+        self, state: Combination, known: Known, times: Mapping[str, int] | None, plan: Plan, waits: bool
+    ) -> None:
+        """Notes the shapes of a combination; those of the first one say when all go over if bits are fixed.
+
+        times: how often an observed run has computed each value. waits: whether bits are fixed, so that its plan is
+        of no use for a while.
+        """
+        state.known = dict(known)
+        if not self.first:
+            self.first = str(state.shapes)
+            self.due = due_run(plan, known, times)
+            self.to_come = state if waits else None
+
+    def is_time(self, combinations: int) -> bool:
+        """Whether the plan that is to come is to be made now, or another one of so many would be before it."""
+        return combinations > 1 or self.runs >= preparing_run(self.due)
+
+    def is_half_way(self) -> bool:
+        """Whether half of the time is over in which plans of fixed bits stay on NumPy, by runs or by the clock."""
+        if self.first:
+            return 2 * self.runs >= self.due
+        return time.monotonic() - self._begun > NUMPY_FIRST_SECONDS / 2
+
+    def prepared(self, job: CompileJob) -> bool:
+        """Notes a plan that is on its way; whether it is the first."""
         self._plans += 1
         self._of_their_own += not self.knows(job)
-        if not self.first:
-            self.first, self._waiting = shapes, job
+        if not self.has_plan:
+            self.has_plan, self._waiting = True, job
             self.has_kernels_of(job)
             return True
         return False
@@ -62,7 +98,7 @@ class Family:
         """Whether there is a first plan, and its kernels are there."""
         if self._waiting is not None and self._waiting.ready():
             self._waiting = None
-        return bool(self.first) and self._waiting is None
+        return self.has_plan and self._waiting is None
 
     def knows(self, job: CompileJob) -> bool:
         """Whether a plan needs no other kernels than the first one and those that have taken over."""
@@ -82,7 +118,7 @@ class Family:
         """
         if least is None:
             return self.has_kernels()
-        return bool(self.first) and self.runs >= least
+        return self.has_plan and self.runs >= least
 
     def is_sample(self) -> bool:
         """Whether a plan that a template gives is to be made in the usual way and compared, as one of a sample."""

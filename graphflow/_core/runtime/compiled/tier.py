@@ -23,8 +23,7 @@ from __future__ import annotations
 
 import ast
 import logging
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -46,16 +45,15 @@ from graphflow._core.compiler.reasons import (
 from graphflow._core.compiler.shapes.fed_values import FedValues, Key
 from graphflow._core.compiler.shapes.fixed import Known
 from graphflow._core.kernels.table import KernelTable
-from graphflow._core.plan.ir import Plan, walk
+from graphflow._core.plan.ir import Plan
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.trial import Trial
 from graphflow._core.runtime.agreement.verification import Subject, room_for
 from graphflow._core.runtime.compiled.ahead import AHEAD
 from graphflow._core.runtime.compiled.arena import Arena
-from graphflow._core.runtime.compiled.combination import Combination, wait_for_kernels
+from graphflow._core.runtime.compiled.combination import Combination, Room, wait_for_kernels
 from graphflow._core.runtime.compiled.cores import one_core, wants_one_core
-from graphflow._core.runtime.compiled.due import due_run
 from graphflow._core.runtime.compiled.family import Family
 from graphflow._core.runtime.compiled.observe import Observer
 from graphflow._core.runtime.compiled.tier_state import TierPolicy, TierRecord, TierState, fingerprint
@@ -75,12 +73,6 @@ _LAST_OBSERVED_RUN: Final = 12
 """A plan in which a variable changes its shape is observed again in the runs up to this one."""
 _FIRST: Final = "first "
 """Stands before the text of the combination for which a plan was made first, in a record with the runs of all."""
-_MOST_SHAPES: Final = 256
-_FEWEST_SHAPES: Final = 16
-_MOST_INSTRUCTIONS: Final = 1 << 16
-"""Instructions of all plans that are kept for the combinations of one executable, if these are more than the fewest."""
-_LONG_UNUSED: Final = 4
-"""A combination gives way to a new one if it was not used for so many runs times the combinations that are kept."""
 
 
 class TieredExecutable(Executable):
@@ -102,11 +94,11 @@ class TieredExecutable(Executable):
         self._kernels = kernels
         self._ctx = ctx
         self._policy = policy
+        self._is_fixed = policy.seeded and policy.mode != "always"
+        """Whether it is to go over at a run that does not depend on the compiler."""
         self.values = FedValues(plan)
         self._states: dict[Any, Combination] = {}
-        instructions = sum(1 for _ in walk(plan))
-        self._most = max(_FEWEST_SHAPES, min(_MOST_SHAPES, _MOST_INSTRUCTIONS // max(1, instructions)))
-        self._runs = self._full_until = 0
+        self._runs = 0
         self._arena = Arena()
         self._family = Family()
         self._observer = Observer(base, plan, store, kernels)
@@ -116,6 +108,7 @@ class TieredExecutable(Executable):
         self._tier_state = TierState.of(store) if policy.seeded or policy.mode == "always" else None
         if self._tier_state is not None:
             self._tier_state.add(self)
+        self._room = Room(plan, for_good=self._tier_state is not None)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -148,7 +141,7 @@ class TieredExecutable(Executable):
         self._states, self._family, self.worth_cutting = {}, Family(), None
         self.values = FedValues(self.plan)
         self.__dict__.pop("_filling", None)
-        self._full_until = 0
+        self._room.open()
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
@@ -202,32 +195,19 @@ class TieredExecutable(Executable):
             key = self.values.key(feeds)
             if key in self._states:
                 return self._states[key]
-        full = len(self._states) >= self._most
-        if self._runs < self._full_until or (full and not self._given_way()):
+        if self._room.is_closed(self._runs):
             return None
         if self._family.is_scattered:
-            self._keep_out(sys.maxsize, len(self._states))
-            return None
-        return self._states.setdefault(key, self._begin(key))
-
-    def _keep_out(self, until: int, most: int) -> None:
-        """Has new combinations run on NumPy up to a run."""
-        self._full_until = until
-        self._give_up(Combination(), ManyShapes(most))
-
-    def _given_way(self) -> bool:
-        """Whether the combination that was not used for the longest time has given way to a new one."""
-        key, unused = min(list(self._states.items()), key=lambda entry: entry[1].used)
-        until = unused.used + _LONG_UNUSED * self._most
-        if self._tier_state is not None or self._runs < until:
-            self._keep_out(until if self._tier_state is None else sys.maxsize, self._most)
-            return False
-        self._states.pop(key, None)
-        return True
+            self._room.close()
+        elif self._room.is_made(self._states, self._runs):
+            return self._states.setdefault(key, self._begin(key))
+        self._give_up(Combination(), ManyShapes(len(self._states)))
+        return None
 
     def _begin(self, key: Key) -> Combination:
         """The state of a combination of shapes at its first run here: that of the checkpoint, if there is one."""
-        AHEAD.plan_begins()
+        if not self._is_fixed:
+            AHEAD.plan_begins()
         state = Combination(key, self.values.given(key))
         record = None if self._tier_state is None else self._tier_state.restored(self).get(str(key))
         if record is None:
@@ -266,8 +246,13 @@ class TieredExecutable(Executable):
             if state.compiled is not None or state.reason is not None:
                 return None
             _count(self, state, 1)
+            if self._is_fixed and self._family.is_half_way():
+                AHEAD.begin()
+            self._prepare_in_time(state)
             if self.worth_cutting is not None:
                 raise self.worth_cutting
+            if state.reason is not None:
+                return None
             always = self._policy.mode == "always"
             least = 0 if always else self._family.due if self._policy.seeded else None
             if state.job is None and state.known is None and self._family.is_hot(least):
@@ -277,15 +262,14 @@ class TieredExecutable(Executable):
             if state.job is None and state.known is None:
                 observed = always or self._family.runs >= _OBSERVED_RUN
                 return self._observe(state, run, feeds) if observed else None
-            fixed = self._policy.seeded and not always
-            if state.job is None:
-                if always or fixed or self._family.has_kernels():
-                    self._prepare(state, state.known or {})
-                if state.job is None:
-                    return None
-            if fixed and not self._is_due(state):
+            waits = self._family.to_come is state or not (
+                always or self._is_fixed or self._family.has_kernels()
+            )
+            if state.job is None and not waits:
+                self._prepare(state, state.known or {})
+            if state.job is None or (self._is_fixed and not self._is_due(state)):
                 return None
-            if always or fixed or state.job.ready():
+            if always or self._is_fixed or state.job.ready():
                 return self._switch(state, run, feeds)
             return None
         finally:
@@ -309,7 +293,8 @@ class TieredExecutable(Executable):
     def _is_due(self, state: Combination) -> bool:
         """Whether this is the run, or one after it, in which a combination goes over if all bits are fixed."""
         due = self._family.due
-        return state.runs >= due or (self._family.runs >= due and self._family.knows(state.job))
+        known = state.job is not None and self._family.knows(state.job)
+        return state.runs >= due or (self._family.runs >= due and known)
 
     def _observe(self, state: Combination, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         result, seen = self._observer.run(run, feeds)
@@ -319,15 +304,33 @@ class TieredExecutable(Executable):
         elif self._family.first and state.runs == 1:
             state.known = seen.known  # Many sizes come once only: a plan is made when they come again.
         else:
-            self._prepare(state, seen.known, seen.times)
+            self._family.observed(state, seen.known, seen.times, self.plan, self._is_fixed)
+            if self._family.to_come is state:
+                self._prepare_in_time(state)
+            else:
+                self._prepare(state, seen.known)
         return result
 
-    def _prepare(self, state: Combination, known: Known, times: Mapping[str, int] | None = None) -> None:
-        state.known = dict(known)
+    def _prepare_in_time(self, held: Combination) -> None:
+        """Makes the plan that is to come if it is time. held: the combination whose lock the caller has."""
+        first = self._family.to_come
+        if first is None or not self._family.is_time(len(self._states)):
+            return
+        if first is held or first.lock.acquire(blocking=False):
+            try:
+                if first is self._family.to_come:
+                    self._prepare(first, first.known or {})
+            finally:
+                if first is not held:
+                    first.lock.release()
+
+    def _prepare(self, state: Combination, known: Known) -> None:
+        self._family.observed(state, known, None, self.plan, self._is_fixed)
+        if self._family.to_come is state:
+            self._family.to_come = None
         try:
-            state.job = self._filling.prepare(known, state.given, not self._family.first)
-            if self._family.prepared(state.job, str(state.shapes)):
-                self._family.due = due_run(self.plan, known, times)
+            state.job = self._filling.prepare(known, state.given, not self._family.has_plan)
+            if self._family.prepared(state.job):
                 tell_compiling(self.plan, state.job.missing())
         except WorthCutting as found:
             self.worth_cutting = found
@@ -479,7 +482,11 @@ def counted(tiered: TieredExecutable, feeds: Sequence[Any]) -> CompiledPlan | No
                 with suppress(
                     Exception
                 ):  # As if it was observed; what cannot be inferred waits for such a run.
-                    tiered._prepare(state, tiered._filling.known(state.shapes, state.given))
+                    known = tiered._filling.known(state.shapes, state.given)
+                    tiered._family.observed(state, known, None, tiered.plan, tiered._is_fixed)
+            tiered._prepare_in_time(state)
+            if state.known is not None and state.job is None and tiered._family.to_come is not state:
+                tiered._prepare(state, state.known)
             if state.job is not None and tiered._policy.seeded and tiered._is_due(state):
                 _count(tiered, state, -1)
                 raise Unusable
