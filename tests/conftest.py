@@ -14,6 +14,7 @@ test, so that every program of the suite checks the compiler.
 
 import gc
 import logging
+import math
 import os
 import zlib
 from collections.abc import Iterator
@@ -108,6 +109,12 @@ def fresh_graph() -> Iterator[None]:
 def compiled_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """Plans whose bits are fixed go over at the eighth run, however quick NumPy is: the tests' models are small."""
     monkeypatch.setattr("graphflow._core.runtime.compiled.due.NUMPY_FIRST_SECONDS", 0.0)
+
+
+@pytest.fixture(autouse=True)
+def _compiler_is_awaited_silently(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether kernels were made before, and how busy the machine is, does not show in what a test sees of the log."""
+    monkeypatch.setattr("graphflow._core.runtime.compiled.combination.COMPILER_TOLD_SECONDS", math.inf)
 
 
 @pytest.fixture(scope="session")

@@ -110,7 +110,7 @@ NUMPY_FIRST_SECONDS: Final = 0.2
 Guard: tests/runtime/compiled/test_due.py::test_a_thousand_quick_steps_wait_for_no_compiler
 """
 
-COMPILER_TOLD_SECONDS: Final = 3.0
+COMPILER_TOLD_SECONDS: Final = 5.0
 """A run that has waited for the compiler for so long says so: whoever looks on would take it for hung.
 
 Guard: tests/runtime/compiled/test_combination.py::test_a_long_wait_for_the_compiler_is_told_once

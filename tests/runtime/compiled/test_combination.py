@@ -1,4 +1,7 @@
-"""Protects a run that waits for its kernels: the compiler knows of it, and so does whoever looks on."""
+"""Protects a run that waits for its kernels: the compiler knows of it, and so does whoever looks on.
+
+Whoever has asked that all be compiled expects to wait.
+"""
 
 from __future__ import annotations
 
@@ -45,9 +48,17 @@ class Run:
         assert "7 kernels" in what()
 
 
-@pytest.mark.parametrize(("looks", "seconds", "told"), [(4, 0.0, 1), (1, 0.0, 0), (4, 100.0, 0)])
+@pytest.mark.parametrize(
+    ("looks", "seconds", "whole", "told"),
+    [(4, 0.0, False, 1), (1, 0.0, False, 0), (4, 100.0, False, 0), (4, 0.0, True, 0)],
+)
 def test_a_long_wait_for_the_compiler_is_told_once(
-    looks: int, seconds: float, told: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    looks: int,
+    seconds: float,
+    whole: bool,
+    told: int,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(combination, "COMPILER_TOLD_SECONDS", seconds)
     with gf.Graph().as_default(), gf.Session() as session:
@@ -55,7 +66,7 @@ def test_a_long_wait_for_the_compiler_is_told_once(
     job: Any = Job(looks)
     run: Any = Run()
     with caplog.at_level(logging.WARNING, "graphflow"):
-        wait_for_kernels(job, run, plan, True)
+        wait_for_kernels(job, run, plan, whole)
     assert job.standing == [True] * looks and not job._stands
     assert len(caplog.messages) == told
     assert all("7 kernels" in text and "graphflow cache warm" in text for text in caplog.messages)

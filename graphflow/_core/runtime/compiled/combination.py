@@ -129,7 +129,7 @@ def wait_for_kernels(job: CompileJob, run: RunContext, plan: Plan, whole: bool) 
                 return
             except TimeoutError:
                 run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
-            if not told and time.monotonic() - begun > COMPILER_TOLD_SECONDS:
+            if not (told or whole) and time.monotonic() - begun > COMPILER_TOLD_SECONDS:
                 told = True
                 _LOG.warning(
                     "The plan of %s waits for the compiler, which has %d kernels to make: its bits are not to depend "
