@@ -121,7 +121,8 @@ class Room:
 
 def wait_for_kernels(job: CompileJob, run: RunContext, plan: Plan, whole: bool) -> None:
     """Waits for the kernels. The compiler has a deadline for each of them; the run's own deadline holds, too."""
-    begun, told = time.monotonic(), False
+    begun = time.monotonic()
+    levels = [logging.INFO] if whole else [logging.WARNING, logging.INFO]
     with job.awaited():
         while True:
             try:
@@ -129,9 +130,9 @@ def wait_for_kernels(job: CompileJob, run: RunContext, plan: Plan, whole: bool) 
                 return
             except TimeoutError:
                 run.check(lambda: f"the compiler, which has {job.missing()} kernels to make")
-            if not (told or whole) and time.monotonic() - begun > COMPILER_TOLD_SECONDS:
-                told = True
-                _LOG.warning(
+            if levels and (levels[-1] == logging.INFO or time.monotonic() - begun > COMPILER_TOLD_SECONDS):
+                _LOG.log(
+                    levels.pop(),
                     "The plan of %s waits for the compiler, which has %d kernels to make: its bits are not to depend "
                     "on when they come. Later programs find them; `graphflow cache warm` makes them beforehand.",
                     label(plan),
