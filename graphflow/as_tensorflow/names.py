@@ -246,6 +246,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
             ("python.ops.metrics_impl", "_streaming_confusion_matrix", "streaming_confusion_matrix"),
         )
     },
+    "python.layers.normalization.batch_norm": ("graphflow.layers", "batch_normalization"),
     "python.util.tf_inspect.ArgSpec": ("graphflow.as_tensorflow.age", "ArgSpec"),
     "python.ops.math_ops.mul": ("graphflow", "multiply"),
     "python.ops.math_ops.sub": ("graphflow", "subtract"),

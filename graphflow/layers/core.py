@@ -157,8 +157,16 @@ class Dense(Layer):
 
         Args:
             input_shape: The shape of the inputs.
+
+        Raises:
+            ValueError: For less than two axes, or a last one of unknown size.
         """
-        return shapes.TensorShape([*shapes.as_shape(input_shape).as_list()[:-1], self.units])
+        sizes = shapes.as_shape(input_shape).with_rank_at_least(2)
+        if sizes.ndims is None or sizes.as_list()[-1] is None:
+            raise ValueError(
+                f"The innermost dimension of input_shape of the layer {self.name!r} must be defined, but saw: {sizes}"
+            )
+        return shapes.TensorShape([*sizes.as_list()[:-1], self.units])
 
 
 class Dropout(Layer):

@@ -239,3 +239,12 @@ def test_a_saved_model_of_tensorflows_form_is_exported_and_loaded(tmp_path: Path
     np.testing.assert_allclose(loaded.predict(np.eye(3)), np.load(RECORDED / "saved_model.npy"), atol=1e-6)
     with pytest.raises(ValueError, match=r"is no SavedModel of a Keras model: expected its layers in"):
         K.models.load_model(str(tmp_path))
+
+
+@pytest.mark.parametrize("version", ["V1", "V2"])
+def test_a_layer_comes_back_under_the_name_that_tensorflows_own_files_have(version: str) -> None:
+    layer = gf.keras.layers.BatchNormalization(momentum=0.9, gamma_regularizer="l2")
+    config = gf.keras.layers.serialize(layer)
+    config["class_name"] += version
+    found = gf.keras.layers.deserialize(config)
+    assert isinstance(found, gf.keras.layers.BatchNormalization) and found.momentum == 0.9

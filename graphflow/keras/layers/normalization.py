@@ -157,6 +157,10 @@ class LayerNormalization(ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         super().__init__(trainable=trainable, name=name, **kwargs)
+        if not isinstance(axis, int | list | tuple):
+            raise ValueError(
+                f"LayerNormalization: Expected an int or a list/tuple of ints for the argument 'axis', got {axis!r}."
+            )
         self._keep(
             axis=axis, epsilon=epsilon, center=center, scale=scale, beta_initializer=beta_initializer,
             gamma_initializer=gamma_initializer, beta_regularizer=beta_regularizer,
@@ -169,10 +173,20 @@ class LayerNormalization(ConfiguredLayer):
 
         Args:
             input_shape: The shape of the inputs, the batch's size among it.
+
+        Raises:
+            ValueError: For an axis that the inputs do not have, or one that is named twice.
         """
         own: Any = self
         sizes = shapes.as_shape(input_shape).as_list()
         given = [own.axis] if isinstance(own.axis, int) else own.axis
+        for axis in given:
+            if not -len(sizes) <= axis < len(sizes):
+                raise ValueError(
+                    f"Invalid axis: {axis} of the layer {self.name!r}, whose inputs have {len(sizes)} axes."
+                )
+        if len({axis % len(sizes) for axis in given}) < len(given):
+            raise ValueError(f"Duplicate axis: {list(given)} of the layer {self.name!r}.")
         self._over = [axis % len(sizes) for axis in given]
         shape = [sizes[axis] for axis in self._over]
         self._spread = [n if i in self._over else 1 for i, n in enumerate(sizes)]

@@ -93,7 +93,8 @@ class TimeDistributed(Wrapper):
         sizes = shapes.as_shape(input_shape).as_list()
         if len(sizes) < 3:
             raise ValueError(
-                f"The inputs of the TimeDistributed layer {self.name!r} need at least 3 dimensions, got {sizes}."
+                f"`TimeDistributed` Layer should be passed an `input_shape ` with at least 3 axes, got {sizes} in "
+                f"the layer {self.name!r}."
             )
         super().build(shapes.TensorShape([sizes[0], *sizes[2:]]))
 

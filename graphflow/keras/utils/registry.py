@@ -6,11 +6,14 @@ import inspect
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 from graphflow.keras.typing import Config, Elements, Objects
 
 _custom: dict[str, Any] = {}
+
+_OTHER_NAMES: Final = {f"BatchNormalization{version}": "BatchNormalization" for version in ("V1", "V2")}
+"""Names that TensorFlow's own files have for classes which are public under another."""
 
 
 def get_custom_objects() -> dict[str, Any]:
@@ -66,6 +69,7 @@ def find(name: str, module: str, what: str, custom: Objects = None) -> Any:
     Raises:
         ValueError: There is none; says how a class of the program's own is made known.
     """
+    name = name if name in _custom else _OTHER_NAMES.get(name, name)
     for objects in (custom or {}, _custom):
         if name in objects:
             return objects[name]

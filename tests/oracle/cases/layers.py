@@ -77,6 +77,10 @@ FAMILY.expressions(
 
 FAMILY.errors(
     """
+    tf.layers.Dense(2).compute_output_shape(tf.TensorShape(None))
+    tf.layers.Dense(2).compute_output_shape([])
+    tf.layers.Dense(2).compute_output_shape([1])
+    tf.layers.Dense(2).compute_output_shape([1, None])
     tf.layers.dense(ph(f(2, 3), [2, None]), 4)
     tf.layers.dense(ph(f(2, 3), None), 4)
     tf.layers.dense(ph(f(3)), 4)
