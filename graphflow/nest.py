@@ -100,28 +100,35 @@ def assert_same_structure(first: Any, second: Any, check_types: bool = True) -> 
         second: A structure.
         check_types: Whether the kinds of sequences must agree.
     """
+    _assert_same(first, second, check_types)
+
+
+def _differ(first: Any, second: Any, how: str) -> str:
+    return (
+        f"The two structures don't have the same nested structure.\n\nFirst structure: {first!r}\n\nSecond structure: "
+        f"{second!r}\n\nMore specifically: {how}"
+    )
+
+
+def _assert_same(first: Any, second: Any, check_types: bool) -> None:
     if is_nested(first) != is_nested(second):
-        raise ValueError(
-            "The two structures don't have the same nested structure.\n\nFirst structure: "
-            f"{first!r}\n\nSecond structure: {second!r}"
-        )
+        raise ValueError(_differ(first, second, "one is a sequence, the other is not."))
     if not is_nested(first):
         return
     if check_types and type(first) is not type(second) and not isinstance(first, Mapping):
+        kinds = f"{type(first).__name__} and {type(second).__name__}"
         raise TypeError(
-            f"The two structures don't have the same sequence type: {type(first).__name__} and {type(second).__name__}."
+            _differ(first, second, f"The two structures don't have the same sequence type: {kinds}.")
         )
     if isinstance(first, Mapping) != isinstance(second, Mapping) or (
         isinstance(first, Mapping) and set(first) != set(second)
     ):
-        raise ValueError(f"The two dictionaries don't have the same keys: {first!r} and {second!r}.")
+        raise ValueError(_differ(first, second, "The two dictionaries don't have the same keys."))
     if len(first) != len(second):
-        raise ValueError(
-            "The two structures don't have the same number of elements.\n\nFirst structure: "
-            f"{first!r}\n\nSecond structure: {second!r}"
-        )
+        how = f"The two structures don't have the same number of elements: {len(first)} and {len(second)}."
+        raise ValueError(_differ(first, second, how))
     for a, b in zip(_items(first), _items(second), strict=True):
-        assert_same_structure(a, b, check_types)
+        _assert_same(a, b, check_types)
 
 
 def map_structure(function: Callable[..., Any], *structures: Any, check_types: bool = True) -> Any:

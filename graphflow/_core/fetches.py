@@ -244,8 +244,8 @@ def _converted(tensor: Tensor, value: Any) -> Any:
     problem = _misfit(array, tensor.dtype)
     if problem:
         raise TypeError(
-            f"The feed value {_short(value)} is not compatible with {tensor.name!r} of type {tensor.dtype.name}: "
-            f"{problem}. Convert it first, or give the tensor another type."
+            f"The feed value {_short(value)} is not compatible with Tensor type {tensor.dtype.name} of "
+            f"{tensor.name!r}: {problem}. Convert it first, or give the tensor another type."
         )
     if array.dtype.kind == "f" and tensor.dtype.is_integer and (array != np.floor(array)).any():
         _tell_of_fractions(tensor, value)
@@ -294,7 +294,8 @@ def _bytes_array(tensor: Tensor, value: Any) -> Any:
     for index, item in np.ndenumerate(array):
         if not isinstance(item, str | bytes):
             raise TypeError(
-                f"Cannot feed {_short(value)} to {tensor.name!r} of dtype string: {type(item).__name__} is no text."
+                f"Type of feed value {_short(value)} with type {type(item)} is not text, which {tensor.name!r} of "
+                "dtype string takes."
             )
         array[index] = item.encode() if isinstance(item, str) else item
     return array

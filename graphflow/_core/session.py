@@ -97,6 +97,10 @@ class BaseSession(PartialRuns, OfThisProcess):
     ) -> None:
         if config is not None and not isinstance(config, ConfigProto):
             raise TypeError(f"config must be a gf.ConfigProto, but got {config!r}.")
+        if not isinstance(target, str | bytes):
+            raise TypeError(f"target must be a string, but got {target!r}.")
+        if graph is not None and not isinstance(graph, Graph):
+            raise TypeError(f"graph must be a gf.Graph, but got {graph!r}.")
         super().__init__(Fetches, expand_feeds)
         self._graph = graph or defaults.get_default_graph()
         self._config = config or ConfigProto()
@@ -105,6 +109,7 @@ class BaseSession(PartialRuns, OfThisProcess):
         self._lock = threading.RLock()
         self._request_ids = _RequestIds()
         self._closed = False
+        self._entered = False
         self._pid = os.getpid()
         self._logged: set[str] = set()
         self._growth = GrowthWatch(self._graph)
@@ -263,6 +268,10 @@ class BaseSession(PartialRuns, OfThisProcess):
         """A run that has to be planned, has feeds under other names, or is traced."""
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary from tensors to values, got {feed_dict!r}.")
+        if not self._graph.version:
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         values = expand_feeds(self._graph, feed_dict or {})
         self._growth.look()
         traced = options is not None and options.trace_level > 0 and metadata is not None
@@ -443,6 +452,12 @@ class Session(BaseSession):
     """
 
     def __enter__(self) -> Session:
+        if self._entered:
+            raise RuntimeError(
+                "Session context managers are not re-entrant. Use `Session.as_default()` if you want to enter a "
+                "session multiple times."
+            )
+        self._entered = True
         defaults.push_graph(self._graph)
         defaults.push_session(self)
         return self
@@ -450,6 +465,7 @@ class Session(BaseSession):
     def __exit__(self, *exc: object) -> None:
         defaults.pop_session(self)
         defaults.pop_graph(self._graph)
+        self._entered = False
         self.close()
 
     @staticmethod

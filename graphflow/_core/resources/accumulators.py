@@ -239,40 +239,58 @@ class SparseAccumulator(Accumulator[Rows]):
         self._check_rows(indices, values)
         dims = self.config.dims or ()
         if given:
-            self._check_dims("the shape of a gradient", dims, tuple(given[0].tolist()))
+            self._check_dims("shape", dims, tuple(given[0].tolist()))
         limit = given[0][0] if given and len(given[0]) else dims[0] if dims else None
         if limit is not None and np.any(wrong := (indices < 0) | (indices >= limit)):
-            raise _invalid(f"{self.title} takes rows below {limit}, got index {indices[np.argmax(wrong)]}.")
-        self._check_dims("the values of a gradient", (None, *dims[1:]) if dims else (), values.shape)
+            slice_ = int(np.argmax(wrong))
+            raise _invalid(
+                f"{self.title}: Shape mismatch: index of slice {slice_} exceeded limits of shape; index is "
+                f"{indices[slice_]} exceeded {limit}: its rows are 0 to {limit - 1}."
+            )
+        self._check_dims("values", (None, *dims[1:]) if dims else (), values.shape)
         return _summed(indices, values, np.ones_like(indices), once=True)
 
     def _check_rows(self, indices: Array, values: Array) -> None:
         if np.ndim(indices) != 1:
             raise _invalid(
-                f"{self.title} takes indices in a vector, got shape {shapes.text(np.shape(indices))}."
+                f"{self.title}: Input indices should be vector but received shape: {shapes.text(np.shape(indices))}."
             )
         if not np.ndim(values):
             raise _invalid(
-                f"{self.title} takes values whose first axis is that of the indices, got a scalar."
+                f"{self.title}: Values cannot be 0-dimensional. Their first axis is that of the indices."
             )
         if len(values) != len(indices):
             raise _invalid(
-                f"{self.title} takes a row for each index, got {len(values)} rows for {len(indices)} indices."
+                f"{self.title}: Expected {len(indices)} non-empty input values, got {len(values)}: a row for "
+                "each index."
             )
 
     def _check_dims(self, what: str, expected: tuple[int | None, ...], found: tuple[int, ...]) -> None:
         """The axes that are expected must be there; behind them there may be others."""
-        if len(found) < len(expected) or not shapes.compatible(expected, found[: len(expected)]):
+        if len(found) < len(expected):
             raise _invalid(
-                f"{self.title} expects that {what} begins with {shapes.text(expected)}, got {shapes.text(found)}."
+                f"{self.title}: Shape mismatch: expected {what} rank at least {len(expected)}, got {len(found)}."
             )
+        for axis, (wanted, given) in enumerate(zip(expected, found, strict=False)):
+            if wanted is not None and wanted != given:
+                raise _invalid(
+                    f"{self.title}: Shape mismatch: expected {what} dim {axis} to be {wanted}, got {given}."
+                )
 
     def _fits(self, held: Rows, more: Rows) -> None:
         if held.values.shape[1:] != more.values.shape[1:]:
+            self._check_like(held.values.shape, more.values.shape)
+
+    def _check_like(self, held: tuple[int, ...], more: tuple[int, ...]) -> None:
+        """Raises that rows of one shape cannot be added to those of another."""
+        if len(held) != len(more):
             raise _invalid(
-                f"{self.title} holds rows of shape {shapes.text(held.values.shape[1:])}, got "
-                f"{shapes.text(more.values.shape[1:])}."
+                f"{self.title}: Shape mismatch: expected values rank {len(held)}, got {len(more)}."
             )
+        axis = next(axis for axis in range(1, len(held)) if held[axis] != more[axis])
+        raise _invalid(
+            f"{self.title}: Shape mismatch: expected values dim {axis} to be {held[axis]}, got {more[axis]}."
+        )
 
     def _added(self, held: Rows, more: Rows) -> Rows:
         return _summed(

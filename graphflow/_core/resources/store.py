@@ -36,7 +36,7 @@ from graphflow._core.resources.variables import VariableCell
 Result = TypeVar("Result")
 
 
-CLOSED = "The session was closed."
+CLOSED = "The run was cancelled: the session was closed."
 
 
 def _pause(run: Run | None) -> float:

@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from graphflow._core.graph import shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
-from graphflow._core.ops.array.shaping import identity
-from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.array.shaping import identity, placeholder_with_default
+from graphflow._core.ops.control_flow.control_flow import components, cond, recomposed
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math.comparison import logical_and, logical_not
 from graphflow._core.ops.state.scopes import name_scope
@@ -25,7 +27,7 @@ _SIDES = "sides of switches"
 class Merge(NamedTuple):
     """What merge gives: the value, and the number of the input that it is."""
 
-    output: Tensor
+    output: Any
     value_index: Tensor
 
 
@@ -35,10 +37,13 @@ def _sides(graph: Any) -> dict[Operation, tuple[Tensor, bool]]:
 
 
 def switch(
-    data: TensorLike, pred: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
-) -> tuple[Tensor, Tensor]:
-    """A value for what is built if a predicate is false, and if it is true."""
+    data: Any, pred: TensorLike, dtype: DTypeLike | None = None, name: str | None = None
+) -> tuple[Any, Any]:
+    """A value for what is built if a predicate is false, and if it is true; parts of a sparse one each have theirs."""
     with name_scope(name or "Switch"):
+        if isinstance(data, IndexedSlices | SparseTensor):
+            sides_of_parts = [switch(part, pred, name="Part") for part in components(data)]
+            return tuple(recomposed(data, side) for side in zip(*sides_of_parts, strict=True))
         value = convert_to_tensor(data, dtype=dtype, name="data")
         predicate = convert_to_tensor(pred, name="pred")
         false, true = identity(value, name="output_false"), identity(value, name="output_true")
@@ -51,6 +56,9 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merge:
     """The first of some values that is there: whose sides of switches are all taken; ValueError if one is None."""
     if any(one is None for one in inputs):
         raise ValueError(f"At least one of the merge inputs is None: {inputs!r}.")
+    if all(isinstance(one, IndexedSlices | SparseTensor) for one in inputs):
+        parts = [merge(each, name) for each in zip(*map(components, inputs), strict=True)]
+        return Merge(recomposed(inputs[0], [part.output for part in parts]), parts[0].value_index)
     values = [convert_to_tensor(one) for one in inputs]
     graph = get_default_graph()
     sides = _sides(graph)
@@ -73,6 +81,11 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merge:
 
     with name_scope(name or "Merge"):
         output, index = chosen(0)
+        dims = values[0].dims
+        for value in values[1:]:
+            dims = shapes.relax(dims, value.dims)
+        if dims != output.dims:  # What is known is what all of them have.
+            output = placeholder_with_default(output, dims)
         return Merge(identity(output, name="output"), identity(index, name="value_index"))
 
 

@@ -94,6 +94,15 @@ def _as_type(value: Any, dtype: dtypes.DType, position: int) -> Any:
     array = np.asarray(value)
     if array.dtype != dtype.as_numpy_dtype:
         python = isinstance(value, bool | int | float | list)
+        if array.dtype.kind in "OV":
+            what = (
+                f"object type {type(value).__name__}"
+                if array.dtype.kind == "O"
+                else f"numpy data type {array.dtype}"
+            )
+            raise errors.InternalError(
+                None, None, f"Unsupported {what}: the {position}-th value of a pyfunc must be {dtype.name}."
+            )
         if not python:
             raise errors.InvalidArgumentError(
                 None,

@@ -18,10 +18,14 @@ from graphflow.errors import InvalidArgumentError
 Array = Any
 
 
-def _axis_of(x: Array, axis: Array, what: str) -> int:
+def _axis_of(x: Array, axis: Array, what: str, kind: str = "axis") -> int:
+    if np.ndim(axis):
+        raise InvalidArgumentError(
+            None, None, f"{what}: the axis must be a scalar, got shape {np.shape(axis)}."
+        )
     if not -x.ndim <= axis < x.ndim:
         raise InvalidArgumentError(
-            None, None, f"{what}: Expected axis in the range [{-x.ndim}, {x.ndim}), but got {axis}."
+            None, None, f"{what}: Expected {kind} in the range [{-x.ndim}, {x.ndim}), but got {axis}."
         )
     along: int = int(axis) % x.ndim
     return along
@@ -67,7 +71,7 @@ def _scan(node: Node) -> Kernel:
     exclusive, reverse = node.attrs["exclusive"], node.attrs["reverse"]
 
     def compute(x: Array, axis: Array) -> Array:
-        along = _axis_of(x, axis, node.type)
+        along = _axis_of(x, axis, node.type, "scan axis")
         if x.size == 0:
             return np.array(x)
         ordered = np.flip(x, along) if reverse else x

@@ -224,7 +224,7 @@ def py_func(
     definition = PY_FUNC if stateful else PY_FUNC_STATELESS
     op = apply(definition, (list(inp),), {"function": func, "Tout": types}, name)
     if not types:
-        return op
+        return op if stateful else []
     return op.outputs if many else op.outputs[0]
 
 

@@ -22,7 +22,7 @@ from graphflow._core.ops.math.math import add, cast, less, less_equal, logical_a
 from graphflow._core.ops.math.reductions import reduce_any, reduce_sum
 
 
-def _components(value: Any) -> list[Any]:
+def components(value: Any) -> list[Any]:
     """The tensors that a leaf is made of."""
     if isinstance(value, IndexedSlices):
         return [value.values, value.indices] + ([] if value.dense_shape is None else [value.dense_shape])
@@ -33,7 +33,7 @@ def _components(value: Any) -> list[Any]:
     return [value]
 
 
-def _recomposed(value: Any, tensors: Sequence[Tensor]) -> Any:
+def recomposed(value: Any, tensors: Sequence[Tensor]) -> Any:
     """A leaf of the same kind as `value`, of other tensors."""
     if isinstance(value, IndexedSlices | SparseTensor):
         return type(value)(*tensors)
@@ -43,14 +43,14 @@ def _recomposed(value: Any, tensors: Sequence[Tensor]) -> Any:
 
 
 def _expand(leaves: Sequence[Any]) -> list[Any]:
-    return [part for leaf in leaves for part in _components(leaf)]
+    return [part for leaf in leaves for part in components(leaf)]
 
 
 def _collapse(leaves: Sequence[Any], tensors: Sequence[Tensor]) -> list[Any]:
     result, position = [], 0
     for leaf in leaves:
-        count = len(_components(leaf))
-        result.append(_recomposed(leaf, tensors[position : position + count]))
+        count = len(components(leaf))
+        result.append(recomposed(leaf, tensors[position : position + count]))
         position += count
     return result
 
@@ -175,21 +175,20 @@ def cond(
         pair.pivots = pivots[::-1]
         true_structure, true_leaves, true_tensors = _build_branch(graph, pair, 1, true_fn)
         false_structure, _, false_tensors = _build_branch(graph, pair, 0, false_fn)
+        if not strict:
+            true_structure, false_structure = _unpacked(true_structure), _unpacked(false_structure)
         _check_same_results(true_structure, false_structure, true_tensors, false_tensors)
         merged = []
         for false, true in zip(false_tensors, true_tensors, strict=True):
             merge = graph.add(MERGE, (false, true), {"T": true.dtype}, "Merge")
             pair.merges.append(merge)
             merged.append(merge.outputs[0])
-        result = nest.pack_sequence_as(true_structure, _collapse(true_leaves, merged))
-    if (
-        not strict
-        and isinstance(result, list | tuple)
-        and len(result) == 1
-        and not hasattr(result, "_fields")
-    ):
-        return result[0]
-    return result
+        return nest.pack_sequence_as(true_structure, _collapse(true_leaves, merged))
+
+
+def _unpacked(structure: Any) -> Any:
+    """The one item of a list, tuple or named tuple, or the structure itself."""
+    return structure[0] if isinstance(structure, list | tuple) and len(structure) == 1 else structure
 
 
 def _check_same_results(first: Any, second: Any, true: list[Tensor], false: list[Tensor]) -> None:
@@ -359,10 +358,11 @@ def while_loop(
     if (
         not return_same_structure
         and isinstance(result, list | tuple)
-        and len(result) == 1
+        and len(leaves := nest.flatten(result)) == 1
         and not hasattr(result, "_fields")
+        and (maximum_iterations is None or len(result) == 1)
     ):
-        return result[0]
+        return leaves[0] if len(result) > 1 else result[0]
     return result
 
 
@@ -411,7 +411,12 @@ class _Loop:
 
     def _invariant_dims(self, invariants: Any) -> list[shapes.Dims]:
         if invariants is None:
-            return [t.dims for t in self._initial]
+            parts = iter(self._initial)
+            return [
+                dims
+                for leaf in self._leaves
+                for dims in _kept(leaf, [next(parts).dims for _ in components(leaf)])
+            ]
         given = nest.flatten(_shapes_as_leaves(invariants, self._structure))
         if len(given) != len(self._leaves):
             raise ValueError(
@@ -420,11 +425,14 @@ class _Loop:
         result: list[shapes.Dims] = []
         position = 0
         for leaf, wanted in zip(self._leaves, given, strict=True):
-            parts = self._initial[position : position + len(_components(leaf))]
+            parts = self._initial[position : position + len(components(leaf))]
             position += len(parts)
+            if isinstance(leaf, SparseTensor):
+                result += _sparse_dims(parts, shapes.as_dims(wanted.shape))
+                continue
             if (
                 len(parts) > 1
-                or parts[0] is not convert_to_tensor(_components(leaf)[0])
+                or parts[0] is not convert_to_tensor(components(leaf)[0])
                 and hasattr(leaf, "flow")
             ):
                 result += [t.dims for t in parts]
@@ -474,8 +482,8 @@ class _Loop:
         if nest.is_nested(structure):
             if len(nest.flatten(result)) != len(self._leaves):
                 raise ValueError(
-                    "The two structures don't have the same nested structure: while_loop's body returned "
-                    f"{result!r} for the loop variables {structure!r}."
+                    "The two structures don't have the same nested structure, the same number of elements: "
+                    f"while_loop's body returned {result!r} for the loop variables {structure!r}."
                 )
             nest.assert_same_structure(_as_list(structure), _as_list(result), check_types=False)
         tensors = []
@@ -495,13 +503,32 @@ class _Loop:
                 tensor = identity(tensor)
             if not _less_specific(dims, tensor.dims):
                 raise ValueError(
-                    f"The shape for {variable.name} is not an invariant for the loop. It enters the loop with shape "
-                    f"{shapes.text(dims)}, but has shape {shapes.text(tensor.dims)} after one iteration. Provide shape "
-                    "invariants using either the `shape_invariants` argument of gf.while_loop or set_shape() on the "
-                    "loop variables."
+                    f"Input tensor {variable.name!r} enters the loop with shape {shapes.text(dims)}, but has shape "
+                    f"{shapes.text(tensor.dims)} after one iteration. To allow the shape to vary across iterations, "
+                    "use the `shape_invariants` argument of tf.while_loop to specify a less-specific shape, or "
+                    "set_shape() on the loop variables."
                 )
             tensors.append(tensor)
         return tensors
+
+
+def _kept(leaf: Any, dims: list[shapes.Dims]) -> list[shapes.Dims]:
+    """What stays of the shapes of a loop variable's parts: a SparseTensor may have more values later."""
+    if not isinstance(leaf, SparseTensor):
+        return dims
+    rank = None if dims[2] is None else dims[2][0]
+    return [(None, rank), (None,), (rank,)]
+
+
+def _sparse_dims(parts: Sequence[Tensor], rank: shapes.Dims) -> list[shapes.Dims]:
+    """The shapes of a SparseTensor's parts of which an invariant says the rank, as the shape of its dense_shape."""
+    known = (None,) if rank is None else rank
+    if len(known) != 1 or not _less_specific(known, parts[2].dims):
+        raise ValueError(
+            f"The shape invariant {shapes.text(rank)} specified for {parts[0].name} is not compatible with the initial "
+            f"shape of the loop variable: its dense_shape has shape {shapes.text(parts[2].dims)}."
+        )
+    return [(None, known[0]), (None,), known]
 
 
 def _as_list(structure: Any) -> Any:
@@ -524,7 +551,7 @@ def _shape_said(spec: Any, value: Any) -> Any:
     fits = isinstance(found, spec.value_type) and getattr(found, "dtype", spec.dtype) is spec.dtype
     if not fits:
         raise TypeError(f"The shape invariant {spec!r} is of another kind than the loop variable {value!r}.")
-    return spec.shape
+    return shapes.TensorShape([spec.shape.ndims]) if isinstance(value, SparseTensor) else spec.shape
 
 
 class _ShapeLeaf:

@@ -26,8 +26,9 @@ class _Elements:
         self.tensors = [convert_to_tensor(e, name="elem") for e in nest.flatten(elems)]
         for tensor in self.tensors:
             if tensor.dims == ():
+                what = "a scalar" if len(self.tensors) == 1 else "scalars"
                 raise ValueError(
-                    f"elems must be tensors with at least one axis, not scalars, but {tensor.name!r} is one."
+                    f"elements in elems must be tensors with at least one axis, not {what}, as {tensor.name!r} is."
                 )
         first: int | None = None
         for tensor in self.tensors:

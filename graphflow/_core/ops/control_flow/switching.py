@@ -34,7 +34,7 @@ def switch_case(
         ValueError: If there is no function, or the numbers have gaps.
     """
     if not isinstance(branch_index, Tensor) or not branch_index.dtype.is_integer:
-        raise TypeError(f"branch_index must be a tensor of integers, got {branch_index!r}.")
+        raise TypeError(f"branch_index must be a Tensor of integers, got {branch_index!r}.")
     if not isinstance(branch_fns, list | tuple | Mapping):
         raise TypeError(f"branch_fns must be a list, tuple, or dict, got {type(branch_fns).__name__}.")
     given: list[Any] = list(branch_fns.items()) if isinstance(branch_fns, Mapping) else list(branch_fns)
