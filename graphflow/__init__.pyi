@@ -50,6 +50,7 @@ from graphflow.data.optionals import OptionalSpec as OptionalSpec
 from graphflow.data.specs import TypeSpec as TypeSpec
 from graphflow._core.ops.io.readers import TextLineReader as TextLineReader
 from graphflow._core.autodiff.gradients import UnconnectedGradients as UnconnectedGradients
+from graphflow._core.ops.io.parsing import SparseFeature as SparseFeature
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
 from graphflow._core.ops.state.variable import Variable as Variable
 from graphflow._core.ops.state.variable import VariableAggregation as VariableAggregation
@@ -192,6 +193,7 @@ from graphflow._core.ops.array.shaping import expand_dims as expand_dims
 from graphflow._core.ops.math.transcendental import expm1 as expm1
 from . import extend as extend
 from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
+from graphflow._core.ops.array.patches import extract_volume_patches as extract_volume_patches
 from graphflow._core.ops.array.compositions import eye as eye
 from graphflow._core.ops.array.creation import fill as fill
 from graphflow._core.ops.state.partitioning import fixed_size_partitioner as fixed_size_partitioner

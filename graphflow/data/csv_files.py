@@ -19,6 +19,7 @@ from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import constant, constant_value, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.io.csv import check_columns
 from graphflow.data.dataset import Dataset, built
 from graphflow.data.transformations import parallel_interleave
 
@@ -65,11 +66,8 @@ class CsvDataset(Dataset):
     ) -> None:  # fmt: skip
         defaults = [_default(value) for value in record_defaults]
         columns = [int(column) for column in select_cols or ()]
-        if columns and (len(columns) != len(defaults) or columns != sorted(set(columns)) or columns[0] < 0):
-            raise ValueError(
-                f"select_cols must be {len(defaults)} increasing numbers of columns, one for each of "
-                f"record_defaults, got {columns}."
-            )
+        if columns:
+            check_columns(columns, len(defaults))
         types = tuple(default.dtype for default in defaults)
         shapes = tuple(TensorShape([]) for _ in defaults)
         inputs = (

@@ -10,6 +10,7 @@ from graphflow._core.ops.io.queues import RandomShuffleQueue as RandomShuffleQue
 from graphflow.python_io import TFRecordCompressionType as TFRecordCompressionType
 from graphflow.python_io import TFRecordOptions as TFRecordOptions
 from graphflow.python_io import TFRecordWriter as TFRecordWriter
+from graphflow._core.ops.io.parsing import SparseFeature as SparseFeature
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
 from graphflow._core.ops.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
 from graphflow._core.ops.image.files import decode_bmp as decode_bmp

@@ -1,4 +1,4 @@
-"""Protects what branches and loops return: lists of one, empty parts, SparseTensors that grow; and errors beside them."""
+"""Protects what branches and loops return: lists of one, empty parts, SparseTensors that grow; and errors besides."""
 
 from __future__ import annotations
 
@@ -33,14 +33,16 @@ def test_a_branch_may_return_its_one_result_in_a_sequence(true: Any, false: Any)
 def test_strict_branches_keep_the_sequence() -> None:
     result = gf.cond(gf.constant(True), lambda: One(gf.constant(1)), lambda: One(gf.constant(2)), strict=True)
     assert isinstance(result, One)
-    with pytest.raises(TypeError, match="(?s)the same nested structure.*same sequence type") as raised:
+    with pytest.raises(TypeError, match=r"(?s)the same nested structure.*same sequence type") as raised:
         gf.cond(gf.constant(True), lambda: [gf.constant(1)], lambda: (gf.constant(2),), strict=True)
     assert "More specifically" in str(raised.value)
 
 
 def test_structures_that_differ_are_told_with_both() -> None:
     for first, second in (({"a": 1}, {"b": 1}), ([1, 2], [1]), ([1], 1)):
-        with pytest.raises(ValueError, match="The two structures don't have the same nested structure") as raised:
+        with pytest.raises(
+            ValueError, match="The two structures don't have the same nested structure"
+        ) as raised:
             gf.nest.assert_same_structure(first, second)
         assert repr(first) in str(raised.value) and repr(second) in str(raised.value)
 
@@ -78,9 +80,7 @@ def test_a_sparse_loop_variable_may_have_more_values_later() -> None:
 
 @pytest.mark.parametrize("rank", [gf.TensorShape([None]), gf.TensorShape(None)])
 def test_its_rank_may_change_if_an_invariant_says_so(rank: Any) -> None:
-    _, x = gf.while_loop(
-        lambda i, _: i < 2, ranked, [gf.constant(0), sparse()], [gf.TensorShape([]), rank]
-    )
+    _, x = gf.while_loop(lambda i, _: i < 2, ranked, [gf.constant(0), sparse()], [gf.TensorShape([]), rank])
     assert x.indices.shape.as_list() == [None, None] and x.dense_shape.shape.as_list() == [None]
     np.testing.assert_array_equal(gf.Session().run(x).indices, [[0, 0, 1], [3, 0, 1]])
 
@@ -91,7 +91,7 @@ def test_other_ranks_are_refused() -> None:
             lambda i, _: i < 2, lambda i, x: [i + 1, x], [gf.constant(0), sparse()],
             [gf.TensorShape([]), gf.TensorShape([5])],
         )  # fmt: skip
-    with pytest.raises(ValueError, match="enters the loop with shape .* after one iteration"):
+    with pytest.raises(ValueError, match=r"enters the loop with shape .* after one iteration"):
         gf.while_loop(lambda i, _: i < 2, ranked, [gf.constant(0), sparse()])
 
 
@@ -115,7 +115,7 @@ def test_an_empty_graph_is_not_run() -> None:
 def test_what_is_no_target_or_graph_is_refused() -> None:
     with pytest.raises(TypeError, match="target must be a string"):
         gf.Session(37)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="graph must be a gf.Graph"):
+    with pytest.raises(TypeError, match=r"graph must be a gf.Graph"):
         gf.Session(graph=37)  # type: ignore[arg-type]
 
 

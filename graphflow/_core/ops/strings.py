@@ -62,6 +62,15 @@ def _segments_infer(op: Operation) -> Signature:
     return [(dtypes.string, (known, *texts.dims[len(ids.dims) :]))]
 
 
+def _substr_infer(op: Operation) -> Signature:
+    strings, pos, length = op.inputs
+    if not shapes.compatible(pos.dims, length.dims):
+        raise ValueError(
+            f"pos and len must have equal shapes, got {shapes.text(pos.dims)} and {shapes.text(length.dims)}."
+        )
+    return [(dtypes.string, shapes.broadcast(strings.dims, pos.dims))]
+
+
 def _raw_infer(op: Operation) -> Signature:
     dims = op.inputs[0].dims
     return [(op.attrs["out_type"], None if dims is None else (*dims, None))]
@@ -74,10 +83,7 @@ STRING_SPLIT_V2 = _define("StringSplitV2", "input: string", "sep: string", infer
 STRING_TO_NUMBER = _define(
     "StringToNumber", "string_tensor: string", infer=lambda op: [(op.attrs["out_type"], op.inputs[0].dims)]
 )
-SUBSTR = _define(
-    "Substr", "input: string", "pos: T=index", "len: T",
-    infer=lambda op: [(dtypes.string, shapes.broadcast(op.inputs[0].dims, op.inputs[1].dims))],
-)  # fmt: skip
+SUBSTR = _define("Substr", "input: string", "pos: T=index", "len: T", infer=_substr_infer)
 STRING_STRIP = _define("StringStrip", "input: string")
 STRING_LOWER = _define("StringLower", "input: string")
 STRING_UPPER = _define("StringUpper", "input: string")
@@ -289,7 +295,9 @@ def string_length(input: TensorLike, name: str | None = None, unit: str = "BYTE"
         A tensor of int32.
     """
     if unit not in ("BYTE", "UTF8_CHAR"):
-        raise ValueError(f"unit must be BYTE or UTF8_CHAR, got {unit!r}.")
+        raise ValueError(
+            f"Attr 'unit' of 'StringLength' Op passed string {unit!r} not in: \"BYTE\", \"UTF8_CHAR\""
+        )
     return _one(STRING_LENGTH, input, name, unit=unit)
 
 
@@ -372,10 +380,14 @@ def unicode_transcode(
     """
     if output_encoding not in ("UTF-8", "UTF-16-BE", "UTF-32-BE"):
         raise ValueError(
-            f"output_encoding of unicode_transcode is 'UTF-8', 'UTF-16-BE' or 'UTF-32-BE', not {output_encoding!r}."
+            f"Attr 'output_encoding' of 'UnicodeTranscode' Op passed string {output_encoding!r} not in: \"UTF-8\", "
+            '"UTF-16-BE", "UTF-32-BE".'
         )
     if errors not in ("strict", "replace", "ignore"):
-        raise ValueError(f"errors of unicode_transcode is 'strict', 'replace' or 'ignore', not {errors!r}.")
+        raise ValueError(
+            f"Attr 'errors' of 'UnicodeTranscode' Op passed string {errors!r} not in: \"strict\", \"replace\", "
+            '"ignore".'
+        )
     attrs = {
         "input_encoding": input_encoding, "output_encoding": output_encoding, "errors": errors,
         "replacement_char": int(replacement_char), "replace_control_characters": bool(replace_control_characters),

@@ -52,8 +52,8 @@ class QueueConfig:
                     raise InvalidArgumentError(
                         None,
                         None,
-                        f"Shape mismatch in tuple component {position}. Expected {shapes.text(dims)}, got "
-                        f"{shapes.text(value.shape)}",
+                        f"Shape mismatch in tuple component {position}. Expected {_listed(dims)}, got "
+                        f"{_listed(value.shape)}",
                     )
 
 
@@ -62,3 +62,8 @@ def _readable(value: Any) -> str:
     if isinstance(value, tuple) and all(isinstance(v, DType) for v in value):
         return str([v.name for v in value])
     return repr(value)
+
+
+def _listed(dims: shapes.Dims) -> str:
+    """A shape as TensorFlow's queues write it: [2,?,3]."""
+    return f"[{','.join('?' if n is None else str(n) for n in dims or ())}]"

@@ -14,6 +14,12 @@ from graphflow._core.kernels.array.array import boxed, invalid, normalized
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 
+def place_text(place: int, shape: tuple[int, ...]) -> str:
+    """Where the element of that number is in an array of a shape, as [row,column]; of a scalar nothing."""
+    at = ",".join(str(int(i)) for i in np.unravel_index(place, shape or (1,)))
+    return f"[{at}]" if shape else ""
+
+
 def check_range(indices: Any, limit: int, what: str) -> None:
     """InvalidArgumentError if an index is not in [0, limit)."""
     if not indices.size:
@@ -22,7 +28,7 @@ def check_range(indices: Any, limit: int, what: str) -> None:
     if low < 0 or high >= limit:
         flat = indices.reshape(-1)
         place = int(np.flatnonzero((flat < 0) | (flat >= limit))[0])
-        where = [int(i) for i in np.unravel_index(place, indices.shape)]
+        where = place_text(place, indices.shape)
         raise invalid(f"{what}{where} = {int(flat[place])} is not in [0, {limit})")
 
 
@@ -65,8 +71,11 @@ def check_coordinates(indices: Any, shape: tuple[int, ...]) -> Any:
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth)
     bad = np.flatnonzero(((flat < 0) | (flat >= np.array(shape[:depth], np.int64))).any(-1))
     if bad.size:
-        place = [int(i) for i in np.unravel_index(int(bad[0]), indices.shape[:-1] or (1,))]
-        raise invalid(f"indices{place} = {flat[bad[0]].tolist()} does not index into shape {list(shape)}")
+        if 0 in shape[:depth]:
+            raise invalid(f"Requested more than 0 entries, but params is empty. Params shape: {list(shape)}")
+        where = place_text(int(bad[0]), indices.shape[:-1])
+        index, sizes = (",".join(map(str, numbers)) for numbers in (flat[bad[0]].tolist(), shape))
+        raise invalid(f"indices{where} = [{index}] does not index into param shape [{sizes}]")
     return flat
 
 

@@ -68,7 +68,10 @@ def _split_v(node: Node) -> Kernel:
         if len(lengths) != count or lengths.count(-1) > 1 or min(lengths) < -1:
             raise invalid(f"size_splits must be {count} sizes, of which one may be -1, got {lengths}.")
         if fixed > total or (fixed != total and -1 not in lengths):
-            raise invalid(f"The sizes {lengths} must sum to the length of axis {axis}, {total}.")
+            raise invalid(
+                f"Determined shape must either match input: the sizes {lengths} must sum to the length of axis {axis}, "
+                f"{total}."
+            )
         return _pieces(value, [total - fixed if n == -1 else n for n in lengths], axis)
 
     return run

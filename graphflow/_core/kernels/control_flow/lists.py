@@ -351,7 +351,7 @@ class ArrayList:
             return _blank(self._dtype, (0, *_whole(rest))), np.zeros(0, np.int64)
         for index, value in enumerate(values):
             if value.ndim == 0:
-                raise wrong(f"TensorArray.concat needs elements with an axis, but index {index} is a scalar.")
+                raise wrong(f"Concat saw a scalar shape at index {index} but requires at least vectors.")
             if value.shape[1:] != values[0].shape[1:]:
                 raise wrong(
                     f"TensorArray has inconsistent shapes: index 0 has shape {list(values[0].shape)}, but "

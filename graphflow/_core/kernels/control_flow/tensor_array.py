@@ -91,8 +91,8 @@ def _split(node: Node) -> Kernel:
     def split(array: ArrayList, value: Any, lengths: Any, flow: Any) -> Any:
         if np.ndim(lengths) != 1 or np.ndim(value) == 0:
             raise wrong(
-                f"Expected a vector of lengths and a value with an axis, got shapes {list(np.shape(lengths))} and "
-                f"{list(np.shape(value))}."
+                f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}, and the value to have an "
+                f"axis, received shape: {list(np.shape(value))}."
             )
         sizes = lengths.tolist()
         if sum(sizes) != len(value) or any(size < 0 for size in sizes):

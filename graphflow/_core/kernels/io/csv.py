@@ -19,6 +19,10 @@ _NUMBER: Final = re.compile(
 )
 
 
+_KINDS = {"float32": "float", "float64": "double"}
+"""What TensorFlow calls dtypes here."""
+
+
 def _fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
     """The fields of a record (RFC 4180)."""
     if not quotes or (b'"' not in record and b"\n" not in record and b"\r" not in record):
@@ -65,9 +69,8 @@ def _value(field: bytes, dtype: DType, number: int, record: int) -> Any:
         value = int(field)
         if dtype.min <= value <= dtype.max:
             return value
-    raise invalid(
-        f"Field {number} in record {record} is not a valid {dtype.name}: {field[:60].decode(errors='replace')}"
-    )
+    kind, shown = _KINDS.get(dtype.name, dtype.name), field[:60].decode(errors="replace")
+    raise invalid(f"Field {number} in record {record} is not a valid {kind}: {shown}")
 
 
 def record_reader(

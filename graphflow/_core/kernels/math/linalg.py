@@ -41,7 +41,7 @@ def require_matrices(*inputs: Array) -> None:
     for x in inputs:
         if x.ndim < 2:
             raise InvalidArgumentError(
-                None, None, f"Input must have at least 2 dimensions, got shape {list(x.shape)}."
+                None, None, f"input must be at least 2-dim, got shape {list(x.shape)}."
             )
 
 

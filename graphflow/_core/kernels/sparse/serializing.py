@@ -60,11 +60,15 @@ def _texts(content: bytes, count: int) -> list[bytes]:
     return found if at == len(content) else []
 
 
+def _unreadable(why: str) -> Exception:
+    return invalid(f"Could not parse serialized proto: a serialized SparseTensor {why}")
+
+
 def _read_varint(data: bytes, at: int) -> tuple[int, int]:
     number = shift = 0
     while True:
         if at >= len(data) or shift > 63:
-            raise invalid(f"A serialized SparseTensor of {len(data)} bytes ends inside a number")
+            raise _unreadable(f"of {len(data)} bytes ends inside a number")
         byte = data[at]
         number |= (byte & 0x7F) << shift
         at, shift = at + 1, shift + 7
@@ -82,11 +86,11 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
         elif tag & 7 == 2:
             size, at = _read_varint(data, at)
             if at + size > len(data):
-                raise invalid(f"A serialized SparseTensor of {len(data)} bytes ends inside a field of {size}")
+                raise _unreadable(f"of {len(data)} bytes ends inside a field of {size}")
             yield tag >> 3, data[at : at + size]
             at += size
         else:
-            raise invalid(f"A serialized SparseTensor has a field of kind {tag & 7}")
+            raise _unreadable(f"has a field of kind {tag & 7}")
 
 
 def _array(data: Any, dtype: DType, what: str) -> Any:

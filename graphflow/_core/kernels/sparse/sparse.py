@@ -29,7 +29,8 @@ def _sparse_to_dense(node: Node) -> Kernel:
             raise invalid(f"indices of shape {indices.shape} do not fit the output shape {list(wanted)}")
         rows = linear(places, wanted)
         if values.ndim and values.shape != (rows.size,):
-            raise invalid(f"sparse_values has shape {values.shape}, expected ({rows.size},) or a scalar")
+            found = ",".join(map(str, values.shape))
+            raise invalid(f"sparse_values has incorrect shape [{found}], should be [] or [{rows.size}]")
         if validate and rows.size > 1:
             bad = np.flatnonzero(rows[1:] <= rows[:-1])
             if bad.size:
@@ -115,10 +116,15 @@ def _reshape(indices: Any, shape: Any, new_shape: Any) -> Any:
     rest = math.prod(n for n in wanted if n != -1)
     if -1 in wanted:
         if not rest or size % rest:
-            raise invalid(f"a SparseTensor with {size} places cannot become {wanted}")
+            raise invalid(
+                f"Input to reshape is a SparseTensor with {size} dense values, but the requested shape requires a "
+                f"multiple of {rest}: {wanted}"
+            )
         wanted[wanted.index(-1)] = size // rest
     elif rest != size:
-        raise invalid(f"a SparseTensor with {size} places cannot become {wanted} with {rest}")
+        raise invalid(
+            f"Input to reshape is a tensor with {size} dense values, but the requested shape has {rest}: {wanted}"
+        )
     rows = linear(indices, old)
     coordinates = np.stack(np.unravel_index(rows, tuple(wanted)), 1) if wanted else np.zeros((rows.size, 0))
     return coordinates.astype(np.int64), np.array(wanted, np.int64)

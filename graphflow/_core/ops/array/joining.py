@@ -256,11 +256,16 @@ def _split_v_infer(op: Operation) -> Signature:
     total, free = dims[axis], [i for i, n in enumerate(lengths) if n == -1]
     if len(free) > 1:
         raise ValueError("size_splits can only have one -1.")
+    for place, given in enumerate(lengths):
+        if given is not None and given < -1:
+            raise ValueError(f"Split size at index {place} must be >= 0. Got: {given}")
     fixed = sum(n for n in lengths if n is not None and n >= 0)
     if free:
         lengths[free[0]] = None if total is None else total - fixed
     if None not in lengths and total is not None and (sum(n or 0 for n in lengths) != total or fixed > total):
-        raise ValueError(f"The sizes {known} must sum to the length of axis {axis}, {total}.")
+        raise ValueError(
+            f"can't split axis of size {total} into pieces of size {known}: they must sum to it."
+        )
     return [(value.dtype, (*dims[:axis], n, *dims[axis + 1 :])) for n in lengths]
 
 

@@ -19,7 +19,7 @@ from graphflow._core.ops.core import (
     partial_value,
     partial_vector,
 )
-from graphflow._core.ops.rules import ARRAY_GRADIENTS, same_as_input
+from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
 
 def matrix_rows(tensor: Tensor) -> list[list[int | None]] | None:
@@ -303,8 +303,21 @@ def reverse_sequence(
     return apply(REVERSE_SEQUENCE, (input, seq_lengths), attrs, name).outputs[0]
 
 
+def _roll_infer(op: Operation) -> Signature:
+    x, shift, axis = op.inputs
+    rules.require_rank_at_least(x.dims, 1, "input")
+    for what, tensor in (("shift", shift), ("axis", axis)):
+        if tensor.dims is not None and len(tensor.dims) > 1:
+            raise ValueError(f"Shape must be at most rank 1 but is rank {len(tensor.dims)} for {what}.")
+    if not shapes.compatible(shift.dims, axis.dims):
+        raise ValueError(
+            f"both shapes must be equal: shift has {shapes.text(shift.dims)}, axis {shapes.text(axis.dims)}."
+        )
+    return [(x.dtype, x.dims)]
+
+
 ROLL = op_def(
-    "Roll", ("input: T", "shift: Tshift=index", "axis: Taxis=index"), infer=same_as_input,
+    "Roll", ("input: T", "shift: Tshift=index", "axis: Taxis=index"), infer=_roll_infer,
     gradient=lambda op, g: (roll(g, -op.inputs[1], op.inputs[2]), None, None),
 )  # fmt: skip
 

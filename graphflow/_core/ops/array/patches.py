@@ -11,7 +11,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array import array
-from graphflow._core.ops.core import apply, constant
+from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope
 from graphflow._core.ops.nn.convolution import DEPTHWISE_INPUT, check_padding, windows_along
 from graphflow._core.ops.rules import deprecated, require_rank
 
@@ -121,3 +121,50 @@ def extract_patches(
         [batch, rows, columns, window * channels].
     """
     return extract_image_patches(images, sizes, strides, rates, padding, name)
+
+
+def extract_volume_patches(
+    input: TensorLike, ksizes: Sequence[int], strides: Sequence[int], padding: str, name: str | None = None
+) -> Tensor:
+    """Windows of volumes, each flattened into the depth (tf.extract_volume_patches).
+
+    Args:
+        input: [batch, planes, rows, columns, channels].
+        ksizes: [1, planes, rows, columns, 1]: the window's size.
+        strides: [1, planes, rows, columns, 1]: how far it moves.
+        padding: "VALID" or "SAME".
+        name: A name for the operations.
+
+    Returns:
+        [batch, window planes, window rows, window columns, planes * rows * columns * channels].
+
+    Raises:
+        ValueError: If they are something else, the extents are not known, or the window is larger than the volume with
+            padding "VALID".
+    """
+    with op_scope(name, "ExtractVolumePatches", [input]):
+        x = convert_to_tensor(input, name="input")
+        extents = (require_rank(x.dims, 5, "input") or ())[1:4]
+        sizes, steps = ([int(n) for n in given][1:4] for given in (ksizes, strides))
+        for what, given in (("ksizes", ksizes), ("strides", strides)):
+            if len(given) != 5 or given[0] != 1 or given[4] != 1 or min(given) < 1:
+                raise ValueError(
+                    f"{what} must be [1, planes, rows, columns, 1] with positive numbers, got {given!r}."
+                )
+        if None in extents:
+            raise ValueError(
+                f"extract_volume_patches needs known extents, but the input has shape {x.shape}."
+            )
+        counts, edges = [], [[0, 0]]
+        for extent, size, step in zip(extents, sizes, steps, strict=True):
+            count = windows_along(extent, size, step, check_padding(padding), 1) or 0
+            lacking = max((count - 1) * step + size - (extent or 0), 0) if padding == "SAME" else 0
+            counts.append(count)
+            edges.append([lacking // 2, lacking - lacking // 2])
+        padded = array.pad(x, [*edges, [0, 0]])
+        parts = []
+        for at in np.ndindex(*sizes):
+            ends = [a + (count - 1) * step + 1 for a, count, step in zip(at, counts, steps, strict=True)]
+            planes, rows, columns = map(slice, at, ends, steps)
+            parts.append(padded[:, planes, rows, columns])
+        return array.concat(parts, 4)

@@ -20,6 +20,8 @@ from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scop
 
 def _transpose_infer(op: Operation) -> Signature:
     x, perm = op.inputs
+    if perm.dims is not None:
+        rules.require_rank(perm.dims, 1, "perm")
     order = partial_vector(perm)
     length = None if perm.dims is None or len(perm.dims) != 1 else perm.dims[0]
     if x.dims is None:

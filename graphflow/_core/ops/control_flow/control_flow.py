@@ -411,11 +411,11 @@ class _Loop:
 
     def _invariant_dims(self, invariants: Any) -> list[shapes.Dims]:
         if invariants is None:
-            parts = iter(self._initial)
+            tensors = iter(self._initial)
             return [
                 dims
                 for leaf in self._leaves
-                for dims in _kept(leaf, [next(parts).dims for _ in components(leaf)])
+                for dims in _kept(leaf, [next(tensors).dims for _ in components(leaf)])
             ]
         given = nest.flatten(_shapes_as_leaves(invariants, self._structure))
         if len(given) != len(self._leaves):

@@ -35,6 +35,18 @@ DECODE_CSV = op_def(
 )
 
 
+def check_columns(columns: Sequence[int], defaults: int) -> None:
+    """ValueError if columns to be read are not increasing numbers, one for each of the default values."""
+    if min(columns) < 0:
+        raise ValueError(f"select_cols contains negative values. Got {list(columns)}.")
+    if list(columns) != sorted(set(columns)):
+        raise ValueError(f"select_cols is not strictly increasing. Got {list(columns)}.")
+    if len(columns) != defaults:
+        raise ValueError(
+            f"Length of select_cols and record_defaults do not match. Got {len(columns)} and {defaults}."
+        )
+
+
 def decode_csv(
     records: TensorLike,
     record_defaults: Sequence[Any],
@@ -66,13 +78,8 @@ def decode_csv(
     if not record_defaults:
         raise ValueError("record_defaults must have a value for each column.")
     columns = [int(c) for c in select_cols or ()]
-    if columns and (
-        len(columns) != len(record_defaults) or columns != sorted(set(columns)) or columns[0] < 0
-    ):
-        raise ValueError(
-            f"select_cols must be {len(record_defaults)} increasing numbers of columns, one for each of "
-            f"record_defaults, got {columns}."
-        )
+    if columns:
+        check_columns(columns, len(record_defaults))
     attrs = {
         "field_delim": field_delim,
         "use_quote_delim": bool(use_quote_delim),

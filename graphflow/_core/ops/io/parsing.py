@@ -22,6 +22,7 @@ from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.shaping import expand_dims, reshape, squeeze
 from graphflow._core.ops.array.slicing import slice_
 from graphflow._core.ops.core import apply, constant, convert_to_tensor, op_scope
+from graphflow._core.ops.sparse.composed import sparse_merge
 
 
 class FixedLenFeature(NamedTuple):
@@ -44,6 +45,20 @@ class VarLenFeature(NamedTuple):
     """A feature of any length, read as a SparseTensor (tf.VarLenFeature)."""
 
     dtype: Any
+
+
+class SparseFeature(NamedTuple):
+    """Values of one feature at the places that others say, read as one SparseTensor (tf.SparseFeature).
+
+    `index_key` names the feature of the places, or a list of one for each axis of `size`; `value_key` that of the
+    values. With `already_sorted` the places are taken to be in order.
+    """
+
+    index_key: Any
+    value_key: str
+    dtype: Any
+    size: Any
+    already_sorted: bool = False
 
 
 class FixedLenSequenceFeature(NamedTuple):
@@ -116,6 +131,10 @@ class Request:
     dense_types: list[DType] = field(default_factory=list)
     dense_shapes: list[TensorShape] = field(default_factory=list)
     defaults: list[Any] = field(default_factory=list)
+    merged: dict[str, SparseFeature] = field(default_factory=dict)
+    """The features that are made of others."""
+    hidden: set[str] = field(default_factory=set)
+    """The features that are read for these alone."""
 
     @staticmethod
     def of(features: Mapping[str, Any]) -> Request:
@@ -125,13 +144,17 @@ class Request:
         request = Request()
         for key in sorted(features):
             request.add(key, features[key])
+        request.hidden -= {k for k, feature in features.items() if not isinstance(feature, SparseFeature)}
         return request
 
     def add(self, key: str, feature: Any) -> None:
         """Asks for a feature."""
+        if isinstance(feature, SparseFeature):
+            self._add_merged(key, feature)
+            return
         if not isinstance(feature, FixedLenFeature | VarLenFeature | FixedLenSequenceFeature):
             raise ValueError(
-                f"Invalid feature {key}: {feature!r}. It must be a FixedLenFeature, VarLenFeature or "
+                f"Invalid feature {key}: {feature!r}. It must be a FixedLenFeature, VarLenFeature, SparseFeature or "
                 "FixedLenSequenceFeature."
             )
         if not feature.dtype:
@@ -143,8 +166,7 @@ class Request:
                 "of these and use gf.cast."
             )
         if isinstance(feature, VarLenFeature):
-            self.sparse_keys.append(key)
-            self.sparse_types.append(dtype)
+            self._add_sparse(key, dtype)
             return
         if feature.shape is None:
             raise ValueError(f"Missing shape for feature {key}.")
@@ -165,6 +187,29 @@ class Request:
         self.dense_types.append(dtype)
         self.dense_shapes.append(shape)
         self.defaults.append(self._default(key, dtype, shape, feature.default_value))
+
+    def _add_merged(self, key: str, feature: SparseFeature) -> None:
+        for what, given in (("index_key", feature.index_key), ("value_key", feature.value_key)):
+            if not given:
+                raise ValueError(f"Missing {what} for SparseFeature {feature}.")
+        if not feature.dtype:
+            raise ValueError(f"Missing type for feature {key}.")
+        self.merged[key] = feature
+        indices = [feature.index_key] if isinstance(feature.index_key, str) else feature.index_key
+        parts = [*((index, dtypes.int64) for index in sorted(indices)), (feature.value_key, feature.dtype)]
+        for name, dtype in parts:
+            self.hidden.add(name)
+            self._add_sparse(name, as_dtype(dtype))
+
+    def _add_sparse(self, key: str, dtype: DType) -> None:
+        """Asks for a feature of any length, once."""
+        if key in self.sparse_keys:
+            found = self.sparse_types[self.sparse_keys.index(key)]
+            if found is not dtype:
+                raise ValueError(f"Conflicting type {found.name} vs {dtype.name} for feature {key}.")
+            return
+        self.sparse_keys.append(key)
+        self.sparse_types.append(dtype)
 
     @staticmethod
     def _default(key: str, dtype: DType, shape: TensorShape, value: Any) -> Tensor:
@@ -188,9 +233,15 @@ def collect(request: Request, outputs: Sequence[Tensor]) -> dict[str, Any]:
         outputs[:count], outputs[count : 2 * count], outputs[2 * count : 3 * count], outputs[3 * count :],
     )  # fmt: skip
     sparse = [SparseTensor(*parts) for parts in zip(indices, values, dense_shapes, strict=True)]
-    return dict(zip(request.sparse_keys, sparse, strict=True)) | dict(
-        zip(request.dense_keys, dense, strict=True)
-    )
+    found: dict[str, Any] = dict(zip(request.sparse_keys, sparse, strict=True))
+    merged = {}
+    for key, feature in request.merged.items():
+        names = feature.index_key
+        ids = found[names] if isinstance(names, str) else [found[name] for name in names]
+        values = found[feature.value_key]
+        merged[key] = sparse_merge(ids, values, feature.size, None, feature.already_sorted)
+    shown = {key: value for key, value in found.items() if key not in request.hidden}
+    return shown | dict(zip(request.dense_keys, dense, strict=True)) | merged
 
 
 def parse_example(
@@ -207,7 +258,7 @@ def parse_example(
     Args:
         serialized: A vector of strings.
         features: For each name a FixedLenFeature (gives a tensor of shape [batch, ...]), VarLenFeature (a
-            SparseTensor) or FixedLenSequenceFeature ([batch, longest, ...]).
+            SparseTensor), SparseFeature (another, of two features) or FixedLenSequenceFeature ([batch, longest, ...]).
         name: A name for the operation.
         example_names: Strings that errors call the examples.
     """
@@ -238,7 +289,7 @@ def parse_single_example(
 
     Args:
         serialized: A scalar string.
-        features: {name: FixedLenFeature, VarLenFeature or FixedLenSequenceFeature}.
+        features: {name: FixedLenFeature, VarLenFeature, SparseFeature or FixedLenSequenceFeature}.
         name: A name for the operation.
         example_names: A name for errors.
 
