@@ -1,4 +1,4 @@
-"""Protects how array operations say what is wrong, and where, and that they refuse what TensorFlow refuses as it is built."""
+"""Protects how array operations say what is wrong, and where, and that they refuse it at its line, as in TensorFlow."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ def fed(value: Any) -> Any:
     ("build", "told"),
     [
         (lambda: gf.gather(fed([[1], [2]]), [[7]]), r"indices\[0,0\] = 7 is not in \[0, 2\)"),
-        (lambda: gf.gather_nd(fed([1, 2, 3]), [[[0], [7]]]), r"indices\[0,1\] = \[7\] does not index into param shape \[3\]"),
+        (lambda: gf.gather_nd(fed([1, 2, 3]), [[[0], [7]]]), r"\[0,1\] = \[7\] does not index into param shape \[3\]"),
         (lambda: gf.gather_nd(gf.zeros([0, 3]), fed([[0, 0]])), "Requested more than 0 entries, but params is empty"),
         (lambda: gf.dynamic_partition(gf.constant(1), fed(17), 7)[0], r"partitions = 17 is not in \[0, 7\)"),
+        (lambda: gf.sparse_to_dense([1], [4], [2], [0]), "default_value should be a scalar"),
         (lambda: gf.sparse_to_dense([1, 2], [4], fed([1, 2, 3])), r"incorrect shape \[3\], should be \[\] or \[2\]"),
     ],
 )  # fmt: skip
@@ -37,6 +38,8 @@ def test_a_wrong_element_is_named_by_its_place(build: Any, told: str) -> None:
         (lambda: gf.roll([[1, 2]], 1, [[0, 1]]), "Shape must be at most rank 1 but is rank 2"),
         (lambda: gf.roll([[1, 2]], [1], [0, 1]), "both shapes must be equal"),
         (lambda: gf.substr(["abc"], [1], [1, 2]), "pos and len must have equal shapes"),
+        (lambda: gf.sparse_to_dense([1], [[5], [3]], 1), "Shape must be rank 1 but is rank 2"),
+        (lambda: gf.split(gf.ones([10]), gf.constant([2, 2, 6]), num=4), "given 3 sizes, but num=4"),
         (lambda: gf.transpose(gf.ones([2, 3]), [[0, 1]]), "Shape must be rank 1 but is rank 2"),
         (lambda: gf.split(gf.ones([3]), [-2, 5]), "Split size at index 0 must be >= 0. Got: -2"),
         (lambda: gf.decode_csv(["a"], [[""]], select_cols=[-1]), "select_cols contains negative values"),
@@ -53,6 +56,14 @@ def test_a_wrong_element_is_named_by_its_place(build: Any, told: str) -> None:
 def test_shapes_that_do_not_fit_are_refused_at_the_line(build: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         build()
+
+
+def test_indices_may_share_all_axes_but_their_last() -> None:
+    params, indices = np.arange(24).reshape(2, 3, 4), [[[1], [0], [3]], [[2], [2], [1]]]
+    found = gf.gather(params, indices, batch_dims=None)
+    np.testing.assert_array_equal(gf.Session().run(found), np.take_along_axis(params, np.array(indices), 2))
+    with pytest.raises(ValueError, match="needs indices of known rank"):
+        gf.gather(params, 1, batch_dims=None)
 
 
 @pytest.mark.parametrize("padding", ["VALID", "SAME"])

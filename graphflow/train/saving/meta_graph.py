@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +25,7 @@ from graphflow._core.interop.import_graph import import_graph_def
 from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.saving.collections import add_collection_def, restore_collections
-from graphflow.train.saving.saver import Saver
+from graphflow.train.saving.saver import Saver, SaverDef
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -90,7 +91,7 @@ def export_meta_graph(
         filename: The file to write, or None.
         meta_info_def: A MetaInfoDef message, or None.
         graph_def: In place of the graph's own.
-        saver_def: A SaverDef message, or None.
+        saver_def: What Saver.saver_def is, or a SaverDef message, or None.
         collection_list: The names of collections to write, by default all that can be.
         as_text: Whether the file is text.
         graph: The graph; by default the default graph.
@@ -121,7 +122,10 @@ def export_meta_graph(
     if not info.stripped_op_list.op:
         info.stripped_op_list.MergeFrom(op_list_of(result.graph_def))
     if saver_def is not None:
-        result.saver_def.MergeFrom(saver_def)
+        given = (
+            protos.saver_pb2.SaverDef(**asdict(saver_def)) if isinstance(saver_def, SaverDef) else saver_def
+        )
+        result.saver_def.MergeFrom(given)
     for key in graph.get_all_collection_keys() if collection_list is None else collection_list:
         items = graph.get_collection(key)
         if key == GraphKeys.SAVERS and clear_extraneous_savers:

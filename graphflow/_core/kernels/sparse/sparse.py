@@ -28,6 +28,8 @@ def _sparse_to_dense(node: Node) -> Kernel:
         if places.shape[1] != len(wanted):
             raise invalid(f"indices of shape {indices.shape} do not fit the output shape {list(wanted)}")
         rows = linear(places, wanted)
+        if np.ndim(default):
+            raise invalid(f"default_value should be a scalar, got shape {list(np.shape(default))}")
         if values.ndim and values.shape != (rows.size,):
             found = ",".join(map(str, values.shape))
             raise invalid(f"sparse_values has incorrect shape [{found}], should be [] or [{rows.size}]")

@@ -70,7 +70,7 @@ def gather(
     validate_indices: bool | None = None,
     name: str | None = None,
     axis: IntTensorLike | None = None,
-    batch_dims: int = 0,
+    batch_dims: int | None = 0,
 ) -> Tensor:
     """The slices of a tensor along an axis that indices name (tf.gather).
 
@@ -81,7 +81,8 @@ def gather(
         validate_indices: Changes nothing.
         name: A name for the operation.
         axis: The axis, a scalar; by default the first after batch_dims.
-        batch_dims: How many axes `params` and `indices` have in common: each is gathered with its own indices.
+        batch_dims: How many axes `params` and `indices` have in common: each is gathered with its own indices. None
+            for all axes of `indices` but the last.
 
     Returns:
         A tensor of the shape params[:axis] + indices[batch_dims:] + params[axis + 1:].
@@ -90,6 +91,13 @@ def gather(
         >>> gf.Session().run(gf.gather([10, 20, 30], [2, 0]))
         array([30, 10], dtype=int32)
     """
+    if batch_dims is None:
+        indices = convert_to_tensor(indices, name="indices")
+        if not indices.dims:
+            raise ValueError(
+                f"gather with batch_dims=None needs indices of known rank above 0, got {indices.shape}."
+            )
+        batch_dims = len(indices.dims) - 1
     where = batch_dims if axis is None else axis
     return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]
 

@@ -336,4 +336,6 @@ def split(
         num = None if sizes.dims is None else sizes.dims[0]
         if num is None:
             raise ValueError(f"Cannot infer num from shape {shapes.text(sizes.dims)}: pass num.")
+    elif sizes.dims is not None and sizes.dims[0] not in (None, num):
+        raise ValueError(f"split was given {sizes.dims[0]} sizes, but num={num}.")
     return apply(SPLIT_V, (value, sizes, axis), {"num_split": num}, name).outputs

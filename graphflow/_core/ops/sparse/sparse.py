@@ -87,6 +87,8 @@ def sparse_placeholder(
 
 
 def _to_dense_infer(op: Operation) -> Signature:
+    if op.inputs[1].dims is not None:
+        rules.require_rank(op.inputs[1].dims, 1, "output_shape")
     return [(op.inputs[2].dtype, partial_shape(op.inputs[1]))]
 
 
