@@ -268,10 +268,6 @@ class BaseSession(PartialRuns, OfThisProcess):
         """A run that has to be planned, has feeds under other names, or is traced."""
         if feed_dict is not None and not isinstance(feed_dict, Mapping):
             raise TypeError(f"feed_dict must be a dictionary from tensors to values, got {feed_dict!r}.")
-        if not self._graph.version:
-            raise RuntimeError(
-                "The Session graph is empty. Add operations to the graph before calling run()."
-            )
         values = expand_feeds(self._graph, feed_dict or {})
         self._growth.look()
         traced = options is not None and options.trace_level > 0 and metadata is not None
@@ -285,6 +281,10 @@ class BaseSession(PartialRuns, OfThisProcess):
                 self._kept(key, direct)
         if traced or prepared is None:  # It is run as what is kept would be, which is why that is there.
             prepared = self._prepare(fetches, list(values), traced=True)
+        if not self._graph.version:
+            raise RuntimeError(
+                "The Session graph is empty. Add operations to the graph before calling run()."
+            )
         feeds = [feed_array(t, values[t]) for t in prepared.feeds]
         recorder = Recorder() if traced else None
         result = self._execute(prepared, feeds, 0 if options is None else options.timeout_in_ms, recorder)

@@ -132,8 +132,7 @@ class Graph(OfThisProcess, ContainerScope):
         )
 
     def _name_for(self, definition: OpDef, name: str | None) -> str:
-        if isinstance(name, bytes):
-            name = name.decode()
+        name = name.decode() if isinstance(name, bytes) else name
         if name is not None and not isinstance(name, str):
             raise TypeError(f"The name of an operation is a string, not {name!r}.")
         if not name or not name.endswith("/"):

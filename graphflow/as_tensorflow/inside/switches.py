@@ -15,7 +15,8 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default
-from graphflow._core.ops.control_flow.control_flow import components, cond, recomposed
+from graphflow._core.ops.control_flow.control_flow import cond
+from graphflow._core.ops.control_flow.invariants import components, recomposed
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math.comparison import logical_and, logical_not
 from graphflow._core.ops.state.scopes import name_scope

@@ -11,35 +11,23 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.random_seed import counted_as
-from graphflow._core.graph.slices import IndexedSlices, SparseTensor
+from graphflow._core.graph.slices import SparseTensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.array import stack
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.checking import assert_true
 from graphflow._core.ops.control_flow.contexts import LOOP_COND, MERGE, SWITCH, BranchPair, LoopContext
+from graphflow._core.ops.control_flow.invariants import (
+    components,
+    kept_dims,
+    less_specific,
+    recomposed,
+    shapes_as_leaves,
+    sparse_dims,
+)
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math.math import add, cast, less, less_equal, logical_and
 from graphflow._core.ops.math.reductions import reduce_any, reduce_sum
-
-
-def components(value: Any) -> list[Any]:
-    """The tensors that a leaf is made of."""
-    if isinstance(value, IndexedSlices):
-        return [value.values, value.indices] + ([] if value.dense_shape is None else [value.dense_shape])
-    if isinstance(value, SparseTensor):
-        return [value.indices, value.values, value.dense_shape]
-    if hasattr(value, "flow") and hasattr(value, "with_flow"):
-        return [value.flow]
-    return [value]
-
-
-def recomposed(value: Any, tensors: Sequence[Tensor]) -> Any:
-    """A leaf of the same kind as `value`, of other tensors."""
-    if isinstance(value, IndexedSlices | SparseTensor):
-        return type(value)(*tensors)
-    if hasattr(value, "flow") and hasattr(value, "with_flow"):
-        return value.with_flow(tensors[0])
-    return tensors[0]
 
 
 def _expand(leaves: Sequence[Any]) -> list[Any]:
@@ -415,9 +403,9 @@ class _Loop:
             return [
                 dims
                 for leaf in self._leaves
-                for dims in _kept(leaf, [next(tensors).dims for _ in components(leaf)])
+                for dims in kept_dims(leaf, [next(tensors).dims for _ in components(leaf)])
             ]
-        given = nest.flatten(_shapes_as_leaves(invariants, self._structure))
+        given = nest.flatten(shapes_as_leaves(invariants, self._structure))
         if len(given) != len(self._leaves):
             raise ValueError(
                 f"shape_invariants has {len(given)} shapes for {len(self._leaves)} loop variables."
@@ -428,7 +416,7 @@ class _Loop:
             parts = self._initial[position : position + len(components(leaf))]
             position += len(parts)
             if isinstance(leaf, SparseTensor):
-                result += _sparse_dims(parts, shapes.as_dims(wanted.shape))
+                result += sparse_dims(parts, shapes.as_dims(wanted.shape))
                 continue
             if (
                 len(parts) > 1
@@ -438,7 +426,7 @@ class _Loop:
                 result += [t.dims for t in parts]
                 continue
             dims = shapes.as_dims(wanted.shape)
-            if not _less_specific(dims, parts[0].dims):
+            if not less_specific(dims, parts[0].dims):
                 raise ValueError(
                     f"The shape invariant {shapes.text(dims)} specified for {parts[0].name} is not compatible with "
                     f"the initial shape of the loop variable {shapes.text(parts[0].dims)}."
@@ -501,7 +489,7 @@ class _Loop:
                 )
             if tensor.op.op_def.is_variable:
                 tensor = identity(tensor)
-            if not _less_specific(dims, tensor.dims):
+            if not less_specific(dims, tensor.dims):
                 raise ValueError(
                     f"Input tensor {variable.name!r} enters the loop with shape {shapes.text(dims)}, but has shape "
                     f"{shapes.text(tensor.dims)} after one iteration. To allow the shape to vary across iterations, "
@@ -512,64 +500,5 @@ class _Loop:
         return tensors
 
 
-def _kept(leaf: Any, dims: list[shapes.Dims]) -> list[shapes.Dims]:
-    """What stays of the shapes of a loop variable's parts: a SparseTensor may have more values later."""
-    if not isinstance(leaf, SparseTensor):
-        return dims
-    rank = None if dims[2] is None else dims[2][0]
-    return [(None, rank), (None,), (rank,)]
-
-
-def _sparse_dims(parts: Sequence[Tensor], rank: shapes.Dims) -> list[shapes.Dims]:
-    """The shapes of a SparseTensor's parts of which an invariant says the rank, as the shape of its dense_shape."""
-    known = (None,) if rank is None else rank
-    if len(known) != 1 or not _less_specific(known, parts[2].dims):
-        raise ValueError(
-            f"The shape invariant {shapes.text(rank)} specified for {parts[0].name} is not compatible with the initial "
-            f"shape of the loop variable: its dense_shape has shape {shapes.text(parts[2].dims)}."
-        )
-    return [(None, known[0]), (None,), known]
-
-
 def _as_list(structure: Any) -> Any:
     return list(structure) if isinstance(structure, list | tuple) else structure
-
-
-def _less_specific(general: shapes.Dims, special: shapes.Dims) -> bool:
-    """Whether every shape that fits `special` fits `general`."""
-    if general is None:
-        return True
-    if special is None or len(general) != len(special):
-        return False
-    return all(g is None or g == s for g, s in zip(general, special, strict=True))
-
-
-def _shape_said(spec: Any, value: Any) -> Any:
-    """The shape that a spec such as gf.TensorSpec says; TypeError if a loop variable is of another kind."""
-    is_tensor = not isinstance(value, SparseTensor | IndexedSlices) and not hasattr(value, "flow")
-    found = convert_to_tensor(value) if is_tensor else value
-    fits = isinstance(found, spec.value_type) and getattr(found, "dtype", spec.dtype) is spec.dtype
-    if not fits:
-        raise TypeError(f"The shape invariant {spec!r} is of another kind than the loop variable {value!r}.")
-    return shapes.TensorShape([spec.shape.ndims]) if isinstance(value, SparseTensor) else spec.shape
-
-
-class _ShapeLeaf:
-    """A shape that nest does not take apart."""
-
-    def __init__(self, shape: Any) -> None:
-        self.shape = shape
-
-
-def _shapes_as_leaves(invariants: Any, structure: Any) -> Any:
-    if not nest.is_nested(structure):
-        return _ShapeLeaf(
-            invariants if not hasattr(invariants, "value_type") else _shape_said(invariants, structure)
-        )
-    if isinstance(structure, Mapping):
-        return {key: _shapes_as_leaves(invariants[key], structure[key]) for key in structure}
-    if len(invariants) != len(structure):
-        raise ValueError(
-            f"shape_invariants {invariants!r} do not have the structure of the loop variables {structure!r}."
-        )
-    return [_shapes_as_leaves(i, s) for i, s in zip(invariants, structure, strict=True)]
