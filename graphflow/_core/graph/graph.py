@@ -133,7 +133,7 @@ class Graph(OfThisProcess, ContainerScope):
 
     def _name_for(self, definition: OpDef, name: str | None) -> str:
         name = name.decode() if isinstance(name, bytes) else name
-        if name is not None and not isinstance(name, str):
+        if not isinstance(name, str | None):
             raise TypeError(f"The name of an operation is a string, not {name!r}.")
         if not name or not name.endswith("/"):
             return self.unique_name(name or definition.name)
@@ -467,10 +467,9 @@ class Graph(OfThisProcess, ContainerScope):
         convert = getattr(obj, "_as_graph_element", None)
         if convert is not None:
             obj = convert()
-        if isinstance(obj, bytes):
-            obj = obj.decode()
-        if isinstance(obj, str):
-            return self._element_by_name(obj, allow_tensor, allow_operation)
+        if isinstance(obj, bytes | str):
+            text = obj.decode() if isinstance(obj, bytes) else obj
+            return self._element_by_name(text, allow_tensor, allow_operation)
         if isinstance(obj, Tensor) and allow_tensor or isinstance(obj, Operation) and allow_operation:
             if obj.graph is not self:
                 raise ValueError(f"{obj!r} is not an element of this graph.")

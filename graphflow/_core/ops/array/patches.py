@@ -139,11 +139,16 @@ def extract_volume_patches(
         [batch, window planes, window rows, window columns, planes * rows * columns * channels].
 
     Raises:
+        TypeError: If the input is of other than real numbers.
         ValueError: If they are something else, the extents are not known, or the window is larger than the volume with
             padding "VALID".
     """
     with op_scope(name, "ExtractVolumePatches", [input]):
         x = convert_to_tensor(input, name="input")
+        if not (x.dtype.is_floating or x.dtype.is_integer):
+            raise TypeError(
+                f"ExtractVolumePatches takes real numbers, got {x.dtype.name}. Convert them with gf.cast."
+            )
         extents = (require_rank(x.dims, 5, "input") or ())[1:4]
         sizes, steps = ([int(n) for n in given][1:4] for given in (ksizes, strides))
         for what, given in (("ksizes", ksizes), ("strides", strides)):
