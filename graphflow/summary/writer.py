@@ -23,7 +23,6 @@ from graphflow._core.resources.records import read_records
 from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
 from graphflow.summary.run_metadata import run_metadata_message
-from graphflow.train.saving.meta_graph import export_meta_graph
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -82,11 +81,7 @@ class FileWriter(OfThisProcess):
         self._closed = False
         self._file = EventFile(self._logdir, *self._options)
         if graph is not None or graph_def is not None:
-            given = self._graph_message(graph, graph_def)
-            if given is not None:
-                self.add_graph(None, graph_def=given)
-                whole = graph if isinstance(graph, Graph) else None
-                self.add_meta_graph(export_meta_graph(graph_def=given, graph=whole))
+            self.add_graph(graph=graph, graph_def=graph_def)
 
     def get_logdir(self) -> str:
         """The folder."""
@@ -150,12 +145,6 @@ class FileWriter(OfThisProcess):
             ValueError: If both are given, or neither.
             TypeError: For anything else.
         """
-        given = self._graph_message(graph, graph_def)
-        if given is not None:
-            self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)
-
-    def _graph_message(self, graph: Any, graph_def: Any) -> Any:
-        """The graph as a GraphDef, None if it is too large for one."""
         if graph is not None and graph_def is not None:
             raise ValueError("Please pass only graph, or graph_def (deprecated), but not both.")
         given = graph_def if graph is None else graph
@@ -164,10 +153,10 @@ class FileWriter(OfThisProcess):
                 given = given.as_graph_def(add_shapes=True)
             except TooLargeError as error:  # Training goes on without a picture of its graph.
                 _log.warning("The graph is not written to %s: %s", self.get_logdir(), error)
-                return None
+                return
         if not isinstance(given, protos.graph_pb2.GraphDef):
             raise TypeError(f"The passed graph must be an instance of `Graph` or a GraphDef, got {given!r}.")
-        return given
+        self._add(protos.event_pb2.Event(graph_def=given.SerializeToString()), global_step)
 
     def add_meta_graph(self, meta_graph_def: Any, global_step: int | np.integer[Any] | None = None) -> None:
         """Adds a MetaGraphDef.

@@ -209,9 +209,9 @@ def test_fields() -> None:
     [
         ("1.5,a,", "Field 2 is required but missing in record 0"),
         ("1.5,a", "Expect 3 fields but have 2"),
-        ("q,a,3", "Field 0 in record 0 is not a valid float32: q"),
+        ("q,a,3", "Field 0 in record 0 is not a valid float: q"),
         ("1,a,99999999999", "Field 2 in record 0 is not a valid int32"),
-        ("1_0,a,3", "not a valid float32"),
+        ("1_0,a,3", "not a valid float: 1_0"),
         ('1,a"b,3', "Unquoted fields"),
         ('1,"ab,3', "has to end with quote"),
         ('1,"a"b,3', "has to be escaped"),

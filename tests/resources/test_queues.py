@@ -452,7 +452,7 @@ def test_wrong_values_are_refused_when_they_come(session: gf.Session) -> None:
     queue = gf.FIFOQueue(3, [gf.float32, gf.float32], [(2,), ()], name="q")
     free = gf.FIFOQueue(3, gf.float32)
     x, y, n = gf.placeholder(gf.float32), gf.placeholder(gf.float32), gf.placeholder(gf.int32)
-    message = r"'q_enqueue'.*component 0. Expected \(2,\), got \(3,\)(?s:.*)test_queues.py"
+    message = r"'q_enqueue'.*component 0. Expected \[2\], got \[3\](?s:.*)test_queues.py"
     with pytest.raises(gf.errors.InvalidArgumentError, match=message):
         session.run(queue.enqueue([x, y]), {x: [1.0, 2.0, 3.0], y: 1.0})
     many = queue.enqueue_many([x, y])
