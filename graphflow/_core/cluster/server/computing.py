@@ -58,11 +58,10 @@ def compute(
         context.pausable = True
     try:
         function: Callable[[Any, Sequence[Any]], Sequence[Any]] = runner.executable.run
-        if runner.changes_more or (context.request_id is not None and runner.changes):
+        may_be_repeated = context.request_id is not None and runner.changes
+        if runner.changes_more or may_be_repeated:
             function = partial(_changing, runner, deduplicator)
-        if (runner.snapshot or (deduplicator.restoring and runner.changes)) and not (
-            context.request_id is not None and runner.changes
-        ):
+        if not may_be_repeated and (runner.snapshot or (deduplicator.restoring and runner.changes)):
             function = partial(deduplicator.undisturbed, function)
         if runner.on_one_core:
             with one_core():
