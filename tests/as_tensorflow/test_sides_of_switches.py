@@ -61,3 +61,22 @@ def test_a_gradient_goes_through_the_side_that_is_taken() -> None:
 def test_no_input_may_be_none() -> None:
     with gf.Graph().as_default(), pytest.raises(ValueError, match="merge inputs is None"):
         merge([gf.constant(1), None])
+
+
+@pytest.mark.parametrize("taken", [False, True])
+def test_the_side_that_is_not_taken_has_no_value_and_no_gradient(taken: bool) -> None:
+    """As TensorFlow's: a fetch of it is an error, and its gradient is zeros."""
+    with gf.Graph().as_default(), gf.Session() as session:
+        x, pred = gf.placeholder(gf.float32, [2]), gf.placeholder(gf.bool, [])
+        sides = switch(x, pred)
+        for number, side in enumerate(sides):
+            assert side.shape.as_list() == [2]
+            (gradient,) = gf.gradients(side * 3.0, x)
+            feeds = {x: [1.0, 2.0], pred: taken}
+            if number == taken:
+                assert session.run(gf.identity(side), feeds).tolist() == [1.0, 2.0]
+                assert session.run(gradient, feeds).tolist() == [3.0, 3.0]
+            else:
+                with pytest.raises(gf.errors.InvalidArgumentError, match=r"Retval\[0\] does not have value"):
+                    session.run(gf.identity(side), feeds)
+                assert session.run(gradient, feeds).tolist() == [0.0, 0.0]

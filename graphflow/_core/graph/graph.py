@@ -90,11 +90,11 @@ class Graph(OfThisProcess, ContainerScope):
             unique = self._name_for(definition, name)
             context = scopes.context
             if context is not None:
-                inputs = context.capture(definition, inputs)
+                inputs = context.capture(definition, inputs, unique)
             elif definition.name not in _LEAVES_CONTEXT:
                 for tensor in inputs:
                     if tensor._op._context is not None:
-                        raise ValueError(tensor._op._context.refusal(tensor))
+                        raise ValueError(tensor._op._context.refusal(tensor, unique))
             op = Operation(self, definition, unique, inputs, attrs, self._control_inputs_for(inputs))
             op._context = context
             try:

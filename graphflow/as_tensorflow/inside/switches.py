@@ -1,7 +1,8 @@
 """switch and merge of tensorflow.python.ops.control_flow_ops, with which programs choose between parts of their graph.
 
-What follows from a side of a switch is built as it is, and runs for nothing else. A merge builds it again in branches
-of a cond, so that only the side runs that is taken.
+What follows from a side of a switch is built as it is; run for anything else than a merge, it fails if the other side
+is taken, and its gradient is zeros. A merge builds it again in branches of a cond, so that only the side runs that is
+taken.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from typing import Any, NamedTuple
 from graphflow._core.graph import shapes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import DTypeLike, TensorLike
-from graphflow._core.ops.array.shaping import identity, placeholder_with_default
+from graphflow._core.ops.array.shaping import identity, placeholder_with_default, stop_gradient
+from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.control_flow.invariants import components, recomposed
 from graphflow._core.ops.core import constant, convert_to_tensor
@@ -22,7 +25,18 @@ from graphflow._core.ops.math.comparison import logical_and, logical_not
 from graphflow._core.ops.state.scopes import name_scope
 
 _SIDES = "sides of switches"
-"""What is attached to a graph: of the operation of each side its predicate, and whether it is the true one."""
+"""What is attached to a graph: of the operation of each side its Side."""
+
+
+class Side(NamedTuple):
+    """A side of a switch: the predicate, whether it is the true one, and the value that goes in."""
+
+    predicate: Tensor
+    taken: bool
+    value: Tensor
+
+
+_DEAD = "Retval[0] does not have value: it follows from the side of a switch that is not taken"
 
 
 class Merge(NamedTuple):
@@ -32,8 +46,8 @@ class Merge(NamedTuple):
     value_index: Tensor
 
 
-def _sides(graph: Any) -> dict[Operation, tuple[Tensor, bool]]:
-    found: dict[Operation, tuple[Tensor, bool]] = graph.attachments.setdefault(_SIDES, {})
+def _sides(graph: Any) -> dict[Operation, Side]:
+    found: dict[Operation, Side] = graph.attachments.setdefault(_SIDES, {})
     return found
 
 
@@ -47,10 +61,26 @@ def switch(
             return tuple(recomposed(data, side) for side in zip(*sides_of_parts, strict=True))
         value = convert_to_tensor(data, dtype=dtype, name="data")
         predicate = convert_to_tensor(pred, name="pred")
-        false, true = identity(value, name="output_false"), identity(value, name="output_true")
-    sides = _sides(false.graph)
-    sides[false.op], sides[true.op] = (predicate, False), (predicate, True)
+        with counted_as(1):
+            false, true = (_side(Side(predicate, taken, value)) for taken in (False, True))
     return false, true
+
+
+def _side(side: Side) -> Tensor:
+    """What comes out on a side: the value, or an error if the other one is taken."""
+
+    def dead() -> Tensor:
+        with get_default_graph().control_dependencies([assert_(False, [_DEAD])]):
+            return stop_gradient(side.value)
+
+    def alive() -> Tensor:
+        return identity(side.value)
+
+    result: Tensor = cond(side.predicate, *((alive, dead) if side.taken else (dead, alive)), name="side")
+    result = identity(result, name="output_true" if side.taken else "output_false")
+    result.set_shape(side.value.shape)
+    _sides(result.graph)[result.op] = side
+    return result
 
 
 def merge(inputs: Sequence[Any], name: str | None = None) -> Merge:
@@ -90,7 +120,7 @@ def merge(inputs: Sequence[Any], name: str | None = None) -> Merge:
         return Merge(identity(output, name="output"), identity(index, name="value_index"))
 
 
-def _conditions(op: Operation, sides: dict[Operation, tuple[Tensor, bool]]) -> list[tuple[Tensor, bool]]:
+def _conditions(op: Operation, sides: dict[Operation, Side]) -> list[tuple[Tensor, bool]]:
     """The sides that an operation follows from."""
     found: dict[tuple[Tensor, bool], None] = {}
     seen: set[Operation] = set()
@@ -100,7 +130,7 @@ def _conditions(op: Operation, sides: dict[Operation, tuple[Tensor, bool]]) -> l
         if one not in seen:
             seen.add(one)
             if one in sides:
-                found[sides[one]] = None
+                found[sides[one].predicate, sides[one].taken] = None
             todo += [tensor.op for tensor in one.inputs]
     return list(found)
 
@@ -108,7 +138,7 @@ def _conditions(op: Operation, sides: dict[Operation, tuple[Tensor, bool]]) -> l
 class _Copies:
     """What follows from sides of switches, built again where it is asked for."""
 
-    def __init__(self, graph: Any, sides: dict[Operation, tuple[Tensor, bool]]) -> None:
+    def __init__(self, graph: Any, sides: dict[Operation, Side]) -> None:
         self._graph, self._sides = graph, sides
         self._made: dict[Operation, Operation] = {}
 
@@ -116,7 +146,7 @@ class _Copies:
         """The copy of a tensor; itself if it follows from no side."""
         op = tensor.op
         if op in self._sides:
-            return identity(self.of(op.inputs[0]))
+            return identity(self.of(self._sides[op].value))
         if op.control_flow_context is not None or not _conditions(op, self._sides):
             return tensor
         if op not in self._made:

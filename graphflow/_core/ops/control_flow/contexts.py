@@ -101,32 +101,48 @@ class Context:
         """The operations that decide whether what is inside runs: needed wherever something inside is."""
         raise AssertionError("a context is a branch or a loop")
 
-    def refusal(self, tensor: Tensor) -> str:
-        """Why a value from inside cannot be used outside."""
-        what = "loop" if isinstance(self, LoopContext) else "branch"
-        name = self.construct.name
+    def refusal(self, tensor: Tensor, by: str, outside: Context | None = None) -> str:
+        """Why a value from inside cannot be used outside, by an operation or loop of some name."""
+        loop, name = _loop_around(tensor.op, outside), tensor.op.name
+        what, where = ("branch", self.construct.name) if loop is None else ("loop", loop.name)
+        if loop is None:
+            why = f"it was built in the branch {where!r}"
+        elif any(isinstance(c, LoopContext) for c in chain(outside)):
+            why = "they are in different while loops"
+        else:
+            why = f"{name!r} is in a while loop"
         return (
-            f"Cannot use {tensor.name!r} outside of the {what} {name!r} it was built in: it has a value only while "
-            f"the {what} runs. Return it from the {what}, and use that result."
+            f"Cannot use {name!r}{f' as input to {by!r}' if by else ''} because {why}. It has a value only while the "
+            f"{what} {where!r} runs. Return it from the {what}, and use that result."
         )
 
     def holds(self, op: Operation) -> bool:
         """Whether the operation is inside, at any depth."""
         return self in chain(op._context)
 
-    def capture(self, definition: OpDef, inputs: Sequence[Tensor]) -> list[Tensor]:
-        """The inputs as an operation built inside takes them."""
+    def capture(self, definition: OpDef, inputs: Sequence[Tensor], name: str) -> list[Tensor]:
+        """The inputs as an operation of this name, built inside, takes them."""
         if definition in (SWITCH, ENTER, MERGE, NEXT_ITERATION, EXIT, LOOP_COND):
             return list(inputs)
         written = definition.takes_refs
-        return [self.add_value(t, written and n == 0) for n, t in enumerate(inputs)]
+        return [self.add_value(t, written and n == 0, name) for n, t in enumerate(inputs)]
 
-    def add_value(self, tensor: Tensor, as_ref: bool = False) -> Tensor:
-        """The tensor as it is seen inside; `as_ref` says whether it is taken as a place to write to."""
+    def add_value(
+        self, tensor: Tensor, as_ref: bool = False, by: str = "", user: Context | None = None
+    ) -> Tensor:
+        """The tensor as it is seen inside.
+
+        as_ref: whether it is taken as a place to write to. by, user: the name of the operation that takes it, and its
+        context if that is not this one, for messages.
+        """
         if tensor.op.op_def.is_variable:
             self._count_variable(tensor.op, as_ref)
             return tensor
+        if tensor.op._context is self:
+            return tensor
         if self.holds(tensor.op):
+            if _loop_around(tensor.op, self) is not None:
+                raise ValueError(self.refusal(tensor, by, user or self))
             return tensor
         tensor = self._forward_value(tensor)
         if tensor.op.op_def.is_variable or self.holds(tensor.op) or self._sees(tensor):
@@ -135,9 +151,9 @@ class Context:
         if found is None:
             with self.graph.context_scope(self.outer_context):
                 if self.outer_context is not None:
-                    outside = self.outer_context.add_value(tensor)
+                    outside = self.outer_context.add_value(tensor, by=by, user=user or self)
                 elif tensor.op._context is not None:
-                    raise ValueError(tensor.op._context.refusal(tensor))
+                    raise ValueError(tensor.op._context.refusal(tensor, by, user or self))
                 else:
                     outside = tensor
             found = self._take(outside)
@@ -206,6 +222,13 @@ def chain(context: Context | None) -> list[Context]:
         result.append(context)
         context = context.outer_context
     return result
+
+
+def _loop_around(op: Operation, outside: Context | None) -> LoopContext | None:
+    """The outermost loop that an operation is in, but for those that a context is in, too; None if there is none."""
+    around = chain(outside)
+    loops = [c for c in chain(op._context) if isinstance(c, LoopContext) and c not in around]
+    return loops[-1] if loops else None
 
 
 class BranchPair:

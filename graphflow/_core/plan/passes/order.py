@@ -3,15 +3,36 @@
 The order is topological. Among the instructions that are ready, all that write no variable come first, then the write
 whose operation was built earliest. A use of a variable is a read at the place of its consumer. So `run([loss,
 train_op])` always gives the loss before the step, whichever is listed first.
+
+What has nothing to do with an instruction that may wait, such as a dequeue, comes before it: if it fails, the run ends
+and waits for nobody. What only what comes behind the wait takes stays there, with what it is compiled together with.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
-from graphflow._core.plan.ir import Instruction, Plan, producers
+from graphflow._core.plan import kinds
+from graphflow._core.plan.ir import Instruction, Plan, needed, producers
 from graphflow._core.plan.pass_context import PassContext
+
+_BY_ITSELF: Final = frozenset(
+    {
+        "PyFunc",
+        "PyFuncStateless",
+        "IteratorGetNext",
+        "IteratorGetNextAsOptional",
+        "ReduceDataset",
+        "DatasetToSingleElement",
+        "DatasetToTFRecord",
+        "QueueCloseV2",
+        kinds.COLLECTIVE_DONE,
+    }
+)
+"""Types that block, but come to their end or fail by themselves; the end of a collective comes last in any case."""
 
 
 def order(plan: Plan, ctx: PassContext) -> Plan:
@@ -32,17 +53,19 @@ def order(plan: Plan, ctx: PassContext) -> Plan:
         waiting[instruction.name] = len(before)
         for name in before:
             followers[name].append(instruction.name)
-    ready: list[tuple[bool, int, str]] = []
+    before_waits = _before_waits(plan, followers)
+    ready: list[tuple[bool, bool, int, str]] = []
 
     def offer(instruction: Instruction) -> None:
-        heapq.heappush(ready, (bool(instruction.writes()), instruction.index, instruction.name))
+        name = instruction.name
+        heapq.heappush(ready, (bool(instruction.writes()), name not in before_waits, instruction.index, name))
 
     for instruction in instructions:
         if not waiting[instruction.name]:
             offer(instruction)
     ordered: list[Instruction] = []
     while ready:
-        _, _, name = heapq.heappop(ready)
+        name = heapq.heappop(ready)[-1]
         ordered.append(by_name[name])
         for follower in followers[name]:
             waiting[follower] -= 1
@@ -52,3 +75,37 @@ def order(plan: Plan, ctx: PassContext) -> Plan:
         stuck = ", ".join(sorted(n for n, count in waiting.items() if count)[:5])
         raise ValueError(f"The graph has a cycle that is no loop; it goes through: {stuck}.")
     return plan.with_instructions(ordered)
+
+
+def _waits(i: Instruction) -> bool:
+    """Whether an instruction, or one in its bodies, may wait until another run or thread does something."""
+    if not i.blocks:
+        return False
+    return any(_waits(inner) for body in i.bodies for inner in body.instructions) or not (
+        i.bodies or i.type in _BY_ITSELF
+    )
+
+
+def _before_waits(plan: Plan, followers: Mapping[str, Sequence[str]]) -> set[str]:
+    """The names of what comes before all that may wait, with what it needs; none of it depends on that."""
+    waits = [i for i in plan.instructions if _waits(i)]
+    if not waits:
+        return set()
+    behind: set[str] = set()
+    todo = [i.name for i in waits]
+    while todo:
+        name = todo.pop()
+        if name not in behind:
+            behind.add(name)
+            todo += followers[name]
+    makers = producers(plan)
+    taken_behind: set[str] = set()
+    todo = list(behind)
+    by_name = {i.name: i for i in plan.instructions}
+    while todo:
+        for value in by_name[todo.pop()].free_variables():
+            if value in makers and (name := makers[value].name) not in taken_behind:
+                taken_behind.add(name)
+                todo.append(name)
+    apart = [i for i in plan.instructions if i.name not in behind and i.name not in taken_behind]
+    return needed(plan, apart)
