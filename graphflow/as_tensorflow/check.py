@@ -20,6 +20,7 @@ from sys import stdlib_module_names
 from typing import Any, Final, NamedTuple
 
 from graphflow._core.common.namespaces import missing
+from graphflow._core.common.syntax import parse
 from graphflow._core.graph.dtypes import DType
 from graphflow.as_tensorflow.age import advice_for
 from graphflow.as_tensorflow.finder import Place, member, place_of
@@ -79,7 +80,7 @@ def read_program(text: str, file: str, beside: frozenset[str] = frozenset()) -> 
         with warnings.catch_warnings(
             action="ignore"
         ):  # Such as of "\d", which is said when the program runs.
-            tree = ast.parse(text, file)
+            tree = parse(text, file)
     except (SyntaxError, ValueError) as error:  # ValueError: it has null characters.
         said = getattr(error, "msg", str(error))
         advice = advice_for(error) or "it cannot be read as Python"

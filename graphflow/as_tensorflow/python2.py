@@ -25,6 +25,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.syntax import parse
+
 _DIVIDE: Final = "__graphflow_divide__"
 _DIVIDE_IN_PLACE: Final = "__graphflow_divide_in_place__"
 _TAB: Final = 8
@@ -96,10 +98,10 @@ def converted_tree(text: str, file: str) -> ast.Module:
     """
     rewritten = _rewritten(text, file)
     try:
-        tree = ast.parse(rewritten, file)
+        tree = parse(rewritten, file)
     except TabError:
         rewritten = _without_tabs(rewritten)
-        tree = ast.parse(rewritten, file)
+        tree = parse(rewritten, file)
     _number_as(tree, text, rewritten)
     if not _TRUE_DIVISION.search(text):
         tree = ast.fix_missing_locations(_Divisions().visit(tree))
@@ -137,7 +139,7 @@ def _tools() -> Mapping[bool, Any]:
 def _rewritten(text: str, file: str) -> str:
     whole = text if text.endswith("\n") else f"{text}\n"
     try:
-        ast.parse(whole)
+        parse(whole)
         prints = False
     except (SyntaxError, ValueError):
         prints = True
@@ -202,7 +204,7 @@ class _Divisions(ast.NodeTransformer):
         ):
             return node
         source = ast.unparse(node.target)
-        read = ast.parse(source, mode="eval").body
+        read = parse(source, mode="eval").body
         value = _call(_DIVIDE_IN_PLACE, [read, node.value])
         found = ast.Assign(targets=[node.target], value=value)
         for one in ast.walk(read):

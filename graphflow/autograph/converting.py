@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 from weakref import WeakKeyDictionary
 
+from graphflow._core.common.syntax import parse
 from graphflow.autograph import operators
 from graphflow.autograph.rewriting import OPERATORS, Rewriter
 
@@ -167,7 +168,7 @@ def _rewritten(function: types.FunctionType) -> tuple[types.CodeType, str]:
     where = f"{function.__qualname__} ({function.__code__.co_filename}:{function.__code__.co_firstlineno})"
     try:
         lines, first = inspect.getsourcelines(function)
-        tree = ast.parse(textwrap.dedent("".join(lines)))
+        tree = parse(textwrap.dedent("".join(lines)))
     except (OSError, SyntaxError) as error:
         raise ValueError(f"{where} cannot be converted, as its text cannot be read: {error}.") from None
     node = tree.body[0]

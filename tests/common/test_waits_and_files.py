@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from graphflow._core.common import status_line
 from graphflow._core.common.files.signed_files import SignedFolder
+from graphflow._core.common.shown import status_line
 from tests.common.clock import Clock
 
 

@@ -12,7 +12,7 @@ import pytest
 
 import graphflow as gf
 from graphflow import errors
-from graphflow._core.common import status_line
+from graphflow._core.common.shown import status_line
 from graphflow.train.hooks import basic_hooks
 from graphflow.train.sessions import session_keeper, session_manager
 from tests.common.clock import Clock

@@ -13,7 +13,7 @@ import graphflow.errors as errors
 import graphflow.metrics as metrics
 import graphflow.summary as summary
 import graphflow.train as train
-from graphflow._core.common.status_line import Waiting
+from graphflow._core.common.shown.status_line import Waiting
 from graphflow._core.common.timeouts import SESSION_POLL_SECONDS
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.ops.array.array import concat

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.status_line import NotebookLine, StatusLine, notebook_bar, seconds_text
+from graphflow._core.common.shown.status_line import NotebookLine, StatusLine, notebook_bar, seconds_text
 from graphflow._core.common.timeouts import PLAIN_PROGRESS_SECONDS, REDRAW_SECONDS
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.graph import Graph

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.common.status_line import Waiting
+from graphflow._core.common.shown.status_line import Waiting
 from graphflow._core.common.timeouts import (
     REPLICA_WAIT_MS,
     SESSION_CONNECT_SECONDS,

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from graphflow._core.common.distribution import to_install
-from graphflow._core.common.status_line import is_terminal, notebook_bar
+from graphflow._core.common.shown.status_line import is_terminal, notebook_bar
 from graphflow.config import ConfigProto
 from graphflow.train.hooks.saving_hooks import (
     CheckpointSaverHook,

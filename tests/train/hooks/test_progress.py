@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import graphflow as gf
-from graphflow._core.common.status_line import StatusLine, Waiting, notebook_bar, seconds_text
+from graphflow._core.common.shown.status_line import StatusLine, Waiting, notebook_bar, seconds_text
 from graphflow.train.hooks.progress import TrainingProgress
 
 

@@ -17,7 +17,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from graphflow._core.cluster.server.step_output import AWAITED
-from graphflow._core.common.status_line import Waiting
+from graphflow._core.common.shown.status_line import Waiting
 from graphflow._core.graph.devices import short_task
 from graphflow._core.transport.frames.message import Kind, Message
 

@@ -13,6 +13,7 @@ from functools import cache
 from typing import Final, TypeAlias
 
 from graphflow._core.codegen.gpu.toolkit import Launch
+from graphflow._core.common.syntax import parse
 
 START: Final = "    i = cuda.grid(1)\n    step = cuda.gridsize(1)\n"
 """The lines of an elementwise kernel that say which elements a thread takes."""
@@ -56,7 +57,7 @@ def _branch(source: str, number: int) -> tuple[list[str], str]:
         "    i = (cuda.blockIdx.x - first) * cuda.blockDim.x + cuda.threadIdx.x\n"
         "    step = blocks * cuda.blockDim.x\n",
     )
-    function = ast.parse(text).body[0]
+    function = parse(text).body[0]
     assert isinstance(function, ast.FunctionDef)
     parameters = ["first", "blocks", *(a.arg for a in function.args.args)]
     stored = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}

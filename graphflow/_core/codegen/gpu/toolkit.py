@@ -32,6 +32,7 @@ from graphflow._core.codegen.gpu.kept import KeptKernels
 from graphflow._core.codegen.gpu.pool import Pool
 from graphflow._core.codegen.gpu.warps import SHUFFLE, SIMULATED_SHUFFLE
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.syntax import parse
 from graphflow._core.graph.devices import DeviceSpec
 
 SIMULATED: Final = simulated()
@@ -142,7 +143,7 @@ def python_function(source: str, kinds: tuple[str, ...] = ()) -> Callable[..., N
         return names["entry"]  # type: ignore[no-any-return]
     # What shows the lines of a file, such as a traceback, finds them though the file is not there.
     linecache.cache[str(path)] = len(source), None, source.splitlines(keepends=True), str(path)
-    tree = ast.fix_missing_locations(_UnsignedIndices().visit(ast.parse(source)))
+    tree = ast.fix_missing_locations(_UnsignedIndices().visit(parse(source)))
     exec(compile(tree, str(path), "exec"), names)
     return names["kernel"]  # type: ignore[no-any-return]
 

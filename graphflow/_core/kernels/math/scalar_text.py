@@ -9,6 +9,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.syntax import parse
+
 _FUNCTIONS: Final[Mapping[str, Callable[..., Any]]] = {
     "abs": np.abs, "sqrt": np.sqrt, "sign": np.sign, "pow": np.power, "max": np.maximum, "min": np.minimum,
     "exp": np.exp, "log": np.log, "where_": np.where,
@@ -34,7 +36,7 @@ def statements(
     body = [re.sub(r"\{(\w+)\}", r"old_\1", line) for line in text]
     source = f"def run({', '.join('old_' + n for n in inputs)}):\n"
     source += "".join(f"    {line}\n" for line in body) + f"    return ({', '.join(results)},)\n"
-    tree = ast.fix_missing_locations(_Vectorised().visit(ast.parse(source)))
+    tree = ast.fix_missing_locations(_Vectorised().visit(parse(source)))
     scope: dict[str, Any] = dict(_FUNCTIONS)
     exec(compile(tree, "<scalar text>", "exec"), scope)
     function: Callable[..., tuple[Any, ...]] = scope["run"]

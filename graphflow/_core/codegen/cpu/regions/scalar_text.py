@@ -12,6 +12,7 @@ import ast
 import math
 from collections.abc import Iterator, Mapping
 
+from graphflow._core.common import syntax
 from graphflow._core.common.records import dataclass
 
 FLOATS = ("float32", "float64")
@@ -286,7 +287,7 @@ def parse(text: str, dtype: str, names: Mapping[str, str]) -> Node:
     if dtype not in DTYPES:
         raise ScalarTextError(f"scalar text {text!r}: kernels know no dtype {dtype}")
     try:
-        tree = ast.parse(text.strip(), mode="eval")
+        tree = syntax.parse(text.strip(), mode="eval")
     except SyntaxError as error:
         raise ScalarTextError(f"scalar text {text!r}: {error.msg}") from error
     return _Parser(text, names).parse(tree.body, dtype)
