@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import random
 
-from graphflow._core.codegen.cpu.service.requests import Request, Requests
+from graphflow._core.codegen.cpu.service.requests import (
+    REQUESTS_A_COMPILER,
+    Request,
+    Requests,
+    is_worth_another,
+)
 
 
 def order_of(requests: Requests) -> list[str]:
@@ -100,3 +105,12 @@ def test_counts_are_right_after_whatever_happens() -> None:
                     keys.discard(done.key)
             assert {c: requests.outstanding(c) for c in wants} == {c: len(keys) for c, keys in wants.items()}
             assert len(requests) >= len(set().union(*wants.values())) and len(requests) * 10 <= 60
+
+
+def test_another_compiler_is_worth_it_whether_one_is_free_or_not() -> None:
+    assert is_worth_another(1, 0, 0)
+    for compilers in (1, 2):
+        for free in range(compilers + 1):
+            most = free + REQUESTS_A_COMPILER * compilers
+            assert not is_worth_another(most, free, compilers) and is_worth_another(most + 1, free, compilers)
+    assert not is_worth_another(1, 1, 1)

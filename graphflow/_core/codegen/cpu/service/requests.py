@@ -14,6 +14,16 @@ from graphflow._core.common.records import dataclass
 
 MOST_BYTES: Final = 256 << 20
 """Of all sources together."""
+REQUESTS_A_COMPILER: Final = 8
+"""Loading Numba takes as long as five kernels."""
+
+
+def is_worth_another(waiting: int, free: int, compilers: int) -> bool:
+    """Whether another compiler process gains time, beside `compilers` of which some are free to take a request now.
+
+    A compiler is nearly always free when somebody looks, since what has one look is that a kernel has come.
+    """
+    return waiting - free > REQUESTS_A_COMPILER * compilers
 
 
 @dataclass

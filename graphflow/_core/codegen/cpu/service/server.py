@@ -30,7 +30,7 @@ from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, key_i
 from graphflow._core.codegen.cpu.helper import Helper, HelperDied, Restarts
 from graphflow._core.codegen.cpu.service import messages
 from graphflow._core.codegen.cpu.service.link import is_of_this_user, remove_files
-from graphflow._core.codegen.cpu.service.requests import Request, Requests
+from graphflow._core.codegen.cpu.service.requests import Request, Requests, is_worth_another
 from graphflow._core.common.compile_timeouts import (
     COMPILE_SERVER_ALIVE_SECONDS,
     COMPILE_SERVER_IDLE_SECONDS,
@@ -47,12 +47,8 @@ _BLOCK_BYTES: Final = 1 << 16
 _MOST_ERROR_CHARACTERS: Final = 10_000
 _MOST_TRIES: Final = 2
 _MOST_HELPERS: Final = 4
-_REQUESTS_A_HELPER: Final = 8
-"""Another compiler process is started if so many more requests wait: loading Numba takes as long as five kernels.
-
-There are as many as half of the cores, the other half being the programs', and as many as all of them while a program
-stands still until it has its kernels.
-"""
+"""Compiler processes: half of the cores, the other half being the programs', or all of them while a program stands
+still until it has its kernels."""
 
 
 class _Client:
@@ -262,7 +258,7 @@ class Server:
             return
         free = [worker for worker in self._workers if worker.request is None]
         count, most = len(self._workers), self._most_workers()
-        if not free and count < most and len(waiting) > _REQUESTS_A_HELPER * count:
+        if count < most and is_worth_another(len(waiting), len(free), count):
             self._start_worker()
             free = [worker for worker in self._workers if worker.request is None]
         for worker in free[: max(0, most - len(self._workers) + len(free))]:
