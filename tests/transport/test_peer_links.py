@@ -20,10 +20,11 @@ def test_who_is_refused_while_it_sends_goes_on_and_sends_all_again(monkeypatch: 
     sent: list[Sequence[Buffer]] = []
     refuses = True
 
-    def send(socket: Any, frames: Sequence[Buffer]) -> None:
+    def send(socket: Any, frames: Sequence[Buffer]) -> bool:
         if refuses and sent:
-            raise zmq.Again
+            return False
         sent.append(frames)
+        return True
 
     monkeypatch.setattr(peer_links, "send", send)
     context: zmq.Context[Any] = zmq.Context()

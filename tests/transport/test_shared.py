@@ -268,15 +268,15 @@ def test_a_message_carries_handles_of_large_tensors_alone() -> None:
         np.zeros((0, 3)),
         np.ones(COUNT) > 0,
     ]
-    frames = Message(Kind.TENSOR, 1, 2, tensors=tensors).frames(mine.share("them"))
+    frames = Message(Kind.TENSOR, 1, 2, tensors=tensors).frames(mine.shares.get("them"))
     assert len(frames) == 2 or sum(map(len, frames)) < SHARED_FROM
-    found = Message.of([bytes(f) for f in frames], theirs.of("me"))
+    found = Message.of([bytes(f) for f in frames], theirs.partners.get("me"))
     for want, got in zip(tensors, found.tensors, strict=True):
         np.testing.assert_array_equal(want, got)
     with pytest.raises(BadMessage):
         Message.of([bytes(f) for f in frames])
     mine.gone("them")
-    assert mine.share("them") is None and mine.of("them") is None
+    assert mine.shares.get("them") is None and mine.partners.get("them") is None
     mine.close()
     theirs.close()
 
@@ -286,11 +286,11 @@ def test_who_says_hello_once_more_reads_what_was_on_its_way() -> None:
     mine.met("them", {"memory": dict(theirs.memory.address)})
     theirs.met("me", {"memory": dict(mine.memory.address)})
     array = np.arange(COUNT)
-    frames = Message(Kind.TENSOR, 1, 2, tensors=[array.copy()]).frames(mine.share("them"))
+    frames = Message(Kind.TENSOR, 1, 2, tensors=[array.copy()]).frames(mine.shares.get("them"))
     theirs.met("me", {"memory": dict(mine.memory.address)})
     mine.met("them", {"memory": dict(theirs.memory.address)})
     mine.trim()
-    found = Message.of([bytes(f) for f in frames], theirs.of("me"))
+    found = Message.of([bytes(f) for f in frames], theirs.partners.get("me"))
     np.testing.assert_array_equal(found.tensors[0], array)
     mine.close()
     theirs.close()
@@ -301,6 +301,6 @@ def test_who_cannot_open_the_memory_is_no_partner() -> None:
     mine.met("a", {"memory": {**theirs.memory.address, "secret": "00" * 32}})
     mine.met("b", {})
     mine.met("c", {"memory": "no"})
-    assert not mine.memory.has_partners and mine.share("a") is mine.share("b") is mine.share("c") is None
+    assert not mine.memory.has_partners and not mine.shares
     mine.close()
     theirs.close()

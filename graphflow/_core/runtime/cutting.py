@@ -39,7 +39,7 @@ class CutExecutable(Executable):
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """See Executable."""
         try:
-            return self.now.run(run, feeds)
+            return (self.whole if self._stages is None else self.now).run(run, feeds)
         except WorthCutting as found:
             with self._lock:
                 stages = self._stages = self._stages or self._make(found.after)

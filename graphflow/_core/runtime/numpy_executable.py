@@ -13,6 +13,7 @@ import numpy as np
 
 from graphflow._core.common.compile_timeouts import SHORT_RUN_SECONDS
 from graphflow._core.common.denormals import flushing
+from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import PASS_THROUGH, Plan, walk
 from graphflow._core.resources.store import ResourceStore
@@ -68,6 +69,8 @@ class NumpyExecutable(Executable):
         """Whether its runs take part in the sharing of cores."""
         self.because = ""
         """Why it is never compiled, as a part of a sentence; "" if it may be."""
+        self.reason: StaysOnNumpy | None = None
+        """The same if that is the nature of the plan."""
         self._is_short = False
         self._plan = plan
         self._holds_views = self._may_hold_views(plan, kernels)
@@ -94,6 +97,10 @@ class NumpyExecutable(Executable):
         stage = PartStage(StageRunner(self, self, True), self._plan.feeds, names, {}, ())
         parts = Parts({"": [stage]}, self._plan.feeds, [("", name) for name in names])
         return tuple(Scheduler(parts, run, feeds, self._pool, (), self.uses_variables).run())
+
+    def reasons(self) -> Sequence[StaysOnNumpy]:
+        """See Executable."""
+        return () if self.reason is None else (self.reason,)
 
     def call(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """The fetched values, computed in this thread whatever the run's deadline."""

@@ -12,6 +12,7 @@ from weakref import WeakSet
 from graphflow._core.codegen.openblas import choose_kernels
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
+from graphflow._core.compiler.reasons import NothingNative
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
@@ -236,6 +237,8 @@ class Planner:
                 found.because = "check_numerics looks at every result"
             elif _has_files(part):
                 found.because = "it reads or writes files of checkpoints"
+            elif not found.part.computes:
+                found.reason = NothingNative()
             return found
 
         def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
@@ -249,7 +252,7 @@ class Planner:
                 settings = store, KERNELS, self.context(), self.threads, kept, options.verify
                 on_gpu: Executable = _gpus().executable(found, part, gpu, *settings)
                 return on_gpu
-            if plain or _has_files(part):
+            if plain or _has_files(part) or found.reason is not None:
                 return found
             tiered = self._tiered(found, part, store, options, threads)
             return CutExecutable(

@@ -269,7 +269,7 @@ class Progress:
                     break
             else:
                 self._next[turn.part] = None
-                taken = [values[slot] for slot in turn.takes]
+                taken = [values[slot] for slot in turn.takes] if turn.takes else []
                 found.append(RunStage(self._key, turn.device, turn.stage, taken, turn))
                 for slot in turn.spent:
                     values[slot] = None

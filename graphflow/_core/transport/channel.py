@@ -78,8 +78,8 @@ class Channel:
         """The number of the connection's file, as ZeroMQ has told it."""
         self._tries = 0
         self._tried_until = math.inf
-        self._poller = zmq.Poller()
-        self._poller.register(self._socket, zmq.POLLIN)
+        self._wait_ms = -1
+        """For how long ZeroMQ waits for a message."""
         self._pieces = Pieces(pool)
         self._local_channel: BlockingLocalChannel | None = None
         self._guard = threading.RLock()  # A signal's handler may close the session.
@@ -201,11 +201,9 @@ class Channel:
                 self._free()
 
     def _send(self, frames: Sequence[Buffer]) -> None:
-        try:
-            send(self._socket, frames)
-        except zmq.Again:  # ZeroMQ has given the connection up.
+        if not send(self._socket, frames):
             self._check()
-            raise Gone(zmq.EVENT_DISCONNECTED) from None
+            raise Gone(zmq.EVENT_DISCONNECTED)
 
     def receive(self, deadline: float | None) -> list[Buffer] | None:
         """The next message; None if none came for a while, or by `deadline` (of time.monotonic()).
@@ -217,24 +215,13 @@ class Channel:
                 raise Closed
             self._users += 1
         try:
+            left = None
+            if deadline is not None:
+                left = min(LOCAL_CHANNEL_SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
             if self._local_channel is not None:
-                left = (
-                    None
-                    if deadline is None
-                    else min(LOCAL_CHANNEL_SLICE_SECONDS, max(0.0, deadline - time.monotonic()))
-                )
                 found = self._local_channel.receive(left)
             else:
-                left = (
-                    LOCAL_CHANNEL_SLICE_SECONDS
-                    if deadline is None
-                    else min(LOCAL_CHANNEL_SLICE_SECONDS, deadline - time.monotonic())
-                )
-                ready = self._poller.poll(max(0, int(1000 * left + 0.999)))
-                found = self._pieces.take(receive(self._socket)) if ready else None
-                if found is not None and not self._heard:
-                    self._stands = self._heard = True
-                    self._unsure.clear()
+                found = self._from_socket(LOCAL_CHANNEL_SLICE_SECONDS if left is None else left)
             if found is None:
                 self._check()
             return found
@@ -246,6 +233,21 @@ class Channel:
                 last = self._closed and not self._users
             if last:
                 self._free()
+
+    def _from_socket(self, seconds: float) -> list[Buffer] | None:
+        """The next message that comes through ZeroMQ; None after so many seconds, or if it was a piece."""
+        wait_ms = int(1000 * seconds + 0.999)
+        if wait_ms != self._wait_ms:
+            self._socket.setsockopt(zmq.RCVTIMEO, wait_ms)
+            self._wait_ms = wait_ms
+        try:
+            frames = receive(self._socket, 0)
+        except zmq.Again:
+            return None
+        if not self._heard:
+            self._stands = self._heard = True
+            self._unsure.clear()
+        return self._pieces.take(frames)
 
     def _check(self) -> None:
         """Raises Gone if ZeroMQ has noticed that the connection is gone, Closed if another thread has closed it."""

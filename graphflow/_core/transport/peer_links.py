@@ -8,7 +8,6 @@ reason if it refuses it.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any, Final
 
 import zmq
@@ -20,7 +19,7 @@ from graphflow._core.transport.frames.message import VERSION, Kind, Message, pee
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.keys import FILE, VARIABLE, Access
 from graphflow._core.transport.routes import SILENT, Route, check_reach
-from graphflow._core.transport.zeromq import options, receive_rest, send
+from graphflow._core.transport.zeromq import options, receive, send
 
 REFUSED_EVENTS: Final = (
     zmq.EVENT_HANDSHAKE_FAILED_AUTH
@@ -89,10 +88,12 @@ class PeerLinks:
             link = self._open(address)
         if not link.stands:
             self._look_at(link)
-        if not link.stands:
-            link.unsure.append(frames)
+            if not link.stands:
+                link.unsure.append(frames)
         if link.socket is not None and not link.refused:
-            _give(link.socket, [frames])
+            # False where ZeroMQ's own thread has heard of a refusal, which takes the socket its one connection, though
+            # the event that says so has not been read: it is lost as with any that ends, or among the unsure ones.
+            send(link.socket, frames)
 
     def trouble(self, address: str) -> str:
         """Why nobody answers at an address, as far as that is known; "" if it is not."""
@@ -155,7 +156,8 @@ class PeerLinks:
         link.monitor = socket.get_monitor_socket(_EVENTS)
         link.socket = socket
         socket.connect(end)
-        _give(socket, link.unsure)
+        for frames in link.unsure:
+            send(socket, frames)
 
     def _look_at(self, link: _Link) -> None:
         """Handles the events of a connection. Called only now and then, as each call costs time."""
@@ -192,15 +194,14 @@ class PeerLinks:
         """Notes why the other side refuses what was said."""
         while True:
             try:
-                first = socket.recv(zmq.NOBLOCK)
+                first, *rest = receive(socket)
             except zmq.Again:
                 return
-            rest = receive_rest(socket, 0, 0)
             head = peek([first])
             if head is not None and head[0] != VERSION:
                 self._refusals[link.address] = other_version(head[0])
             try:
-                message = None if rest is None else Message.of([first])
+                message = None if rest else Message.of([first])
             except BadMessage:
                 message = None
             if message is not None and message.kind is Kind.FAILED:
@@ -210,18 +211,6 @@ class PeerLinks:
     def _note_trouble(self, link: _Link) -> None:
         if not link.stands and link.route.trouble:
             self._troubles[link.address] = link.route.trouble
-
-
-def _give(socket: zmq.Socket[bytes], messages: Sequence[Sequence[Buffer]]) -> None:
-    """Sends messages, if the connection is not refused meanwhile.
-
-    ZeroMQ's own thread hears of a refusal, which takes the socket its one connection: from then on there is nobody to
-    send to, though the event that says so has not been read. They are lost as with any connection that ends, or among
-    the link's unsure ones.
-    """
-    with suppress(zmq.Again):
-        for frames in messages:
-            send(socket, frames)
 
 
 def _close(link: _Link, linger_ms: int) -> None:

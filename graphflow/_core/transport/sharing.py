@@ -20,10 +20,12 @@ class Sharing:
 
     def __init__(self, wanted: bool = True) -> None:
         self.memory = SharedMemory(wanted)
-        self._partners: dict[Hashable, PartnerMemory] = {}
+        self.partners: dict[Hashable, PartnerMemory] = {}
+        """The memory of each partner."""
         self._addresses: dict[Hashable, Mapping[str, Any]] = {}
         """Where the memory of each partner is."""
-        self._shares: dict[Hashable, Share] = {}
+        self.shares: dict[Hashable, Share] = {}
+        """What puts tensors where each partner reads them."""
         self._trimmed = 0.0
 
     def met(self, name: Hashable, details: Mapping[str, Any]) -> None:
@@ -32,45 +34,37 @@ class Sharing:
         Who says hello once more is the same partner still, and reads what is on its way to it.
         """
         address = details.get("memory")
-        if name in self._partners and address == self._addresses[name]:
+        if name in self.partners and address == self._addresses[name]:
             return
         self.gone(name)
         if not (self.memory.usable and self.memory.wanted) or not isinstance(address, Mapping):
             return
         try:
-            self._partners[name] = PartnerMemory(address)
+            self.partners[name] = PartnerMemory(address)
         except SharedMemoryError:
             return  # On another machine, or another user's.
         self._addresses[name] = address
-        self._shares[name] = partial(self.memory.pin, holder=name)
+        self.shares[name] = partial(self.memory.pin, holder=name)
         self.memory.has_partners = True
 
     def gone(self, name: Hashable) -> None:
         """Somebody is gone, or out of reach."""
-        partner = self._partners.pop(name, None)
+        partner = self.partners.pop(name, None)
         if partner is not None:
             partner.close()
-            del self._shares[name], self._addresses[name]
+            del self.shares[name], self._addresses[name]
             self.memory.abandon(name)
 
     def close(self) -> None:
         """Ends sharing."""
-        for name in list(self._partners):
+        for name in list(self.partners):
             self.gone(name)
         self.memory.close()
-
-    def of(self, name: Hashable) -> PartnerMemory | None:
-        """The memory of a partner; None of anybody else."""
-        return self._partners.get(name)
-
-    def share(self, name: Hashable) -> Share | None:
-        """What puts tensors where a partner reads them."""
-        return self._shares.get(name)
 
     def trim(self) -> None:
         """Frees, every now and then, what has not been used for a while."""
         if time.monotonic() - self._trimmed > SHARED_TRIM_SECONDS:
             self._trimmed = time.monotonic()
             self.memory.trim()
-            for partner in self._partners.values():
+            for partner in self.partners.values():
                 partner.trim()

@@ -32,7 +32,7 @@ from graphflow._core.common.timeouts import (
     TICK_SECONDS,
 )
 from graphflow._core.transport.dropped import Dropped
-from graphflow._core.transport.files import Files
+from graphflow._core.transport.files import READ, Files
 from graphflow._core.transport.frames.pieces import Pieces, Pool
 from graphflow._core.transport.frames.tensors import BadMessage, Buffer
 from graphflow._core.transport.handler import Handler, guarded, log_bug
@@ -45,7 +45,7 @@ from graphflow._core.transport.local_channels import (
 from graphflow._core.transport.peer_links import PeerLinks
 from graphflow._core.transport.socket_channels import SocketChannels
 from graphflow._core.transport.strangers import MOST_STRANGER_BYTES, Gate
-from graphflow._core.transport.zeromq import options, receive_rest, send
+from graphflow._core.transport.zeromq import AT_ONCE, is_readable, options, receive_rest, send
 
 _BIND_TRIES: Final = 25
 """How often a port that is in use is tried within PORT_RELEASE_SECONDS."""
@@ -57,13 +57,6 @@ def _file(socket: zmq.Socket[bytes]) -> int:
     found = socket.getsockopt(zmq.FD)
     assert isinstance(found, int)
     return found
-
-
-def _readable(socket: zmq.Socket[bytes]) -> bool:
-    """Whether there is a message. It has to be asked again after every use of the socket."""
-    events = socket.getsockopt(zmq.EVENTS)
-    assert isinstance(events, int)
-    return bool(events & zmq.POLLIN)
 
 
 class Sockets:
@@ -164,7 +157,8 @@ class Sockets:
                     self._files.until_writable(channel, True)
             except LocalChannelBroken:
                 self.channels.broken(address, channel)
-        self._count_out(frames)
+        self.messages_out += 1
+        self.bytes_out += sum(map(len, frames))
 
     def reply(self, identity: bytes, frames: Sequence[Buffer]) -> bool:
         """Sends to the process that has sent with this identity; False if it is gone."""
@@ -172,7 +166,8 @@ class Sockets:
         try:
             if channel is None:
                 self._router_used = True
-                send(self._router, frames, (identity,))
+                if not send(self._router, frames, identity):
+                    return False
             elif not channel.send(frames):
                 self._files.until_writable(channel, True)
         except LocalChannelBroken:
@@ -183,12 +178,9 @@ class Sockets:
             if error.errno == zmq.EHOSTUNREACH:
                 return False
             raise
-        self._count_out(frames)
-        return True
-
-    def _count_out(self, frames: Sequence[Buffer]) -> None:
         self.messages_out += 1
-        self.bytes_out += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+        self.bytes_out += sum(map(len, frames))
+        return True
 
     def disconnect(self, address: str, linger_ms: int = 0) -> None:
         """Closes the connection to a peer; what was not sent is dropped, after `linger_ms` in the background."""
@@ -219,7 +211,7 @@ class Sockets:
     def _loop(self) -> None:
         files = self._files
         files.watch(self._reader, lambda _: self._drain_calls())
-        files.watch(_file(self._router), lambda _: self._touch_router())
+        files.watch(_file(self._router), self._drain_router)
         for news in self.gate.sockets:
             files.watch(_file(news), lambda _: self._touch_gate())
         next_tick = time.monotonic()
@@ -242,7 +234,7 @@ class Sockets:
                 if self._calls:
                     self._drain_calls()
                 if self._router_used:
-                    self._router_used = _readable(self._router) and self._drain_router()
+                    self._drain_router()
                 if self._gate_used:
                     self._look_at_gate()
                 if self.channels.due:
@@ -259,9 +251,6 @@ class Sockets:
         finally:
             self._close()
 
-    def _touch_router(self) -> None:
-        self._router_used = True
-
     def _touch_gate(self) -> None:
         self._gate_used = True
 
@@ -275,8 +264,9 @@ class Sockets:
         asked, news = self.gate.answer(), self.gate.look()
         self._gate_used = asked or news
         if self.gate.crowded:
-            while self._drain_router():  # Whoever has said hello is no stranger.
-                pass
+            self._router_used = True
+            while self._router_used:  # Whoever has said hello is no stranger.
+                self._drain_router()
             self.gate.thin_out()
 
     def _close(self) -> None:
@@ -299,33 +289,39 @@ class Sockets:
         while self._calls:
             guarded(self._calls.popleft())
 
-    def _drain_router(self) -> bool:
-        """Takes the messages that have come, up to a number; returns whether it was reached."""
+    def _drain_router(self, events: int = READ) -> None:
+        """Takes the messages that have come, up to a number: if it was reached, the router may have more.
+
+        Otherwise ZeroMQ gives a signal when the next one comes, since the last thing was to ask for one.
+        """
+        router, gate, knows = self._router, self.gate, self._handler.knows
         for _ in range(_MESSAGES_AT_ONCE):
             try:
-                if self.gate.watches:
-                    first = self._router.recv(zmq.NOBLOCK, copy=False)
-                    self.gate.came(int(first.get(zmq.SRCFD)))
+                if gate.strangers:
+                    first = router.recv(AT_ONCE, copy=False)
+                    gate.came(int(first.get(zmq.SRCFD)))
                     sender = first.bytes
                 else:
-                    sender = self._router.recv(zmq.NOBLOCK)
+                    sender = router.recv(AT_ONCE)
             except zmq.Again:
-                return False
-            if self._handler.knows(sender):
-                frames = receive_rest(self._router, MOST_FRAMES, MOST_FRAME_BYTES)
+                self._router_used = False
+                return
+            if knows(sender):
+                frames = receive_rest(router, MOST_FRAMES, MOST_FRAME_BYTES)
                 if frames is not None and (len(frames) > 1 or sender in self._pieces):
                     frames = self._put_together(sender, frames)
                     if frames is None:
                         continue
             else:
-                frames = receive_rest(self._router, 1, MOST_STRANGER_BYTES)
+                frames = receive_rest(router, 1, MOST_STRANGER_BYTES)
             if frames is None:
                 self.dropped.add("It is larger than a hello.")
                 continue
             self._take(sender, frames)
-            if not _readable(self._router):  # What was sent meanwhile may have taken the signal, too.
-                return False
-        return True
+            if not is_readable(router):  # What was sent meanwhile may have taken the signal, too.
+                self._router_used = False
+                return
+        self._router_used = True
 
     def _put_together(self, sender: bytes, frames: list[Buffer]) -> list[Buffer] | None:
         """The message that these frames complete; None if pieces are still to come, or if they make no message."""
@@ -340,7 +336,7 @@ class Sockets:
 
     def _take(self, sender: bytes, frames: Sequence[Buffer]) -> None:
         self.messages_in += 1
-        self.bytes_in += len(frames[0]) if len(frames) == 1 else sum(map(len, frames))
+        self.bytes_in += sum(map(len, frames))
         try:
             self._handler.received(sender, frames)
         except Exception:

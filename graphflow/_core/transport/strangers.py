@@ -84,8 +84,11 @@ class Gate:
         self._access = access
         self._password = b""
         self._port = 0
-        self._strangers: dict[int, _Stranger] = {}
-        """The strangers by the numbers of their files, the oldest first."""
+        self.strangers: dict[int, _Stranger] = {}
+        """The strangers by the numbers of their files, the oldest first.
+
+        If there are any, `came` has to be told the file of each message.
+        """
         self._room = MOST_STRANGERS
         self._other_secret = f"It has another token or key than the one in {access.where}."
         self._why = ""
@@ -121,18 +124,13 @@ class Gate:
         return self._questions, self._monitor
 
     @property
-    def watches(self) -> bool:
-        """Whether there are strangers. If so, `came` has to be told the file of each message."""
-        return bool(self._strangers)
-
-    @property
     def count(self) -> int:
         """How many strangers are connected."""
-        return len(self._strangers)
+        return len(self.strangers)
 
     def came(self, file: int) -> None:
         """A message came over the connection that has this file: it is no stranger's."""
-        if self._strangers.pop(file, None) is not None:
+        if self.strangers.pop(file, None) is not None:
             unpace(file, self._port)
 
     # ---- questions --------------------------------------------------------------------------------------------------
@@ -180,10 +178,10 @@ class Gate:
     def _note(self, event: int, value: int) -> None:
         if event == zmq.EVENT_ACCEPTED:
             with suppress(OSError):  # It may be gone again.
-                self._strangers.pop(value, None)
-                self._strangers[value] = _Stranger(os.fstat(value).st_ino, time.monotonic())
+                self.strangers.pop(value, None)
+                self.strangers[value] = _Stranger(os.fstat(value).st_ino, time.monotonic())
         elif event == zmq.EVENT_DISCONNECTED:
-            gone = self._strangers.pop(value, None)
+            gone = self.strangers.pop(value, None)
             why, self._why = self._why, ""
             if gone is not None and not why and time.monotonic() - gone.since > 0.9 * STRANGER_SECONDS:
                 why = f"It did not show within {STRANGER_SECONDS:g} s that it may connect."
@@ -197,7 +195,7 @@ class Gate:
     @property
     def crowded(self) -> bool:
         """Whether there are too many strangers. Then `thin_out` is to be called, after the messages that have come."""
-        return len(self._strangers) > self._room
+        return len(self.strangers) > self._room
 
     def thin_out(self) -> None:
         """Closes the strangers that have been there for longest, down to the number that may be there."""
@@ -210,18 +208,18 @@ class Gate:
         if most == resource.RLIM_INFINITY:
             return
         try:
-            used = len(os.listdir("/proc/self/fd")) - len(self._strangers)
+            used = len(os.listdir("/proc/self/fd")) - len(self.strangers)
         except OSError as error:
             used = most if error.errno in (errno.EMFILE, errno.ENFILE) else 0
         self._room = max(_FEWEST, min(MOST_STRANGERS, (most - used) // _SHARE_OF_FILES))
 
     def _shed(self, most: int) -> None:
         long_ago = time.monotonic() - OLD_STRANGER_SECONDS
-        while len(self._strangers) > most:
-            file = next(iter(self._strangers))
-            if self._strangers[file].since > long_ago:
-                file = random.choice(list(self._strangers))
-            if self._end(file, self._strangers.pop(file)):
+        while len(self.strangers) > most:
+            file = next(iter(self.strangers))
+            if self.strangers[file].since > long_ago:
+                file = random.choice(list(self.strangers))
+            if self._end(file, self.strangers.pop(file)):
                 self.refused.add(f"More than {most} that have not shown that they may connect were there.")
 
     def _end(self, file: int, stranger: _Stranger) -> bool:

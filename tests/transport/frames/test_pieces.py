@@ -50,10 +50,10 @@ def test_promise_36_a_long_frame_goes_in_short_messages_between_which_heartbeats
     class Socket:
         lengths: ClassVar[list[int]] = []
 
-        def send(self, part: Any, flags: int, copy: bool) -> None:
+        def send(self, part: Any, flags: int, copy: bool = True) -> None:
             self.lengths.append(len(part))
 
-    zeromq.send(Socket(), [b"x" * 50, memoryview(bytearray(50_000_000)), b"y" * 5000], [b"a sender"])  # type: ignore[arg-type]
+    zeromq.send(Socket(), [b"x" * 50, memoryview(bytearray(50_000_000)), b"y" * 5000], b"a sender")  # type: ignore[arg-type]
     assert max(Socket.lengths) <= zeromq.MOST_WHOLE and sum(Socket.lengths) > 50_005_050
 
 

@@ -102,6 +102,7 @@ class Handshake:
         self._clients = protocol.sessions.sockets
         self._senders = protocol.membership.sockets
         self._sharing = sharing
+        self._memories = sharing.partners
         self._access = access
         self._groups = groups
         self._absent = absent
@@ -126,7 +127,7 @@ class Handshake:
         if peer is None and sender not in self._clients and not self._may_greet(sender, frames):
             return
         try:
-            message = Message.of(frames, self._sharing.of(sender if peer is None else peer.task))
+            message = Message.of(frames, self._memories.get(sender if peer is None else peer.task))
         except SharedMemoryError as error:
             self.unreadable(sender, error)
             return

@@ -118,7 +118,7 @@ class Links:
             self.want(task)
             if not member.greeted:
                 return  # This task may not serve now, and says nothing.
-        share = self._sharing.share(task) if message.tensors else None
+        share = self._sharing.shares.get(task) if message.tensors else None
         self.sockets.send_to_peer(member.address, message.frames(share))
 
     def check_master(self, peer: Member, message: Message) -> None:

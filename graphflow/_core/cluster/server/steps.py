@@ -7,7 +7,7 @@ the thread of the sockets: handing it over would cost more.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -52,6 +52,8 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.progress import RunStage, SendTensors
 from graphflow._core.transport.frames.message import Kind, Message
 from graphflow._core.transport.sharing import Sharing
+
+_OF_EDGES: Final = np.dtype(np.int32)
 
 
 class Pool(Protocol):
@@ -126,7 +128,7 @@ class Steps:
         if (
             not tensors
             or tensors[0] is None
-            or tensors[0].dtype != np.int32
+            or tensors[0].dtype != _OF_EDGES
             or tensors[0].ndim != 1
             or len(tensors) > 1 + len(tensors[0])
         ):
@@ -197,7 +199,7 @@ class Steps:
             return
         result = Message(Kind.RESULT, i.request, int(i.holds), tensors=i.values)
         try:
-            frames = result.frames(self._sharing.share(i.client))
+            frames = result.frames(self._sharing.shares.get(i.client) if i.values else None)
         except (TypeError, ValueError) as error:  # A fetched value is no tensor.
             details = as_details(errors.InvalidArgumentError(None, None, str(error)))
             self._links.fail(i.client, i.request, details)

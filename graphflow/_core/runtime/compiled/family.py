@@ -46,6 +46,9 @@ class Family:
     """Whether a plan was made, or is being made."""
     to_come: Combination | None = None
     """The first combination, while its plan is made later, in time for the run in which it goes over."""
+    _prepared_for: int = 0
+    _prepared_at: int = 0
+    """The run from which on plans are made that go over in run `_prepared_for`, which is asked at every run."""
     _begun: float = field(default_factory=time.monotonic)
     _waiting: CompileJob | None = None
     _sources: set[str] = field(default_factory=set)
@@ -71,7 +74,9 @@ class Family:
 
     def is_time(self, combinations: int) -> bool:
         """Whether the plan that is to come is to be made now, or another one of so many would be before it."""
-        return combinations > 1 or self.runs >= preparing_run(self.due)
+        if self._prepared_for != self.due:
+            self._prepared_for, self._prepared_at = self.due, preparing_run(self.due)
+        return combinations > 1 or self.runs >= self._prepared_at
 
     def is_half_way(self) -> bool:
         """Whether half of the time is over in which plans of fixed bits stay on NumPy, by runs or by the clock."""

@@ -147,7 +147,7 @@ class TieredExecutable(Executable):
         """One run, in the tier that its shapes have reached. A fed value is None if a branch has not computed it."""
         if run.deadline is not None:
             return self._base.run(run, feeds)
-        key = self.values.key(feeds)
+        key = self.values.key(feeds) if feeds else ()
         self._runs += 1
         state = self._states.get(key) or self._added(key, feeds)
         if state is None:

@@ -14,7 +14,7 @@ import math
 import struct
 import sys
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any, Final
 
@@ -27,6 +27,8 @@ MOST_TENSORS: Final = 65_535
 MOST_AXES: Final = 64
 SMALL: Final = 4096
 """Bytes of a buffer up to which it is part of the table."""
+_MOST_KNOWN: Final = 4096
+"""Descriptors of small arrays that are made and read once, and remembered."""
 HEAD: Final = struct.Struct("<BBHIQ")
 """dtype, rank, where, 0, length of the buffer; the sizes, 8 bytes each, and the buffer or handle follow."""
 _HERE: Final = 0
@@ -77,14 +79,12 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
             table.append(_NOTHING)
             continue
         array = np.asarray(value, object) if isinstance(value, bytes) else np.asarray(value)
-        number = NUMBER_OF.get(array.dtype)
-        if number is not None and array.nbytes <= SMALL:
-            buffer = array.tobytes()
-            shape = array.shape
-            rank = len(shape)
-            table.append(_heads(rank).pack(number, rank, _HERE, 0, len(buffer), *shape))
-            table.append(buffer)
+        small = _small(array.dtype, array.shape)
+        if small is not None:
+            table.append(small)
+            table.append(array.tobytes())
             continue
+        number = NUMBER_OF.get(array.dtype)
         handle = None
         if number is not None:
             buffer = np.ascontiguousarray(array).reshape(-1).view(np.uint8).data
@@ -103,6 +103,28 @@ def encode(values: Sequence[Any], share: Share | None = None) -> tuple[bytes, li
         else:
             buffers.append(buffer)
     return b"".join(table), buffers
+
+
+@lru_cache(_MOST_KNOWN)
+def _small(dtype: np.dtype[Any], shape: tuple[int, ...]) -> bytes | None:
+    """The descriptor of an array whose buffer follows at once, as every step sends some; None for any other."""
+    number = NUMBER_OF.get(dtype)
+    length = math.prod(shape) * dtype.itemsize
+    if number is None or length > SMALL:
+        return None
+    return _heads(len(shape)).pack(number, len(shape), _HERE, 0, length, *shape)
+
+
+@lru_cache(_MOST_KNOWN)
+def _of_small(head: bytes) -> tuple[tuple[int, ...], np.dtype[Any], int] | None:
+    """Shape, dtype and length in bytes of what `_small` describes; None for any other descriptor, right or wrong."""
+    number, rank, where, zero, length = HEAD.unpack_from(head)
+    dtype = NUMPY_OF.get(number)
+    if dtype is None or number == _BOOL or rank > MOST_AXES or len(head) != HEAD.size + 8 * rank:
+        return None
+    shape = _sizes(rank).unpack_from(head, HEAD.size)
+    fits = where == _HERE and not zero and 0 < length == math.prod(shape) * dtype.itemsize <= SMALL
+    return (shape, dtype, length) if fits else None
 
 
 @cache
@@ -136,9 +158,19 @@ def decode(
     values: list[np.ndarray[Any, Any] | None] = []
     large = iter(buffers)
     end = len(table)
+    buffer: Buffer
     for _ in range(count):
         if end - position < HEAD.size:
             raise BadMessage("The table of tensors ends too early.")
+        after = position + HEAD.size + 8 * table[position + 1]
+        small = _of_small(bytes(table[position:after]))
+        if small is not None:
+            shape, dtype, length = small
+            buffer = bytes(table[after : after + length])
+            if len(buffer) == length:
+                values.append(np.ndarray(shape, dtype, buffer))
+                position = after + length
+                continue
         number, rank, where, zero, length = HEAD.unpack_from(table, position)
         position += HEAD.size
         if rank > MOST_AXES or where > _SHARED or zero or end - position < 8 * rank:
@@ -150,7 +182,6 @@ def decode(
             continue
         shape = _sizes(rank).unpack_from(table, position) if rank else ()
         position += 8 * rank
-        buffer: Buffer
         if where == _SHARED:
             if number == STRING or end - position < HANDLE.size:
                 raise BadMessage("A tensor cannot be in shared memory.")
@@ -161,14 +192,6 @@ def decode(
         elif length <= SMALL:
             buffer = bytes(table[position : position + length])
             position += length
-            dtype = NUMPY_OF.get(number)
-            if (
-                dtype is not None
-                and number != _BOOL
-                and 0 < length == math.prod(shape) * dtype.itemsize == len(buffer)
-            ):
-                values.append(np.ndarray(shape, dtype, buffer))
-                continue
         else:
             buffer = next(large, b"")
         if length != len(buffer):
