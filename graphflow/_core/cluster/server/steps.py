@@ -288,8 +288,8 @@ class Steps:
             self._links.to_peer(i.to.task, Message(Kind.TENSOR, master, step, tensors=tensors))
 
     def _tell_done(self, i: TellDone, following: task_steps.Instructions) -> None:
-        took = self.takings.through(self.contexts.get(i.key))
-        self._ended(i.key)
+        context = self._ended(i.key)
+        took = context is not None and self.takings.through(context)
         if i.key[0] == self._incarnation:
             self.direct(self._step(PartDone(self._clock(), self._task, i.key[1], i.values, took)))
         else:
@@ -297,8 +297,7 @@ class Steps:
             self._links.to_master(i.key[0], Message(Kind.DONE, *i.key, i.along, details, i.values))
 
     def _tell_failed(self, i: TellFailed, following: task_steps.Instructions) -> None:
-        context = self.contexts.get(i.key)
-        self._ended(i.key)
+        context = self._ended(i.key)
         if context is not None:  # Another device may be at a stage, or wait for what nobody wants any more.
             context.end(False)
         details = as_details(i.error)
@@ -318,13 +317,14 @@ class Steps:
                 context.trace = self.reports.traces.get(key)
         return context
 
-    def _ended(self, key: StepKey) -> None:
-        """A step has come to its end here: what it has to tell goes out before the word of that."""
+    def _ended(self, key: StepKey) -> StepContext | None:
+        """The context of a step that has come to its end here: what it has to tell goes out before the word of that."""
         context = self.contexts.pop(key, None)
         if context is not None and context.has_written:
             self.reports.send_output(context, last=True)
         if self.reports.traces:
             self.reports.end_trace(key)
+        return context
 
     def abort(self, key: StepKey, back: bool = True) -> None:
         """A step ends here; `back`: its client has given it up, and has not got what was taken for it."""

@@ -25,9 +25,9 @@ class Takings:
     def __len__(self) -> int:
         return len(self._kept)
 
-    def through(self, context: StepContext | None) -> bool:
+    def through(self, context: StepContext) -> bool:
         """A step has come to its end here: whether it has taken what may have to go back."""
-        if context is None or not context.takings or context.changed:
+        if not context.takings or context.changed:
             return False
         self._kept[context.key] = context.takings
         return True
