@@ -1,7 +1,8 @@
 """Defun: a Python function as a part of the graph, with a gradient of its own (tensorflow.python.framework.function).
 
 Each call builds what the function builds, where it is called; in TensorFlow a call is one operation, whose body is
-built once. Variables are made by the first call, and shared by those after it.
+built once. Here the operation that gives the results has its name, and takes the arguments that nothing else takes, so
+that their gradients are zeros, too. Variables are made by the first call, and shared by those after it.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike
+from graphflow._core.ops.array.shaping import identity_n
 from graphflow._core.ops.control_flow.custom_gradient import custom_gradient
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.scopes import name_scope
 from graphflow._core.ops.state.variable_scope import VariableScope, get_variable_scope, variable_scope
+from graphflow.errors import InvalidArgumentError
 
 
 class Call:
@@ -48,6 +51,7 @@ class DefinedFunction:
         name: Its name, the scope of what it builds.
         gradient: A function of a Call and the gradients of the results, which gives those of the arguments.
         shapes: A function of a Call that gives the static shapes of the results.
+        out_names: The names of the results: none, or as many as there are.
     """
 
     def __init__(
@@ -57,9 +61,11 @@ class DefinedFunction:
         name: str,
         gradient: Callable[..., Any] | None,
         shapes: Callable[[Any], Sequence[Any]] | None,
+        out_names: Sequence[str] = (),
     ) -> None:
         self.name = name
         self._func, self._types, self._gradient, self._shapes = func, types, gradient, shapes
+        self._out_names = out_names
         self._scopes: dict[Any, VariableScope] = {}
         """The scope of the first call in each graph, which those after it share with its variables."""
 
@@ -68,19 +74,23 @@ class DefinedFunction:
         """The dtypes of the arguments; None for those of the tensors."""
         return None if self._types is None else list(self._types)
 
-    def __call__(self, *args: Any, name: str | None = None) -> Any:
+    def __call__(self, *args: Any, name: str | None = None, **kwargs: Any) -> Any:
         """What the function gives for these arguments.
 
         Args:
             *args: Tensors, or what can be made tensors of the dtypes.
-            name: The scope of what it builds.
+            name: The name of the results' operation, and the scope of what it builds.
+            **kwargs: noinline has no effect; there may be no others.
 
         Returns:
             A tensor, a list of them, or None.
 
         Raises:
-            ValueError: If there are more or fewer arguments than dtypes.
+            ValueError: If there are more or fewer arguments than dtypes, or unknown ones.
+            InvalidArgumentError: If there are more or fewer results than names for them.
         """
+        if unknown := sorted(kwargs.keys() - {"noinline"}):
+            raise ValueError(f"Unknown keyword arguments: {', '.join(unknown)}, of {self.name}.")
         if self._types is not None and len(args) != len(self._types):
             raise ValueError(
                 f"Expected number of arguments: {len(self._types)}, received: {len(args)}, by {self.name}."
@@ -89,8 +99,20 @@ class DefinedFunction:
         with name_scope(name or self.name) as scope:
             inputs = [convert_to_tensor(one, kind) for one, kind in zip(args, types, strict=True)]
             call = Call(scope.rstrip("/"), inputs, [])
+            uses = [len(one.consumers()) for one in inputs]
             outcome = self._differentiable(call, inputs) if self._gradient else self._built(inputs)
             results = [outcome] if isinstance(outcome, Tensor) else list(outcome or ())
+            if self._out_names and len(self._out_names) != len(results):
+                raise InvalidArgumentError(
+                    None,
+                    None,
+                    "output names must be either empty or equal in size to outputs. output names size = "
+                    f"{len(self._out_names)} outputs size = {len(results)}, of {self.name}",
+                )
+            if results:
+                unused = [one for one, n in zip(inputs, uses, strict=True) if len(one.consumers()) == n]
+                results = identity_n([*results, *unused], name=scope)[: len(results)]
+                outcome = results[0] if isinstance(outcome, Tensor) else results
             if self._shapes is not None:
                 call.outputs = results
                 for result, shape in zip(results, self._shapes(call), strict=True):
@@ -142,7 +164,7 @@ class Defun:
         func_name: Its name; by default the function's.
         grad_func: A decorated function of the arguments and the gradients of the results.
         python_grad_func: A function of the operation and the gradients of the results; not together with grad_func.
-        out_names: Accepted, and without effect.
+        out_names: The names of the results in TensorFlow's description of the function; only their number counts here.
         shape_func: A function of the operation that gives the static shapes of the results.
         **kwargs: noinline, compiled, separate_compiled_gradients and the like have no effect.
     """
@@ -158,6 +180,7 @@ class Defun:
         **kwargs: Any,
     ) -> None:
         self._types = [as_dtype(one) for one in input_types]
+        self._out_names = tuple(out_names or ())
         self._name, self._shapes = func_name, shape_func
         self._gradient = python_grad_func
         if grad_func is not None:
@@ -195,7 +218,7 @@ class Defun:
             )
         types = self._types if self._types or not (plain or takes_any) else None
         name = self._name or getattr(func, "__name__", "function").strip("<>")
-        return DefinedFunction(func, types, name, self._gradient, self._shapes)
+        return DefinedFunction(func, types, name, self._gradient, self._shapes, self._out_names)
 
 
 def _as_gradient(function: DefinedFunction) -> Callable[..., Any]:

@@ -21,7 +21,7 @@ def test_calls_share_the_variables_of_the_first() -> None:
         session.run(gf.global_variables_initializer())
         assert session.run([total, *gf.gradients(total, x)]) == [66.0, 33.0]
         assert [variable.op.name for variable in gf.global_variables()] == ["factor"]
-        assert total.op.inputs[0].op.name.startswith("scaled/")
+        assert total.op.inputs[0].op.name == "scaled"
 
 
 def test_a_gradient_in_python_is_told_inputs_and_outputs() -> None:
@@ -73,3 +73,49 @@ def test_what_is_wrong_is_said() -> None:
     with pytest.raises(ValueError, match="Gradient defined twice"):
         one = Defun(gf.float32)(lambda x: x)
         Defun(gf.float32, grad_func=one, python_grad_func=lambda op, d: d)
+
+
+def test_the_operation_of_the_results_has_the_name_of_the_call() -> None:
+    @Defun(gf.float32, func_name="same")
+    def same(x: Any) -> Any:
+        return x
+
+    @Defun(gf.float32, func_name="pair")
+    def pair(x: Any) -> Any:
+        return x + 1.0, x - 1.0
+
+    with gf.Graph().as_default(), gf.Session() as session:
+        variable = gf.Variable([18.0])
+        calls = [same(variable), same([1.0]), same([2.0], name="mine"), *pair([3.0])]
+        with gf.name_scope("my"):
+            calls.append(same([5.0], name="precious"))
+        names = [call.op.name for call in calls]
+        assert names == ["same", "same_1", "mine", "pair", "pair", "my/precious"]
+        session.run(variable.initializer)
+        assert [value.tolist() for value in session.run(calls)] == [[18.0], [1.0], [2.0], [4.0], [2.0], [5.0]]
+
+
+@pytest.mark.parametrize("seeds", [None, [1.0]])
+def test_the_gradient_of_an_argument_that_is_not_used_is_zeros(seeds: Any) -> None:
+    """As TensorFlow's, where a call takes all of its arguments."""
+
+    @Defun(gf.float32, gf.float32)
+    def twice(x: Any, y: Any) -> Any:
+        return x * 2.0
+
+    with gf.Graph().as_default(), gf.Session() as session:
+        x, y = gf.constant(1.0), gf.constant([2.0, 3.0])
+        found = session.run(gf.gradients([twice(x, y)], [x, y], grad_ys=seeds))
+        assert [value.tolist() for value in found] == [2.0, [0.0, 0.0]]
+
+
+def test_unknown_arguments_and_names_for_other_results_are_refused() -> None:
+    @Defun(gf.float32, out_names=["a", "b"])
+    def one(x: Any) -> Any:
+        return x * 1.0
+
+    with gf.Graph().as_default():
+        with pytest.raises(ValueError, match="Unknown keyword arguments: device, of one"):
+            one(1.0, device="/cpu:0")
+        with pytest.raises(gf.errors.InvalidArgumentError, match="output names size = 2 outputs size = 1"):
+            one(1.0)
