@@ -196,3 +196,17 @@ class OfTensorFlow(gf.test.TestCase):
 
 def test_closeness_by_type() -> None:
     OfTensorFlow().runTest()
+
+
+@pytest.mark.parametrize("tier", ["never", "always"])
+def test_the_least_and_the_largest_of_nothing_are_numbers(tier: str) -> None:
+    """As in TensorFlow: those of float32 are infinite in bfloat16."""
+    largest = 3.3895313892515355e38
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled=tier)) as session:
+        data = gf.cast(gf.placeholder(gf.float32, [3]), gf.bfloat16)
+        least = gf.unsorted_segment_min(data, [0, 0, 2], 3)
+        most = gf.unsorted_segment_max(data, [0, 0, 2], 3)
+        both = [gf.cast(least, gf.float64), gf.cast(most, gf.float64)]
+        for _ in range(3):
+            found = session.run(both, {"Placeholder:0": [2.0, 1.0, -3.0]})
+            assert [each.tolist() for each in found] == [[1.0, largest, -3.0], [2.0, -largest, -3.0]]

@@ -48,7 +48,7 @@ def compute_gradient(
         x_shape: Its shape.
         y: A tensor.
         y_shape: Its shape.
-        x_init_value: Where to differentiate; drawn from [0, 1), the same at every call, if it is None.
+        x_init_value: Where to differentiate; drawn from [0, 1) by NumPy's random_sample, as in TensorFlow, if None.
         delta: The step of the differences, which err by about delta ** 2 and rounding / delta: 1e-5 suits
             float64.
         init_targets: Operations to run first.
@@ -146,9 +146,8 @@ def _real_parts(tensor: Tensor) -> int:
 def _initial(tensor: Tensor, dims: tuple[int, ...], value: Any) -> Array:
     dtype = tensor.dtype.as_numpy_dtype
     if value is None:
-        shape = (*dims, _real_parts(tensor))
-        drawn = np.random.default_rng(0).random(shape)
-        array = drawn[..., 0] + 1j * drawn[..., 1] if tensor.dtype.is_complex else drawn[..., 0]
+        parts = [np.random.random_sample(dims) for _ in range(_real_parts(tensor))]
+        array = parts[0] + 1j * parts[1] if tensor.dtype.is_complex else parts[0]
     else:
         _real_parts(tensor)
         array = np.asarray(value)
@@ -185,6 +184,12 @@ def _by_gradients(
         found = [zeros_like(x) if g is None else g for x, g in zip(xs, found, strict=True)]
     columns = int(np.prod(y_dims)) * _real_parts(y)
     jacobians = [np.zeros((_as_reals(feeds[x]).size, columns)) for x in xs]
+    if not columns:  # One run, for the shapes alone.
+        for x, empty in zip(xs, session.run(found, {**feeds, seed: np.zeros(y_dims)}), strict=True):
+            if np.shape(_dense(empty, feeds[x].shape)) != feeds[x].shape:
+                raise ValueError(
+                    f"Empty gradient has wrong shape: expected {feeds[x].shape}, got {np.shape(empty)}, for {x.name!r}."
+                )
     for column in range(columns):
         parts = np.zeros(columns)
         parts[column] = 1

@@ -116,15 +116,20 @@ def backpropagate(
 
 
 def _reached(xs: Iterable[Tensor], stops: frozenset[Tensor]) -> set[Operation]:
-    """The operations that depend on `xs`."""
+    """The operations that depend on `xs`, but for what is behind integers, truth values and strings."""
     reached: set[Operation] = set()
-    todo = [op for x in xs for op in x._consumers]
+    todo = [op for x in xs if _passes(x) for op in x._consumers]
     while todo:
         op = todo.pop()
         if op not in reached:
             reached.add(op)
-            todo += [c for t in op.outputs if t not in stops for c in t._consumers]
+            todo += [c for t in op.outputs if t not in stops and _passes(t) for c in t._consumers]
     return reached
+
+
+def _passes(tensor: Tensor) -> bool:
+    """Whether gradients go through it: handles pass them on to what they stand for."""
+    return trainable(tensor) or tensor.dtype is dtypes.resource or tensor.dtype is dtypes.variant
 
 
 def _leading(ys: Iterable[Tensor], reached: set[Operation], stops: frozenset[Tensor]) -> set[Operation]:

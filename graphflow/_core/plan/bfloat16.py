@@ -12,10 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+
 from graphflow._core.graph import devices, dtypes
 from graphflow._core.graph.dtypes import DType, bfloat16, float32
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import Dims
+from graphflow._core.ops.math.arithmetic import MAXIMUM, MINIMUM
 from graphflow._core.ops.math.casting import CAST
 from graphflow._core.plan import build
 from graphflow._core.plan.ir import Instruction
@@ -25,6 +28,10 @@ Input = tuple[DType, Dims, tuple[str, ...]]
 _WIDE: Final = {bfloat16: float32}
 _OF_BITS: Final = frozenset({"Bitcast", CAST.name})
 """Types that take bfloat16 as it is, though they look at it."""
+
+_LARGEST: Final = 3.3895313892515355e38
+_OF_NOTHING: Final = {"UnsortedSegmentMax": (MAXIMUM, -_LARGEST), "UnsortedSegmentMin": (MINIMUM, _LARGEST)}
+"""Types that give the last number of a dtype for a segment of nothing, and what keeps to it."""
 
 
 def in_float32(i: Instruction, inputs: Sequence[Input]) -> list[Instruction]:
@@ -42,8 +49,12 @@ def in_float32(i: Instruction, inputs: Sequence[Input]) -> list[Instruction]:
     outputs, narrowed = list(i.outputs), []
     for n, (output, dtype) in enumerate(zip(i.outputs, i.dtypes, strict=True)):
         if dtype is bfloat16:
-            outputs[n] = f"{i.name}/float32:{n}"
-            narrowed.append(_cast(i, f"{i.name}/{n}/bfloat16", outputs[n], output, bfloat16, i.shapes[n]))
+            outputs[n] = value = f"{i.name}/float32:{n}"
+            if i.type in _OF_NOTHING:
+                bounds = _bounded(i, value)
+                narrowed += bounds
+                value = bounds[-1].outputs[0]
+            narrowed.append(_cast(i, f"{i.name}/{n}/bfloat16", value, output, bfloat16, i.shapes[n]))
     wide = replace(
         i,
         inputs=tuple(names),
@@ -52,6 +63,18 @@ def in_float32(i: Instruction, inputs: Sequence[Input]) -> list[Instruction]:
         attrs={name: _widened(value) for name, value in i.attrs.items()},
     )
     return [*casts, wide, *narrowed]
+
+
+def _bounded(i: Instruction, value: str) -> list[Instruction]:
+    """A result whose segments of nothing are the last number of bfloat16, and not that of float32, which it has not."""
+    definition, number = _OF_NOTHING[i.type]
+    name = f"{i.name}/limit"
+    limit = replace(i, name=name, outputs=(f"{name}:0",), dtypes=(float32,))
+    attrs = {"T": float32}
+    bound = build.of_definition(
+        definition, f"{i.name}/bounded", [value, f"{name}:0"], [(float32, i.shapes[0])], attrs, i
+    )
+    return [*build.constants(limit, [np.array(number, np.float32)]), bound]
 
 
 def _computes(definition: OpDef, narrow: Sequence[int]) -> bool:

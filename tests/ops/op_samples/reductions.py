@@ -39,6 +39,8 @@ def _reduced(function: Callable[[list[Any], Any], Any], keep: bool) -> Callable[
 
     def compute(x: Any, axis: Any) -> Any:
         axes = _axes(x, axis)
+        if not axes:  # As in TensorFlow; a norm of one number may be negative then.
+            return x.copy()
         shape = tuple(1 if i in axes else n for i, n in enumerate(x.shape))
         result = np.empty(shape, x.dtype)
         for place in np.ndindex(shape):

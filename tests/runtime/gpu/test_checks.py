@@ -16,7 +16,7 @@ RANDOM = np.random.default_rng(11)
 BAD: dict[str, dict[int, float]] = {
     "NaN": {4: np.nan},
     "Inf": {0: -np.inf, 5: np.inf},
-    "NaN and Inf": {1: np.inf, 18: np.nan},
+    "Inf and NaN": {1: np.inf, 18: np.nan},
 }
 
 

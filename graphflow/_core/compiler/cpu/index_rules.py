@@ -26,7 +26,7 @@ from graphflow._core.compiler.shared.row_numbers import as_rows, batch_numbers, 
 from graphflow._core.compiler.shared.strided import places_along
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.array.array import invalid
-from graphflow._core.kernels.array.indexing import check_range, linear
+from graphflow._core.kernels.array.indexing import check_below, check_range, linear
 from graphflow._core.ops.state.training import RULES as UPDATES
 from graphflow._core.ops.state.training import UpdateRule
 from graphflow._core.plan.ir import Instruction
@@ -261,7 +261,7 @@ def _segments(operation: str, neutral: Callable[[Any], Any]) -> Rule:
         limit = shape[0]
 
         def check(ids: Any) -> None:
-            check_range(ids.reshape(-1)[ids.reshape(-1) >= 0], limit, "segment_ids")
+            check_below(ids, limit, "segment_ids")
 
         _change_rows(
             lowering, i, operation, as_rows(target, limit), ids, x, ids, check, False, leaving="negative"

@@ -73,6 +73,11 @@ def _euclidean_norm(lowering: Lowering, i: Instruction) -> bool:
     rank = len(value.shape)
     over = tuple(sorted({int(a) % rank for a in np.atleast_1d(axes)})) if rank else ()
     target = lowering.result(i)
+    if (
+        not over
+    ):  # What is not reduced stays as it is, as in TensorFlow: a norm of one number may be negative.
+        lowering.elementwise(i, "{0}", [value], target)
+        return True
     total = lowering.temporary(i.name, target.dtype, target.shape)
     reduced(lowering, i, "sum", "{0} * {0}", [value], over, total)
     lowering.elementwise(i, "sqrt({0})", [total], target)

@@ -32,6 +32,14 @@ def check_range(indices: Any, limit: int, what: str) -> None:
         raise invalid(f"{what}{where} = {int(flat[place])} is not in [0, {limit})")
 
 
+def check_below(indices: Any, limit: int, what: str) -> None:
+    """InvalidArgumentError if an index is `limit` or larger; negative ones stand for what is left out."""
+    if indices.size and int(indices.max()) >= limit:
+        place = int(np.flatnonzero(indices.reshape(-1) >= limit)[0])
+        found = int(indices.reshape(-1)[place])
+        raise invalid(f"{what}{place_text(place, indices.shape)} = {found} is out of range [0, {limit})")
+
+
 @kernel("GatherV2")
 def _gather(node: Node) -> Kernel:
     batch_dims = node.attrs["batch_dims"]

@@ -27,7 +27,7 @@ def _assert(node: Node) -> Kernel:
 
 def not_finite(message: str, nan: bool, infinite: bool) -> str:
     """The error of CheckNumerics for a tensor with NaNs, infinities or both."""
-    return f"{message} : Tensor had {' and '.join(['NaN'] * nan + ['Inf'] * infinite)} values"
+    return f"{message} : Tensor had {' and '.join(['Inf'] * infinite + ['NaN'] * nan)} values"
 
 
 @kernel("CheckNumerics", view=True)

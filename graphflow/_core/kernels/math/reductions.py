@@ -85,7 +85,7 @@ def _register(op_type: str, reduce: Reduce) -> None:
 
         def compute(x: Array, indices: Array) -> Array:
             axes = _axes_of(x, indices)
-            return reduce(x, axes, keep) if axes or op_type == "EuclideanNorm" else np.array(x)
+            return reduce(x, axes, keep) if axes else np.array(x)
 
         return compute
 

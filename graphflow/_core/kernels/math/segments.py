@@ -8,19 +8,46 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.kernels.array.array import invalid
-from graphflow._core.kernels.array.indexing import check_range, reduce_rows
+from graphflow._core.kernels.array.indexing import check_below, check_range, reduce_rows
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 _UFUNCS = {"Sum": np.add, "Mean": np.add, "Prod": np.multiply, "Max": np.maximum, "Min": np.minimum}
 
 
-def _sorted_count(ids: Any, rows: int) -> int:
-    """The number of segments of ids that must not decrease."""
+def _sorted_count(ids: Any, rows: int, count: int | None = None, what: str = "dimension 0 of input") -> int:
+    """The number of segments of ids that must not decrease: `count` if that is given, and larger than all of them."""
     if ids.shape != (rows,):
-        raise invalid(f"segment_ids should be the same size as dimension 0 of input: {ids.size} vs. {rows}.")
-    if ids.size and ((ids[1:] < ids[:-1]).any() or ids[0] < 0):
-        raise invalid(f"segment ids are not increasing, or negative: {ids.tolist()[:20]}")
-    return int(ids[-1]) + 1 if ids.size else 0
+        raise invalid(f"segment_ids should be the same size as {what}: {ids.size} vs. {rows}.")
+    if not ids.size:
+        return 0 if count is None else count
+    last = int(ids[-1])
+    if count is not None and last >= count:
+        raise invalid(
+            f"segment ids must be < num_segments, which is {count}: segment_ids[{rows - 1}] = {last}."
+        )
+    if count is None and last < 0:
+        raise invalid(f"segment ids must be >= 0: segment_ids[{rows - 1}] = {last}.")
+    total = last + 1 if count is None else count
+    falls = np.diff(ids) < 0
+    if ids[0] < 0 or falls.any():
+        raise invalid(_disorder(ids, total))
+    return total
+
+
+def _disorder(ids: Any, total: int) -> str:
+    """What is wrong with ids that decrease somewhere, or begin with a negative one: the first place where it shows."""
+    ends = [*np.flatnonzero(np.diff(ids)).tolist(), ids.size - 1]  # The last place of each segment.
+    for place in ends:
+        one = int(ids[place])
+        if place + 1 < ids.size and ids[place + 1] < one:
+            then = int(ids[place + 1])
+            return f"segment ids are not increasing: segment_ids[{place}] = {one}, segment_ids[{place + 1}] = {then}."
+        if not 0 <= one < total:
+            break
+    return (
+        f"Segment id {one} out of range [0, {total}), possibly because 'segment_ids' input is not sorted: "
+        f"segment_ids[{place}] = {one}."
+    )
 
 
 def _neutral(kind: str, dtype: Any) -> Any:
@@ -70,11 +97,11 @@ def _unsorted(kind: str) -> Kernel:
         if data.shape[: ids.ndim] != ids.shape:
             raise invalid(f"data.shape = {data.shape} does not start with segment_ids.shape = {ids.shape}")
         tail = data.shape[ids.ndim :]
+        check_below(ids, count, "segment_ids")
         flat_ids, rows = ids.reshape(-1), data.reshape(ids.size, *tail)
         if flat_ids.size and flat_ids.min() < 0:
             kept = flat_ids >= 0
             flat_ids, rows = flat_ids[kept], rows[kept]
-        check_range(flat_ids, count, "segment_ids")
         return _combined(kind, flat_ids, rows, count)
 
     return run
@@ -86,11 +113,13 @@ for _kind in ("Sum", "Prod", "Max", "Min"):
 
 def _sparse(kind: str) -> Kernel:
     def run(data: Any, indices: Any, ids: Any, num_segments: Any = None) -> Any:
-        check_range(indices, data.shape[0], "indices")
-        needed = _sorted_count(ids, indices.size)
-        count = needed if num_segments is None else int(num_segments)
-        if needed > count:
-            raise invalid(f"segment id {needed - 1} is out of range of num_segments {count}")
+        if indices.size and (indices.min() < 0 or indices.max() >= data.shape[0]):
+            place = int(np.flatnonzero((indices < 0) | (indices >= data.shape[0]))[0])
+            raise invalid(f"Bad: indices[{place}] == {int(indices[place])} out of range [0, {data.shape[0]})")
+        if num_segments is not None and (num_segments.ndim or num_segments < 0):
+            raise invalid(f"num_segments should be a scalar of at least 0, not {num_segments.tolist()}.")
+        count = None if num_segments is None else int(num_segments)
+        count = _sorted_count(ids, indices.size, count, "indices")
         sums = _combined("Sum", ids, data[indices], count)
         if kind == "Sum":
             return sums

@@ -224,6 +224,8 @@ def _product_of_others(x: Tensor, axis: Any) -> Tensor:
 
 @gradient_of("EuclideanNorm")
 def _euclidean_norm_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
+    if reductions.known_axes(op) == ():
+        return g, None
     y = _with_kept_axes(op, op.outputs[0])
     if g.dtype.is_complex:  # The norm's imaginary part is always 0.
         g = casting.cast(numeric.real(g), g.dtype)

@@ -22,12 +22,13 @@ from graphflow._core.ops.rules import MATH_GRADIENTS, deprecated
 def _reduction_infer(op: Operation) -> Signature:
     x, indices = op.inputs
     keep = op.attrs["keep_dims"]
-    axes = known_axes(op)
     dims: Dims
     if indices.dims is not None and len(indices.dims) > 1:
         raise ValueError(
-            f"the axes to reduce must be a scalar or a vector, got shape {shapes.text(indices.dims)}."
+            f"Shape must be at most rank 1 but is rank {len(indices.dims)} for the axes to reduce, of shape "
+            f"{shapes.text(indices.dims)}: expected a scalar or a vector."
         )
+    axes = known_axes(op)
     if axes is None or x.dims is None:
         dims = (None,) * len(x.dims) if keep and x.dims is not None else None
     elif keep:

@@ -18,6 +18,8 @@ from graphflow._core.ops.array.indexing import scatter_nd
 from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.array.shaping import expand_dims, reshape, scalar_value, shape, squeeze
 from graphflow._core.ops.array.transposing import transpose
+from graphflow._core.ops.control_flow.assertions import assert_less, assert_non_negative
+from graphflow._core.ops.control_flow.flow_basics import with_dependencies
 from graphflow._core.ops.core import apply, constant, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.math import arithmetic, casting, clip, reductions, transcendental
 
@@ -349,18 +351,34 @@ def setdiff1d(
     return ListDiff(*apply(LIST_DIFF, (x, y), {"out_idx": as_dtype(index_dtype)}, name).outputs)
 
 
-def _sized(position: int) -> Any:
-    """Counts of the dtype of the attribute, as many as the input at `position` says."""
-    return lambda op: [(op.attrs["dtype"], (scalar_value(op.inputs[position]),))]
+def _histogram(op: Operation) -> Signature:
+    extent = rules.require_rank(op.inputs[1].dims, 1, "input 'value_range'")[0]
+    if extent not in (None, 2):
+        raise ValueError(
+            f"Dimension must be 2 but is {extent} for input 'value_range', which is [lower, upper]."
+        )
+    rules.require_rank(op.inputs[2].dims, 0, "input 'nbins'")
+    bins = scalar_value(op.inputs[2])
+    if bins is not None and bins <= 0:
+        raise ValueError(f"Requires nbins > 0, got {bins}: it must be positive.")
+    return [(op.attrs["dtype"], (bins,))]
+
+
+def _bincount(op: Operation) -> Signature:
+    rules.require_rank(op.inputs[1].dims, 0, "input 'size'")
+    size = scalar_value(op.inputs[1])
+    if size is not None and size < 0:
+        raise ValueError(f"size must be non-negative, got {size}.")
+    return [(op.inputs[2].dtype, (size,))]
 
 
 BINCOUNT = op_def(
     "Bincount", ("arr: int32", "size: int32", "weights: T=int32|int64|float32|float64"),
-    infer=lambda op: [(op.inputs[2].dtype, (scalar_value(op.inputs[1]),))], gradient=NO_GRADIENT,
+    infer=_bincount, gradient=NO_GRADIENT,
 )  # fmt: skip
 HISTOGRAM = op_def(
-    "HistogramFixedWidth", ("values: T=int32|int64|float32|float64", "value_range: T", "nbins: int32"), infer=_sized(2),
-    gradient=NO_GRADIENT,
+    "HistogramFixedWidth", ("values: T=int32|int64|float32|float64", "value_range: T", "nbins: int32"),
+    infer=_histogram, gradient=NO_GRADIENT,
 )  # fmt: skip
 
 
@@ -494,7 +512,8 @@ def confusion_matrix(
     """
     with op_scope(name, "confusion_matrix", [labels, predictions, num_classes, weights]):
         rows, columns = _without_extra_axis(convert_to_tensor(labels), convert_to_tensor(predictions))
-        rows, columns = casting.cast(rows, dtypes.int64), casting.cast(columns, dtypes.int64)
+        rows = _class_numbers(rows, num_classes, "labels")
+        columns = _class_numbers(columns, num_classes, "predictions")
         if num_classes is None:
             first, second = (casting.cast(_int_count(t), dtypes.int64) for t in (rows, columns))
             count = arithmetic.maximum(first, second)
@@ -504,6 +523,17 @@ def confusion_matrix(
         kind = as_dtype(dtype)
         amounts = ones(shape(rows), kind) if weights is None else casting.cast(weights, kind)
         return scatter_nd(places, amounts, stack([count, count]))
+
+
+def _class_numbers(numbers: Tensor, limit: IntTensorLike | None, what: str) -> Tensor:
+    """Integers of 64 bits that are checked: not negative, and below the number of classes if that is given."""
+    numbers = casting.cast(numbers, dtypes.int64)
+    checks = [assert_non_negative(numbers, message=f"`{what}` contains negative values")]
+    if limit is not None:
+        most = casting.cast(convert_to_tensor(limit), dtypes.int64)
+        checks.append(assert_less(numbers, most, message=f"`{what}` out of bound"))
+    checked: Tensor = with_dependencies(checks, numbers)
+    return checked
 
 
 def _int_count(numbers: Tensor) -> Tensor:
