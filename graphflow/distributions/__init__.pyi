@@ -6,6 +6,7 @@ from graphflow.distributions.bernoulli import Bernoulli as Bernoulli
 from graphflow.distributions.beta import Beta as Beta
 from graphflow.distributions.categorical import Categorical as Categorical
 from graphflow.distributions.dirichlet import Dirichlet as Dirichlet
+from graphflow.distributions.dirichlet_multinomial import DirichletMultinomial as DirichletMultinomial
 from graphflow.distributions.distribution import Distribution as Distribution
 from graphflow.distributions.gamma import Exponential as Exponential
 from graphflow.distributions.gamma import Gamma as Gamma

@@ -16,6 +16,7 @@ from graphflow._core.ops.math.comparison import greater, less
 from graphflow._core.ops.math.transcendental import log, log1p, sigmoid, softplus
 from graphflow._core.ops.random import random_uniform
 from graphflow._core.ops.state.scopes import control_dependencies
+from graphflow.distributions import checks
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, ScalarDistribution
 from graphflow.distributions.kullback_leibler import RegisterKL
 from graphflow.nn.cross_entropy import sigmoid_cross_entropy_with_logits
@@ -68,7 +69,12 @@ class Bernoulli(ScalarDistribution):
                 self._probs = sigmoid(given, name="probs")
             elif shares is not None:
                 with control_dependencies(
-                    [assert_non_negative(shares), assert_less_equal(shares, 1.0)] if validate_args else []
+                    [
+                        assert_non_negative(shares),
+                        assert_less_equal(shares, 1.0, message="probs has components greater than 1."),
+                    ]
+                    if validate_args
+                    else []
                 ):
                     self._probs = identity(shares, name="probs")
                 with op_scope("logits", "", []):
@@ -94,6 +100,8 @@ class Bernoulli(ScalarDistribution):
         return ones
 
     def _log_prob(self, event: Tensor) -> Tensor:
+        if self.validate_args:
+            event = checks.truths(event)
         ones = cast(event, self._logits.dtype)
         logits = self._logits + zeros_like(ones)
         return -sigmoid_cross_entropy_with_logits(labels=ones + zeros_like(logits), logits=logits)

@@ -13,6 +13,7 @@ from graphflow._core.ops.math.arithmetic import xlogy
 from graphflow._core.ops.math.special import betainc, digamma, lgamma
 from graphflow._core.ops.math.transcendental import log1p
 from graphflow._core.ops.random import random_gamma
+from graphflow.distributions import checks
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
 from graphflow.distributions.special import salted
@@ -85,11 +86,15 @@ class Beta(ScalarDistribution):
         return lgamma(self._concentration1) + lgamma(self._concentration0) - lgamma(self._total)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = checks.between_zero_and_one(x)
         rest: Tensor = log1p(-x)
         powers = xlogy(self._concentration1 - 1.0, x) + (self._concentration0 - 1.0) * rest
         return powers - self._log_normalization()
 
     def _cdf(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = checks.between_zero_and_one(x)
         return betainc(self._concentration1, self._concentration0, x)
 
     def _entropy(self) -> Tensor:

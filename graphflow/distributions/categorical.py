@@ -22,6 +22,7 @@ from graphflow._core.ops.math.transcendental import log
 from graphflow._core.ops.nn.softmax import log_softmax, softmax, sparse_softmax_cross_entropy_with_logits
 from graphflow._core.ops.random import multinomial
 from graphflow._core.ops.state.scopes import control_dependencies
+from graphflow.distributions import checks
 from graphflow.distributions.bernoulli import one_of
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, Distribution
 from graphflow.distributions.kullback_leibler import RegisterKL
@@ -130,6 +131,8 @@ class Categorical(Distribution):
         return classes
 
     def _log_prob(self, k: Tensor) -> Tensor:
+        if self.validate_args:
+            k = checks.after(checks.whole_numbers(k, "Elements"), k)
         labels = k if k.dtype.is_integer else cast(k, dtypes.int32)
         logits = self._logits
         if not labels.shape.is_fully_defined() or labels.shape != logits.shape[:-1]:

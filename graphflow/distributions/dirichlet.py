@@ -15,6 +15,7 @@ from graphflow._core.ops.math.linalg import matrix_set_diag
 from graphflow._core.ops.math.reductions import reduce_all, reduce_sum
 from graphflow._core.ops.math.special import digamma, lgamma
 from graphflow._core.ops.random import random_gamma
+from graphflow.distributions import checks
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, VectorDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
 
@@ -77,6 +78,8 @@ class Dirichlet(VectorDistribution):
         return drawn / reduce_sum(drawn, -1, keepdims=True)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = checks.shares(x)
         return reduce_sum(xlogy(self._concentration - 1.0, x), -1) - log_beta(self._concentration)
 
     def _count(self) -> Tensor:

@@ -13,6 +13,7 @@ from graphflow._core.ops.math.arithmetic import xlogy
 from graphflow._core.ops.math.special import digamma, igamma, lgamma
 from graphflow._core.ops.math.transcendental import log, sqrt, square
 from graphflow._core.ops.random import random_gamma, random_uniform
+from graphflow.distributions import checks
 from graphflow.distributions.distribution import FULLY_REPARAMETERIZED, ScalarDistribution, float_parameters
 from graphflow.distributions.kullback_leibler import RegisterKL
 
@@ -66,10 +67,14 @@ class Gamma(ScalarDistribution):
         return random_gamma([n], self._concentration, self._rate, dtype=self.dtype, seed=seed)
 
     def _log_prob(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = checks.positive(x)
         normalization = lgamma(self._concentration) - self._concentration * log(self._rate)
         return xlogy(self._concentration - 1.0, x) - self._rate * x - normalization
 
     def _cdf(self, x: Tensor) -> Tensor:
+        if self.validate_args:
+            x = checks.positive(x)
         return igamma(self._concentration, self._rate * x)
 
     def _entropy(self) -> Tensor:

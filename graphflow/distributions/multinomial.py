@@ -20,6 +20,7 @@ from graphflow._core.ops.math.special import lgamma
 from graphflow._core.ops.nn.softmax import log_softmax
 from graphflow._core.ops.random import multinomial
 from graphflow._core.ops.state.scopes import control_dependencies
+from graphflow.distributions import checks
 from graphflow.distributions.categorical import class_parameters
 from graphflow.distributions.distribution import NOT_REPARAMETERIZED, VectorDistribution
 
@@ -92,6 +93,8 @@ class Multinomial(VectorDistribution):
         return reshape(transpose(found, [1, 0, 2]), self._sample_shape(n))
 
     def _log_prob(self, counts: Tensor) -> Tensor:
+        if self.validate_args:
+            counts = checks.counts(counts, self._total_count, "counts")
         orders = lgamma(self._total_count + 1.0) - reduce_sum(lgamma(counts + 1.0), -1)
         return reduce_sum(counts * log_softmax(self._logits), -1) + orders
 

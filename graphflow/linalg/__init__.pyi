@@ -30,6 +30,7 @@ inv = _inv
 from graphflow.linalg.matrix_functions import expm as expm
 from graphflow.linalg.matrix_functions import matrix_rank as matrix_rank
 from graphflow.linalg.matrix_functions import pinv as pinv
+from graphflow.linalg.tridiagonal import tridiagonal_matmul as tridiagonal_matmul
 from graphflow.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
 from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.math.decompositions import logdet as logdet
@@ -38,6 +39,7 @@ lstsq = _lstsq
 from graphflow._core.ops.math.linalg import matmul as matmul
 from graphflow._core.ops.math.linalg import matvec as matvec
 from graphflow._core.ops.math.norms import norm as norm
+from graphflow.linalg.matrix_functions import normalize as normalize
 from graphflow._core.ops.math.decompositions import qr as qr
 from graphflow._core.ops.math.linalg import matrix_set_diag as _set_diag
 set_diag = _set_diag
@@ -51,5 +53,6 @@ from graphflow._core.ops.math.contraction import tensordot as tensordot
 from graphflow._core.ops.math.linalg import trace as trace
 from graphflow._core.ops.array.array import matrix_transpose as _transpose
 transpose = _transpose
+matrix_transpose = _transpose
 from graphflow._core.ops.math.decompositions import matrix_triangular_solve as _triangular_solve
 triangular_solve = _triangular_solve

@@ -7,6 +7,7 @@ for the Matrix Exponential Revisited", 2005.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -32,6 +33,7 @@ from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import greater
 from graphflow._core.ops.math.decompositions import matrix_solve, svd
 from graphflow._core.ops.math.linalg import matmul
+from graphflow._core.ops.math.norms import norm
 from graphflow._core.ops.math.numeric import abs_
 from graphflow._core.ops.math.reductions import reduce_max, reduce_sum
 from graphflow._core.ops.math.transcendental import ceil, log
@@ -187,3 +189,29 @@ def pinv(
         if dims.ndims is not None:
             found.set_shape(dims[:-2].concatenate(dims[-1:]).concatenate(dims[-2:-1]))
         return found
+
+
+def normalize(
+    tensor: TensorLike,
+    ord: str | float = "euclidean",
+    axis: int | Sequence[int] | None = None,
+    name: str | None = None,
+) -> tuple[Tensor, Tensor]:
+    """A tensor along axes divided by its norm there (tf.linalg.normalize).
+
+    Args:
+        tensor: A tensor of floats or complex numbers.
+        ord: The norm's kind, as of gf.norm.
+        axis: The axis, or two for the norm of matrices; None for the norm of all.
+        name: A name for the scope of the operations.
+
+    Returns:
+        (the quotient, the norm), where the norm keeps the axes, with a length of 1.
+
+    Raises:
+        ValueError: For a kind of norm that is not there.
+    """
+    with op_scope(name, "normalize", [tensor]):
+        value = convert_to_tensor(tensor)
+        length = cast(norm(value, ord, axis, keepdims=True), value.dtype)
+        return value / length, length

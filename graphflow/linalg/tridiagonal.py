@@ -1,4 +1,4 @@
-"""Systems of linear equations whose matrices have three diagonals (tf.linalg.tridiagonal_solve)."""
+"""Matrices with three diagonals: systems of linear equations, and products (tf.linalg.tridiagonal_solve, _matmul)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.array import concat, expand_dims, matrix_transpose, squeeze, stack, zeros_like
-from graphflow._core.ops.core import apply, convert_to_tensor
+from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
+from graphflow._core.ops.math.arithmetic import add
 from graphflow._core.ops.math.linalg import TRIDIAGONAL_SOLVE, matrix_diag_part
 from graphflow._core.ops.math.numeric import conj
 
@@ -61,6 +62,45 @@ def tridiagonal_solve(
         right = matrix_transpose(right)
     found = apply(TRIDIAGONAL_SOLVE, (compact, right), attrs, name).outputs[0]
     return matrix_transpose(found) if transpose_rhs else found
+
+
+def tridiagonal_matmul(
+    diagonals: TensorLike | Sequence[TensorLike],
+    rhs: TensorLike,
+    diagonals_format: str = "compact",
+    name: str | None = None,
+) -> Tensor:
+    """The product of matrices with three diagonals and others, in a time that grows as their size.
+
+    Args:
+        diagonals: By diagonals_format, as of tridiagonal_solve.
+        rhs: The matrices on the right, [..., M, K].
+        diagonals_format: "compact", "sequence" or "matrix".
+        name: A name for the operation.
+
+    Returns:
+        The products, [..., M, K].
+
+    Raises:
+        ValueError: For shapes that do not go together, or another format.
+    """
+    given = list(diagonals) if isinstance(diagonals, tuple | list) else [diagonals]
+    with op_scope(name, "TridiagonalMatMul", [*given, rhs]) as scope:
+        right = convert_to_tensor(rhs, name="rhs")
+        if diagonals_format == "sequence" and len(given) == 3:
+            given = [convert_to_tensor(one, right.dtype) for one in given]
+        compact = _compact(given if diagonals_format == "sequence" else diagonals, diagonals_format)
+        dims = right.shape.with_rank_at_least(2).as_list()
+        if dims[-2] is not None:
+            compact.shape[-1:].assert_is_compatible_with(dims[-2:-1])
+        above, middle, below = (expand_dims(compact[..., n, :], -1) for n in range(3))
+        nothing = zeros_like(right[..., :1, :])
+        after = concat([right[..., 1:, :], nothing], -2)
+        before = concat([nothing, right[..., :-1, :]], -2)
+        # The elements of the outer diagonals that do not count may be anything, also infinite.
+        above = concat([above[..., :-1, :], zeros_like(above[..., :1, :])], -2)
+        below = concat([zeros_like(below[..., :1, :]), below[..., 1:, :]], -2)
+        return add(above * after + middle * right, below * before, name=scope)
 
 
 def _compact(diagonals: Any, form: str) -> Tensor:

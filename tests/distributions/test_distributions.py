@@ -24,6 +24,67 @@ def test_each_row_of_a_multinomial_has_its_own_count() -> None:
     np.testing.assert_allclose(found.mean(0), np.float32([[4], [9]]) * shares, atol=0.1)
 
 
+def test_counts_of_shares_that_are_drawn() -> None:
+    """The numbers are TensorFlow's, which takes counts with an axis for the classes in moments."""
+    weights = [[1.0, 2.0, 3.0], [0.5, 4.0, 0.1]]
+    for total in ([[3.0], [5.0]], [3.0, 5.0]):
+        counts = tfd.DirichletMultinomial(total, weights)
+        assert counts.batch_shape.as_list() == [2] and counts.event_shape.as_list() == [3]
+        with gf.Session() as session:
+            mean, variance, covariance, drawn = session.run(
+                [counts.mean(), counts.variance(), counts.covariance(), counts.sample(6000, seed=3)]
+            )
+        np.testing.assert_allclose(mean, [[0.5, 1.0, 1.5], [0.54347825, 4.347826, 0.10869565]], rtol=1e-5)
+        np.testing.assert_allclose(
+            variance, [[0.5357143, 0.85714287, 0.96428573], [0.8304078, 0.9721851, 0.18228465]], rtol=1e-5
+        )
+        np.testing.assert_allclose(covariance[1][0], [0.8304078, -0.8101539, -0.02025385], rtol=1e-5)
+        np.testing.assert_array_equal(drawn.sum(-1), np.tile([3.0, 5.0], (6000, 1)))
+        np.testing.assert_allclose(drawn.mean(0), mean, atol=0.06)
+        np.testing.assert_allclose(drawn.var(0), variance, atol=0.06)
+    with gf.Session() as session:
+        logs = session.run(tfd.DirichletMultinomial([3.0, 5.0], weights).log_prob([[1.0, 1, 1], [2, 3, 0]]))
+    np.testing.assert_allclose(logs, [-2.2335916, -2.5134082], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("distribution", "value", "told"),
+    [
+        (tfd.DirichletMultinomial, [-1.0, 4.0], "must be non-negative"),
+        (tfd.DirichletMultinomial, [2.5, 0.5], "cannot contain fractional components"),
+        (tfd.DirichletMultinomial, [2.0, 2.0], "last-dimension must sum to `self.total_count`"),
+        (tfd.Multinomial, [2.0, 2.0], "counts must sum to `self.total_count`"),
+        (tfd.Multinomial, [0.5, 2.5], "cannot contain fractional components"),
+        (tfd.Dirichlet, [0.0, 1.0], "samples must be positive"),
+        (tfd.Dirichlet, [0.5, 0.6], "sample last-dimension must sum to `1`"),
+        (tfd.Beta, [0.0, 0.5], "sample must be positive"),
+        (tfd.Beta, [0.5, 1.0], "sample must be less than `1`"),
+        (tfd.Gamma, [0.5, -1.0], "samples must be positive"),
+        (tfd.Bernoulli, [1.0, -1.0], "Elements must be non-negative"),
+        (tfd.Bernoulli, [1.0, 2.0], "Elements cannot exceed 1"),
+        (tfd.Categorical, [0.0, -1.0], "Elements must be non-negative"),
+    ],
+)
+def test_a_density_checks_what_it_is_asked_for_if_arguments_are_validated(
+    distribution: type[tfd.Distribution], value: list[float], told: str
+) -> None:
+    arguments: dict[type, list[object]] = {
+        tfd.DirichletMultinomial: [3.0, [1.0, 2.0]],
+        tfd.Multinomial: [3.0, [0.0, 1.0]],
+        tfd.Dirichlet: [[1.0, 2.0]],
+        tfd.Bernoulli: [[0.0, 1.0]],
+        tfd.Categorical: [[[0.0, 1.0]]],
+    }
+    given = arguments.get(distribution, [1.0, 2.0])
+    with gf.Graph().as_default(), gf.Session() as session:
+        x = gf.placeholder(gf.float32, [2])
+        checked = distribution(*given, validate_args=True).log_prob(x)
+        with pytest.raises(gf.errors.InvalidArgumentError, match=told):
+            session.run(checked, {x: value})
+        if distribution is not tfd.Categorical:  # A class that is not there is an error in any case.
+            session.run(distribution(*given).log_prob(x), {x: value})
+
+
 def test_the_mode_of_a_batch_of_dirichlets() -> None:
     with gf.Session() as session:
         mode = session.run(tfd.Dirichlet([[2.0, 3.0, 5.0], [0.5, 2.0, 2.0]]).mode())

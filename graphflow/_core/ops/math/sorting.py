@@ -352,7 +352,8 @@ def setdiff1d(
 
 
 def _histogram(op: Operation) -> Signature:
-    extent = rules.require_rank(op.inputs[1].dims, 1, "input 'value_range'")[0]
+    dims = rules.require_rank(op.inputs[1].dims, 1, "input 'value_range'")
+    extent = dims[0] if dims else None
     if extent not in (None, 2):
         raise ValueError(
             f"Dimension must be 2 but is {extent} for input 'value_range', which is [lower, upper]."
