@@ -29,7 +29,7 @@ def after(checks: Sequence[Operation | None], value: Tensor) -> Tensor:
 
 def whole_numbers(value: Tensor, what: str) -> list[Operation | None]:
     """That values are not negative and have no fraction."""
-    checks = [assert_non_negative(value, message=f"{what} must be non-negative.")]
+    checks: list[Operation | None] = [assert_non_negative(value, message=f"{what} must be non-negative.")]
     if value.dtype.is_floating:
         checks.append(
             assert_equal(value, floor(value), message=f"{what} cannot contain fractional components.")

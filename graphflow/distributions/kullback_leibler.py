@@ -55,9 +55,13 @@ class RegisterKL:
         """
         a, b = (cls.__name__ for cls in self._pair)
         if not callable(kl_fn):
-            raise TypeError(f"The divergence of {a} and {b} must be a function of both, not {kl_fn!r}.")
+            raise TypeError(
+                f"The divergence of {a} and {b} must be callable, a function of both, not {kl_fn!r}."
+            )
         if self._pair in _formulas:
-            raise ValueError(f"The divergence of {a} and {b} is registered: {_formulas[self._pair]!r}.")
+            raise ValueError(
+                f"The divergence of {a} and {b} has already been registered: {_formulas[self._pair]!r}."
+            )
         _formulas[self._pair] = kl_fn
         return kl_fn
 
@@ -108,7 +112,10 @@ def kl_divergence(
         if allow_nan_stats:
             return divergence
         defined = reduce_all(logical_not(is_nan(divergence)))
-        message = f"The divergence of {a.__name__} from {b.__name__} is NaN."
+        message = (
+            f"KL calculation between {distribution_a!r} and {distribution_b!r} returned NaN values: "
+            f"the divergence of {a.__name__} from {b.__name__} is NaN."
+        )
         with control_dependencies([assert_true(defined, message, [divergence])]):
             return identity(divergence, name="checked")
 

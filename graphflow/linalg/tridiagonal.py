@@ -90,9 +90,8 @@ def tridiagonal_matmul(
         if diagonals_format == "sequence" and len(given) == 3:
             given = [convert_to_tensor(one, right.dtype) for one in given]
         compact = _compact(given if diagonals_format == "sequence" else diagonals, diagonals_format)
-        dims = right.shape.with_rank_at_least(2).as_list()
-        if dims[-2] is not None:
-            compact.shape[-1:].assert_is_compatible_with(dims[-2:-1])
+        rows = right.shape.with_rank_at_least(2)[-2:-1]
+        compact.shape[-1:].assert_is_compatible_with(rows)
         above, middle, below = (expand_dims(compact[..., n, :], -1) for n in range(3))
         nothing = zeros_like(right[..., :1, :])
         after = concat([right[..., 1:, :], nothing], -2)

@@ -76,6 +76,14 @@ def test_what_is_wrong_is_named(build: Any, told: str, tier: str) -> None:
         (lambda: gf.histogram_fixed_width([1.0], [1.0, 2.0], nbins=[1, 2]), "Shape must be rank 0 but is rank 1"),
         (lambda: gf.histogram_fixed_width([1.0], [1.0, 2.0], nbins=-5), "Requires nbins > 0"),
         (lambda: gf.reduce_sum(gf.placeholder(gf.float32), [[1], [2]]), "must be at most rank 1"),
+        (
+            lambda: gf.sparse_segment_sum([[1.0]], [0], [0], num_segments=-2),
+            "Cannot specify a negative value for num_segments",
+        ),
+        (
+            lambda: gf.sparse_segment_mean([[1.0]], [0], [0], num_segments=[2, 2]),
+            "Shape must be rank 0 but is rank 1",
+        ),
         (lambda: gf.reduce_sum([[1, 2], [3, 4]], np.array([[0], [1]])), "must be at most rank 1"),
     ],
 )  # fmt: skip

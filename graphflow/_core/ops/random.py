@@ -19,13 +19,12 @@ from graphflow._core.graph.random_seed import get_seed
 from graphflow._core.graph.types import DTypeLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array.array import shape as shape_of
 from graphflow._core.ops.array.array import slice_, zeros_like
-from graphflow._core.ops.array.indexing import where_v2
 from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.flow_basics import with_dependencies
 from graphflow._core.ops.core import apply, constant_value, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.math import special
 from graphflow._core.ops.math.broadcasting import unbroadcast
-from graphflow._core.ops.math.math import add, cast, exp, log, maximum, minimum, sqrt
+from graphflow._core.ops.math.math import add, cast, exp, log, maximum
 from graphflow._core.ops.math.reductions import reduce_all
 from graphflow._core.ops.rules import same_as_input
 
@@ -67,18 +66,10 @@ def _per_parameter_infer(op: Operation) -> Signature:
 
 
 def _random_gamma_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor]:
-    """How a draw moves with alpha while its cumulative probability stays (Figurnov, Mohamed, Mnih 2018).
-
-    The probability's slope in alpha has no closed form: it is a central difference in float64, of that tail of the
-    distribution which the draw is in, so that no digits are lost.
-    """
+    """How a draw moves with alpha while its cumulative probability stays (Figurnov, Mohamed, Mnih 2018)."""
     alpha = cast(op.inputs[1], dtypes.float64)
     drawn = maximum(cast(op.outputs[0], dtypes.float64), np.finfo(np.float64).tiny)
-    step = 1e-4 * minimum(alpha, sqrt(alpha))
-    higher, lower = alpha + step, alpha - step
-    left = special.igamma(higher, drawn) - special.igamma(lower, drawn)
-    right = special.igammac(lower, drawn) - special.igammac(higher, drawn)
-    slope = where_v2(drawn < alpha, left, right) / (2.0 * step)
+    slope = special.slope_in_shape(alpha, drawn)
     density = exp((alpha - 1.0) * log(drawn) - drawn - special.lgamma(alpha))
     return None, unbroadcast(g * cast(-slope / density, g.dtype), op.inputs[1])
 

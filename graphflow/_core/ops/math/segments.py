@@ -373,7 +373,12 @@ def _sparse_infer(op: Operation) -> Signature:
     data, indices, ids = op.inputs[:3]
     rules.require_rank_at_least(data.dims, 1, "data")
     rules.require_rank(shapes.merge(indices.dims, ids.dims), 1, "indices and segment_ids")
-    count = scalar_value(op.inputs[3]) if len(op.inputs) > 3 else None
+    count = None
+    if len(op.inputs) > 3:
+        rules.require_rank(op.inputs[3].dims, 0, "num_segments")
+        count = scalar_value(op.inputs[3])
+        if count is not None and count < 0:
+            raise ValueError(f"Cannot specify a negative value for num_segments, as {count} is.")
     return [(data.dtype, None if data.dims is None else (count, *data.dims[1:]))]
 
 

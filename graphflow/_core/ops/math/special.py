@@ -84,12 +84,33 @@ def _igamma_slope(op: Operation) -> Tensor:
     return transcendental.exp(arithmetic.subtract(arithmetic.subtract(power, x), lgamma(a)))
 
 
-def _igamma_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor]:
-    return None, unbroadcast(arithmetic.multiply(g, _igamma_slope(op)), op.inputs[1])
+def slope_in_shape(a: Tensor, x: Tensor) -> Tensor:
+    """The slope of igamma(a, x) in a, in float64.
+
+    It has no closed form: it is a central difference, of that tail of the distribution which x is in, so that no digits
+    are lost.
+    """
+    alpha, at = casting.cast(a, dtypes.float64), casting.cast(x, dtypes.float64)
+    step = arithmetic.multiply(1e-4, arithmetic.minimum(alpha, transcendental.sqrt(alpha)))
+    higher, lower = arithmetic.add(alpha, step), arithmetic.subtract(alpha, step)
+    left = arithmetic.subtract(igamma(higher, at), igamma(lower, at))
+    right = arithmetic.subtract(igammac(lower, at), igammac(higher, at))
+    difference = array.where_v2(comparison.less(at, alpha), left, right)
+    return arithmetic.realdiv(difference, arithmetic.multiply(2.0, step))
 
 
-def _igammac_gradient(op: Operation, g: Tensor) -> tuple[None, Tensor]:
-    return None, numeric.negative(_igamma_gradient(op, g)[1])
+def _igamma_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    a, x = op.inputs
+    shape_slope = casting.cast(slope_in_shape(a, x), g.dtype)
+    return (
+        unbroadcast(arithmetic.multiply(g, shape_slope), a),
+        unbroadcast(arithmetic.multiply(g, _igamma_slope(op)), x),
+    )
+
+
+def _igammac_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
+    a, x = _igamma_gradient(op, g)
+    return numeric.negative(a), numeric.negative(x)
 
 
 def _betainc_gradient(op: Operation, g: Tensor) -> tuple[None, None, Tensor]:
