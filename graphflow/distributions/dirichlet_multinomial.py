@@ -10,7 +10,6 @@ from graphflow._core.ops.array.creation import ones_like
 from graphflow._core.ops.array.shaping import expand_dims
 from graphflow._core.ops.control_flow.assertions import assert_positive
 from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.linalg import matrix_set_diag
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.math.special import lgamma
@@ -37,7 +36,7 @@ class DirichletMultinomial(VectorDistribution):
         name: A name for the operation.
 
     Raises:
-        ValueError: If the concentration has no axis, or is not of floats.
+        ValueError: If the concentration has no axis, or is not of floats, or the counts are of another dtype.
         InvalidArgumentError: If, with `validate_args`, a count is negative or has a fraction, or a concentration is
             not positive.
     """
@@ -59,7 +58,14 @@ class DirichletMultinomial(VectorDistribution):
                     "The concentration of a distribution of counts needs an axis; this has none."
                 )
             dtype = self._concentration.dtype
-            total = cast(convert_to_tensor(total_count, preferred_dtype=dtype), dtype, name="total_count")
+            has_dtype = hasattr(
+                total_count, "dtype"
+            )  # Python's numbers have none, and become what the others are.
+            total = convert_to_tensor(total_count, None if has_dtype else dtype, name="total_count")
+            if total.dtype is not dtype:
+                raise ValueError(
+                    f"total_count must be of {dtype.name}, as the concentration is, not of {total.dtype.name}."
+                )
             if validate_args:
                 total = checks.after(checks.whole_numbers(total, "total_count"), total)
             self._total_count: Tensor = total

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.array import concat, expand_dims, matrix_transpose, squeeze, stack, zeros_like
@@ -12,6 +13,8 @@ from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.math.arithmetic import add
 from graphflow._core.ops.math.linalg import TRIDIAGONAL_SOLVE, matrix_diag_part
 from graphflow._core.ops.math.numeric import conj
+
+_DTYPES: Final = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 
 
 def tridiagonal_solve(
@@ -83,6 +86,7 @@ def tridiagonal_matmul(
 
     Raises:
         ValueError: For shapes that do not go together, or another format.
+        TypeError: For dtypes that are not float32, float64 or complex.
     """
     given = list(diagonals) if isinstance(diagonals, tuple | list) else [diagonals]
     with op_scope(name, "TridiagonalMatMul", [*given, rhs]) as scope:
@@ -90,6 +94,10 @@ def tridiagonal_matmul(
         if diagonals_format == "sequence" and len(given) == 3:
             given = [convert_to_tensor(one, right.dtype) for one in given]
         compact = _compact(given if diagonals_format == "sequence" else diagonals, diagonals_format)
+        if right.dtype not in _DTYPES:
+            raise TypeError(
+                f"rhs must be of {', '.join(d.name for d in _DTYPES)}, not of {right.dtype.name}."
+            )
         rows = right.shape.with_rank_at_least(2)[-2:-1]
         compact.shape[-1:].assert_is_compatible_with(rows)
         above, middle, below = (expand_dims(compact[..., n, :], -1) for n in range(3))

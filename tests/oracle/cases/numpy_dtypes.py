@@ -383,6 +383,8 @@ tf.random.stateless_multinomial(a(1, 2), 3, seed=[1, 2])
 tf.random.stateless_categorical(a(1, 2), 3, seed=[1, 2])
 tf.linalg.expm(a(2, 2))
 tf.linalg.pinv(a(2, 2))
+tf.linalg.normalize(a(2, 2))[0]
+tf.linalg.tridiagonal_matmul(a(3, 2), a(2, 1))
 tf.linalg.lstsq(a(2, 2), a(2, 1))
 tf.linalg.matvec(a(2, 2), a(2))
 tf.linalg.set_diag(a(2, 2), a(2))
@@ -624,6 +626,7 @@ tf.distributions.Bernoulli(logits=a(3)).probs
 tf.distributions.Bernoulli(probs=a(3)).mean()
 tf.distributions.Bernoulli(probs=[0.5]).log_prob(a(1))
 tf.distributions.Beta(a(3), a(3)).mean()
+tf.distributions.DirichletMultinomial(a(3), [[0.5]]).mean()
 tf.distributions.Beta(a(3), 2.0).sample()
 tf.distributions.Categorical(logits=a(3)).entropy()
 tf.distributions.Categorical(probs=a(3)).logits
