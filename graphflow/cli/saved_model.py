@@ -7,7 +7,6 @@ Values that are given to `run` are numbers and text, never code: literals, or ar
 from __future__ import annotations
 
 import argparse
-import ast
 import os
 import re
 from collections import Counter
@@ -24,6 +23,7 @@ from graphflow._core.common.files.paths import user_path
 from graphflow._core.common.printable import printable
 from graphflow._core.common.shown.tables import table
 from graphflow._core.common.shown.terminal import tell
+from graphflow._core.common.syntax import literal
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.slices import SparseTensorValue
@@ -284,7 +284,7 @@ def _array_from_file(name: str, text: str) -> Any:
 
 def _literal(name: str, text: str) -> Any:
     try:
-        value = ast.literal_eval(text.strip())
+        value = literal(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError) as error:
         raise UsageError(
             f'The input {name!r} must be a Python literal, such as [[1.0, 2.0]] or "text", not {text!r}.'

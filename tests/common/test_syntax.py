@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import graphflow
-from graphflow._core.common.syntax import parse
+from graphflow._core.common.syntax import literal, parse
 
 TEXT = "\n".join(f"def f{i}(a, b):\n    return (a + b * {i}) if a else [b, {i}]" for i in range(60))
 
@@ -55,6 +55,9 @@ def test_what_is_no_python_is_said_at_once():
     with pytest.raises(SyntaxError, match="never closed"):
         parse("(a", "file.py")
     assert parse("a + 1", mode="eval").body.lineno == 1
+    assert literal(" (None, 3, -1, 'a')") == (None, 3, -1, "a")
+    with pytest.raises(ValueError, match="malformed"):
+        literal("print()")
 
 
 def test_nothing_parses_otherwise():
@@ -62,6 +65,6 @@ def test_nothing_parses_otherwise():
     found = [
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        if re.search(r"\bast\.parse\(", path.read_text())
+        if re.search(r"\bast\.(parse|literal_eval)\b", path.read_text())
     ]
     assert found == ["_core/common/syntax.py"]

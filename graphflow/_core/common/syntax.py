@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from typing import Literal, overload
+from typing import Any, Literal, overload
 
 _MOST_TRIES = 20
 
@@ -25,3 +25,8 @@ def parse(source: str, file: str = "<unknown>", mode: str = "exec") -> ast.AST:
         except SystemError:
             continue
     return ast.parse(source, file, mode)
+
+
+def literal(text: str) -> Any:
+    """As `ast.literal_eval` of a text, which parses it, too."""
+    return ast.literal_eval(parse(text.lstrip(" \t"), mode="eval"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 
 from graphflow._core.codegen import shared
@@ -35,11 +35,11 @@ def prepare_job(
     store: ResourceStore,
     kernels: KernelTable,
     ctx: PassContext,
-    may_be_cut: bool = False,
+    cuttable: Collection[str] = (),
 ) -> CompileJob:
     """The compile job of a plan, or of a loop's part; raises StaysOnNumpy if there is to be none.
 
-    may_be_cut: whether WorthCutting may be raised.
+    cuttable: the instructions after which the plan may be cut, for which WorthCutting is raised.
     """
     plan, known = apart_from_feeds(plan, known)
     complete(plan, known, store)
@@ -53,7 +53,7 @@ def prepare_job(
     complete(plan, known, store)
     parts = _Parts(store, kernels, ctx)
     plan, lowering = _lowered(plan, known, kernels, parts.rule)
-    if may_be_cut and (after := sized_by_data(lowering)):
+    if cuttable and (after := sized_by_data(lowering, cuttable)):
         raise WorthCutting(after)
     makers = producers(plan)
 

@@ -56,16 +56,21 @@ def complete(plan: Plan, known: Known, store: ResourceStore) -> None:
 
 
 def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
-    """The plan for these shapes."""
-    instructions: list[Instruction] = []
-    fixed = fixed_shapes(plan, known).fixed
-    for i in plan.instructions:
-        if i.type in OF_SHAPES and fixed.issuperset(i.inputs):
-            instructions += _constants(i, known)
-        else:
-            instructions.append(i)
-    folded = fold(plan.with_instructions(instructions), ctx, controlled=True)
-    return mark_used(_without_dead(folded), frozenset())
+    """The plan for these shapes.
+
+    A size that becomes a constant may say the shape of what a reshape makes of something of unknown shape, and with it
+    other sizes; so this is asked until nothing is new.
+    """
+    while True:
+        fixed = fixed_shapes(plan, known).fixed
+        sizes = [i.name for i in plan.instructions if i.type in OF_SHAPES and fixed.issuperset(i.inputs)]
+        if not sizes:
+            break
+        instructions: list[Instruction] = []
+        for i in plan.instructions:
+            instructions += _constants(i, known) if i.name in sizes else [i]
+        plan = fold(plan.with_instructions(instructions), ctx, controlled=True)
+    return mark_used(_without_dead(fold(plan, ctx, controlled=True)), frozenset())
 
 
 def shape_changes(plan: Plan) -> list[Instruction]:

@@ -254,9 +254,16 @@ def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> lis
     if last and not groups:
         groups = [(False, ())]
     needed = set(part.fetches) - set(last)
+    types = {
+        o: t for i in part.instructions for o, t in zip(i.outputs, zip(i.dtypes, i.shapes), strict=False)
+    }
+    types.update(zip(part.feeds, part.feed_types))
     result: list[Segment] = []
     for blocks, group in reversed(groups):
         segment = _segment(group, prologue, set(part.feeds), needed, () if result else last, blocks)
+        if all(name in types for name in segment.plan.feeds):
+            fed = tuple([types[name] for name in segment.plan.feeds])
+            segment = replace(segment, plan=replace(segment.plan, feed_types=fed))
         result.insert(0, segment)
         needed |= set(segment.plan.feeds)
     return result

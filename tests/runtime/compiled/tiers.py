@@ -31,13 +31,13 @@ def groups_of(session: gf.Session) -> list[str]:
     ]
 
 
-def left_to_numpy(model: Model) -> list[str]:
+def left_to_numpy(model: Model, runs: int = 2) -> list[str]:
     """The types of the operations that stay on NumPy in a model's compiled plans, constants and variables aside."""
     with gf.Graph().as_default():
         fetches, feeds = model()
         with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
             session.run(gf.global_variables_initializer())
-            for _ in range(2):
+            for _ in range(runs):
                 session.run(fetches, feeds)
             jobs = [plan._job for plan in executable_for(session, fetches, list(feeds)).compiled()]
     assert jobs, "nothing was compiled"

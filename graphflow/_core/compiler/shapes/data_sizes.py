@@ -22,6 +22,9 @@ from graphflow._core.plan.segments import numbers_with_cuts
 
 _MICROSECONDS_ON_NUMPY: Final = 3.0
 """What is gained by an instruction that becomes compiled, about."""
+_MICROSECONDS_OF_ROWS: Final = 15.0
+"""By one that sorts rows or adds them up, for which NumPy makes several passes and arrays."""
+_OF_ROWS: Final = ("Scatter", "Segment", "SparseApply", "SparseSegment", "UnsortedSegment")
 _MICROSECONDS_OF_A_STAGE: Final = 20.0
 _MICROSECONDS_OF_A_VALUE: Final = 3.0
 """Of one that a stage takes from those before it."""
@@ -29,26 +32,32 @@ _FEWEST: Final = 8
 """Instructions that follow a cut, at least."""
 
 
-def sized_by_data(lowering: Lowering) -> frozenset[str]:
+def sized_by_data(lowering: Lowering, cuttable: Collection[str]) -> frozenset[str]:
     """The instructions after which to cut, since the sizes of their results are known only when these are there.
 
     Args:
         lowering: A plan that was lowered whole.
+        cuttable: The instructions after which the plan may be cut.
 
     Returns:
         Their names; none if the stages would cost more than is gained.
     """
     plan = lowering.plan
     on_numpy = {n.instruction.name: n.instruction for n in lowering.nodes if isinstance(n, PythonNode)}
-    after, kept_back = set[str](), set[str]()
+    after, gains = set[str](), dict[str, float]()
     for name in _of_unknown_size(lowering):
-        if name in on_numpy and not lowering.objects.isdisjoint(on_numpy[name].outputs):
+        if name in on_numpy and name in cuttable and not lowering.objects.isdisjoint(on_numpy[name].outputs):
             following = [i for i in _following(plan, on_numpy[name]) if i.name in on_numpy]
             if len(following) >= _FEWEST:
                 after.add(name)
-                kept_back.update(i.name for i in following if lowering.may_be_native(i))
-    gain = _MICROSECONDS_ON_NUMPY * len(kept_back)
+                gains.update((i.name, _gain(i)) for i in following if lowering.may_be_native(i))
+    gain = sum(gains.values())
     return frozenset(after) if after and gain > _cost(plan, after) else frozenset()
+
+
+def _gain(i: Instruction) -> float:
+    """About how many microseconds a run takes less if an instruction becomes compiled."""
+    return _MICROSECONDS_OF_ROWS if i.type.startswith(_OF_ROWS) else _MICROSECONDS_ON_NUMPY
 
 
 def _of_unknown_size(lowering: Lowering) -> list[str]:

@@ -7,13 +7,13 @@ while the shapes of the feeds stay as they are.
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.syntax import literal
 from graphflow._core.compiler.branches import decided, deciding_feeds
 from graphflow._core.compiler.shapes.sizing import constant_of, fed_sizes, sizing_feeds, with_sizes
 from graphflow._core.plan.ir import Plan
@@ -61,7 +61,7 @@ class FedValues:
     def restore(self, texts: Iterable[str]) -> None:
         """Notes the combinations of a checkpoint by their texts, so that sizes are given up as they would have been."""
         whole = len(self.plan.feeds) + len(self.deciding) + len(self._may_size)
-        for key in map(ast.literal_eval, texts):
+        for key in map(literal, texts):
             if len(key) != whole:
                 self.sizing = ()
             elif self.are_data(key):

@@ -13,6 +13,7 @@ from typing import Final, TypeAlias
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.shapes.fixed import OF_SHAPES, Known, has_fixed_shape
+from graphflow._core.compiler.shapes.partial import PartialShapes
 from graphflow._core.ops.control_flow.contexts import STACK_POP, STACK_PUSH
 from graphflow._core.ops.control_flow.tensor_array import (
     ARRAY,
@@ -23,7 +24,7 @@ from graphflow._core.ops.control_flow.tensor_array import (
     SPLIT,
 )
 from graphflow._core.plan import kinds
-from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
+from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, producers, walk
 
 _MADE: Final = "TensorArrayV3"
 _GRADIENT: Final = "TensorArrayGradV3"
@@ -58,12 +59,13 @@ def fixed_shapes(plan: Plan, known: Known) -> FixedShapes:
     if any(i.bodies or i.type in _OF_LISTS for i in plan.instructions):
         return _Induction(plan, known).found()
     found = FixedShapes({name for name in plan.feeds if name in known}, set())
+    partial = PartialShapes(known, found.fixed, producers(plan))
     for i in plan.instructions:
-        _follow(i, known, found)
+        _follow(i, known, found, partial)
     return found
 
 
-def _follow(i: Instruction, known: Known, found: FixedShapes) -> None:
+def _follow(i: Instruction, known: Known, found: FixedShapes, partial: PartialShapes) -> None:
     """Adds the results of an instruction without bodies."""
     plain = i.definition is not None and not i.bodies
     of_shapes = found.settled.issuperset(i.inputs) or (
@@ -76,6 +78,8 @@ def _follow(i: Instruction, known: Known, found: FixedShapes) -> None:
             output in found.settled or has_fixed_shape(i, position, known, found.fixed, found.settled)
         ):
             found.fixed.add(output)
+    if not found.fixed.issuperset(i.outputs):
+        found.fixed.update(partial.add(i))
 
 
 class _Induction:
@@ -105,7 +109,8 @@ class _Induction:
         """What holds for every turn."""
         while True:
             found = FixedShapes({name for name in self._plan.feeds if name in self._known}, set())
-            self._walk(self._plan, found)
+            makers = {output: i for i in walk(self._plan) for output in i.outputs}
+            self._walk(self._plan, found, PartialShapes(self._known, found.fixed, makers))
             wrong = {name for name, ends in self._variables.items() if not self._keeps(name, ends, found)}
             bad = {
                 of for of, row, value in self._writes if self._rows.get(of) != row or value not in found.fixed
@@ -167,14 +172,14 @@ class _Induction:
 
     # ---- what follows ---------------------------------------------------------------------------------------------
 
-    def _walk(self, plan: Plan, found: FixedShapes) -> None:
+    def _walk(self, plan: Plan, found: FixedShapes, partial: PartialShapes) -> None:
         for i in plan.instructions:
             if i.type == kinds.WHILE:
                 feeds = i.bodies[1].feeds
                 found.fixed.update(name for name in feeds if name in self._variables)
             for body in i.bodies:
-                self._walk(body, found)
-            _follow(i, self._known, found)
+                self._walk(body, found, partial)
+            _follow(i, self._known, found, partial)
             found.fixed.update(
                 o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found)
             )

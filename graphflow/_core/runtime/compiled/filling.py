@@ -52,9 +52,10 @@ class Filling:
 
         may_be_cut: whether WorthCutting may be raised.
         """
-        may_be_cut = may_be_cut and given.decided(self._plan) is self._plan
+        # What lies in a branch that is decided is no part of the plan that would be cut.
+        cuttable = {i.name for i in self._plan.instructions} if may_be_cut else ()
         plan = given.fixed(self._plan)
-        return prepare_job(plan, known, self._store, self._kernels, self._ctx, may_be_cut)
+        return prepare_job(plan, known, self._store, self._kernels, self._ctx, cuttable)
 
     def took_over(self, shapes: Key, given: Given, compiled: CompiledPlan) -> None:
         """Notes a plan that may become a template."""

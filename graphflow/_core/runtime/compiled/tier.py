@@ -21,7 +21,6 @@ them give way must not depend on where it went on from a checkpoint.
 
 from __future__ import annotations
 
-import ast
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
@@ -30,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.codegen import shared
+from graphflow._core.common.syntax import literal
 from graphflow._core.compiler.reasons import (
     ManyShapes,
     MayReshape,
@@ -232,7 +232,7 @@ class TieredExecutable(Executable):
 
     def _rely_on(self, text: str, record: TierRecord | None) -> None:
         if record is not None and record.known is not None:
-            key = ast.literal_eval(text)
+            key = literal(text)
             state = Combination(key, self.values.given(key))
             self._prepare(state, record.known)
             if state.job is not None:
