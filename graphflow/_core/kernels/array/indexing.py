@@ -106,15 +106,37 @@ def _gather_nd(params: Any, indices: Any) -> Any:
 simple("GatherNd", _gather_nd)
 
 
+def combine_rows(ufunc: Any, array: Any, ids: Any, rows: Any) -> None:
+    """`array[i] = ufunc(array[i], row)` for each id and its row, one after the other, also where ids repeat.
+
+    The same as `ufunc.at`, which takes five times as long for rows as for their numbers one by one.
+    """
+    columns = math.prod(array.shape[1:])
+    if array.ndim < 2 or not array.flags.c_contiguous or not columns:
+        ufunc.at(array, ids, rows)
+        return
+    numbers, step = array.reshape(-1), max(1, _AT_ONCE // columns)
+    rows, column = rows.reshape(len(ids), columns), np.arange(columns)
+    for first in range(0, len(ids), step):
+        places = ids[first : first + step, np.newaxis].astype(np.int64) * columns + column
+        ufunc.at(numbers, places.reshape(-1), rows[first : first + step].reshape(-1))
+
+
+_AT_ONCE = 1 << 14
+"""Numbers of which the places are in memory together."""
+_FEW_ELEMENTS = 1 << 16
+"""Up to so many are sooner combined one by one than sorted by rows."""
+
+
 def reduce_rows(ufunc: Any, ids: Any, rows: Any, result: Any) -> Any:
     """Combines the rows of each id, in their order, into row `ids[i]` of `result`, which holds the neutral element.
 
-    Sorting and reducing runs is faster than `ufunc.at` for whole rows, and gives the same bits each time.
+    Sorting and reducing runs is faster for many rows, and gives the same bits each time, too.
     """
     if not ids.size:
         return result
-    if rows.ndim == 1:
-        ufunc.at(result, ids, rows)
+    if rows.ndim == 1 or rows.size <= _FEW_ELEMENTS:
+        combine_rows(ufunc, result, ids, rows)
         return result
     if (ids[1:] < ids[:-1]).any():
         order = np.argsort(ids, kind="stable")

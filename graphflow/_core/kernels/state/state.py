@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.kernels.array.indexing import check_coordinates, check_not_empty, check_range
+from graphflow._core.kernels.array.indexing import (
+    check_coordinates,
+    check_not_empty,
+    check_range,
+    combine_rows,
+)
 from graphflow._core.kernels.array.slicing import indexer
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
@@ -73,61 +78,42 @@ def _scatter(change: Callable[[Any, Any, Any], None]) -> Callable[[Node], Kernel
     return factory
 
 
-_FEW_ROWS: Final = 8
-_FEW_ELEMENTS: Final = 512
-_MOST_TURNS: Final = 32
-"""Rows and elements from which on turns pay, and how often one row may repeat."""
-
-
 def _set_rows(array: Any, indices: Any, updates: Any) -> None:
     array[indices] = updates
 
 
-def rows_added(array: Any, indices: Any, updates: Any, sign: int) -> None:
-    """Adds (sign 1) or subtracts (sign -1) rows in the order of the indices, whatever repeats.
+def _rows_for(array: Any, indices: Any, updates: Any) -> Any:
+    """A row for each index; one that is given for all is repeated."""
+    return np.broadcast_to(updates, indices.shape + array.shape[1:]).reshape((indices.size, *array.shape[1:]))
 
-    Many rows are changed in turns, first all by what comes first for each, so that a turn has each row once: NumPy's
-    own way of one by one takes five times as long, except for single numbers. Each row sees the same sums in the same
-    order either way.
-    """
-    change = np.add if sign > 0 else np.subtract
-    flat = indices.reshape(-1)
-    rows = np.broadcast_to(updates, indices.shape + array.shape[1:]).reshape((flat.size, *array.shape[1:]))
-    if flat.size < _FEW_ROWS or rows.size < _FEW_ELEMENTS:
-        change.at(array, flat, rows)
-        return
-    order = np.argsort(flat, kind="stable")
-    ordered = flat[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    counts = np.diff(first, append=flat.size)
-    turns = int(counts.max())
-    if turns > _MOST_TURNS or rows.size == flat.size:
-        change.at(array, flat, rows)
-        return
-    for turn in range(turns):
-        at = first[counts > turn] + turn
-        changed = ordered[at]
-        array[changed] = change(array[changed], rows[order[at]])
+
+def _combined(ufunc: Any) -> Callable[[Any, Any, Any], None]:
+    """Changes rows in the order of the indices, whatever repeats."""
+
+    def change(array: Any, indices: Any, updates: Any) -> None:
+        combine_rows(ufunc, array, indices.reshape(-1), _rows_for(array, indices, updates))
+
+    return change
 
 
 kernel("ScatterUpdate")(_scatter(_set_rows))
-kernel("ScatterAdd")(_scatter(lambda a, i, u: rows_added(a, i, u, 1)))
-kernel("ScatterSub")(_scatter(lambda a, i, u: rows_added(a, i, u, -1)))
-kernel("ScatterMul")(_scatter(np.multiply.at))
+kernel("ScatterAdd")(_scatter(_combined(np.add)))
+kernel("ScatterSub")(_scatter(_combined(np.subtract)))
+kernel("ScatterMul")(_scatter(_combined(np.multiply)))
 
 
 def _divide_rows(array: Any, indices: Any, updates: Any) -> None:
     if array.dtype.kind in "iu":
         if np.any(np.asarray(updates) == 0):
             raise errors.InvalidArgumentError(None, None, "Integer division by zero")
-        np.floor_divide.at(array, indices, updates)
+        _combined(np.floor_divide)(array, indices, updates)
     else:
-        np.divide.at(array, indices, updates)
+        _combined(np.divide)(array, indices, updates)
 
 
 kernel("ScatterDiv")(_scatter(_divide_rows))
-kernel("ScatterMin")(_scatter(np.minimum.at))
-kernel("ScatterMax")(_scatter(np.maximum.at))
+kernel("ScatterMin")(_scatter(_combined(np.minimum)))
+kernel("ScatterMax")(_scatter(_combined(np.maximum)))
 
 
 def _columns(array: Any, indices: Any) -> tuple[Any, ...]:
