@@ -163,6 +163,8 @@ from . import data as data
 from . import debugging as debugging
 from graphflow._core.ops.strings import decode_base64 as decode_base64
 from graphflow._core.ops.io.csv import decode_csv as decode_csv
+from graphflow._core.ops.io.encoding import decode_compressed as decode_compressed
+from graphflow._core.ops.io.encoding import decode_json_example as decode_json_example
 from graphflow._core.ops.strings import decode_raw as decode_raw
 from graphflow._core.ops.nn.spatial import depth_to_space as depth_to_space
 from graphflow._core.ops.state.scopes import device as device
@@ -338,6 +340,7 @@ from graphflow._core.ops.array.joining import parallel_stack as parallel_stack
 from graphflow._core.ops.io.parsing import parse_example as parse_example
 from graphflow._core.ops.io.parsing import parse_single_example as parse_single_example
 from graphflow._core.ops.io.sequence_parsing import parse_single_sequence_example as parse_single_sequence_example
+from graphflow._core.ops.io.encoding import parse_tensor as parse_tensor
 from graphflow._core.ops.array.shaping import placeholder as placeholder
 from graphflow._core.ops.array.shaping import placeholder_with_default as placeholder_with_default
 from graphflow._core.ops.math.special import polygamma as polygamma
@@ -430,6 +433,7 @@ from . import sets as sets
 from . import sparse as sparse
 from graphflow._core.ops.sparse.serializing import deserialize_many_sparse as deserialize_many_sparse
 from graphflow._core.ops.sparse.serializing import serialize_many_sparse as serialize_many_sparse
+from graphflow._core.ops.io.encoding import serialize_tensor as serialize_tensor
 from graphflow._core.ops.sparse.serializing import serialize_sparse as serialize_sparse
 from graphflow._core.ops.sparse.sparse import sparse_add as sparse_add
 from graphflow._core.ops.sparse.sparse import sparse_concat as sparse_concat

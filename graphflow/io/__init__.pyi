@@ -15,6 +15,8 @@ from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
 from graphflow._core.ops.image.files import decode_and_crop_jpeg as decode_and_crop_jpeg
 from graphflow._core.ops.image.files import decode_bmp as decode_bmp
 from graphflow._core.ops.io.csv import decode_csv as decode_csv
+from graphflow._core.ops.io.encoding import decode_compressed as decode_compressed
+from graphflow._core.ops.io.encoding import decode_json_example as decode_json_example
 from graphflow._core.ops.image.files import decode_gif as decode_gif
 from graphflow.image.files import decode_image as decode_image
 from graphflow._core.ops.image.files import decode_jpeg as decode_jpeg
@@ -30,8 +32,10 @@ from graphflow._core.ops.io.parsing import parse_example as parse_example
 from graphflow._core.ops.io.sequence_parsing import parse_sequence_example as parse_sequence_example
 from graphflow._core.ops.io.parsing import parse_single_example as parse_single_example
 from graphflow._core.ops.io.sequence_parsing import parse_single_sequence_example as parse_single_sequence_example
+from graphflow._core.ops.io.encoding import parse_tensor as parse_tensor
 from graphflow._core.ops.io.files import read_file as read_file
 from graphflow._core.ops.sparse.serializing import serialize_many_sparse as serialize_many_sparse
+from graphflow._core.ops.io.encoding import serialize_tensor as serialize_tensor
 from graphflow._core.ops.sparse.serializing import serialize_sparse as serialize_sparse
 from graphflow.python_io import tf_record_iterator as tf_record_iterator
 from graphflow._core.ops.io.files import write_file as write_file

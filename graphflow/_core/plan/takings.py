@@ -10,15 +10,16 @@ from typing import Final
 from graphflow._core.plan.ir import Plan, walk
 
 _CHANGE: Final = frozenset({
-    "CloseSummaryWriter", "CollectiveAllToAll", "CollectiveBcastRecv", "CollectiveBcastSend", "CollectiveBegin",
-    "CollectiveEnd", "CollectiveGather", "CollectiveGatherGrad", "CollectiveReduce", "CreateSummaryFileWriter",
-    "ImportEvent", "MakeIterator", "MergeV2Checkpoints", "PyFunc", "QueueCloseV2", "ReaderResetV2", "SaveV2",
-    "StalenessAdmit", "StalenessBegin", "StalenessDone", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim",
-    "SyncRoundDone", "SyncRoundMean", "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices", "WriteFile",
-    "WriteGraphSummary", "WriteRawProtoSummary", "WriteResourceState",
+    "BarrierClose", "BarrierInsertMany", "CloseSummaryWriter", "CollectiveAllToAll", "CollectiveBcastRecv",
+    "CollectiveBcastSend", "CollectiveBegin", "CollectiveEnd", "CollectiveGather", "CollectiveGatherGrad",
+    "CollectiveReduce", "CreateSummaryFileWriter", "ImportEvent", "MakeIterator", "MapClear",
+    "MergeV2Checkpoints", "OrderedMapClear", "PyFunc", "QueueCloseV2", "ReaderResetV2", "SaveV2",
+    "StageClear", "StalenessAdmit", "StalenessBegin", "StalenessDone", "SyncRoundArrive", "SyncRoundBegin",
+    "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean", "SyncRoundMeanSlices", "SyncRoundPush",
+    "SyncRoundPushSlices", "WriteFile", "WriteGraphSummary", "WriteRawProtoSummary", "WriteResourceState",
 })  # fmt: skip
 """Ops that change something other than a variable, which a run that is repeated would change once more."""
-_SAY: Final = frozenset({"QueueEnqueueManyV2", "QueueEnqueueV2"})
+_SAY: Final = frozenset({"MapStage", "OrderedMapStage", "QueueEnqueueManyV2", "QueueEnqueueV2", "Stage"})
 """Such ops that say when they begin to."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import fields
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph import shapes
@@ -14,6 +14,10 @@ from graphflow.errors import InvalidArgumentError
 
 Element: TypeAlias = tuple[Any, ...]
 """One array for each component."""
+
+
+_SETTINGS: Final = {"dtypes": "component types", "shapes": "component shapes", "seeds": "random seeds"}
+"""What settings are called in messages, if not by their names."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,9 @@ class QueueConfig:
         raise InvalidArgumentError(
             None,
             None,
-            f"The shared queue {name!r} has {setting} {_readable(getattr(self, setting))}, but "
-            f"{_readable(getattr(asked, setting))} is asked for. Use another shared_name.",
+            f"The shared {_what(self.kind)} {name!r} has {_SETTINGS.get(setting, setting)} "
+            f"{_readable(getattr(self, setting))}, but {_readable(getattr(asked, setting))} is asked for. Use another "
+            "shared_name.",
         )
 
     def check_shapes(self, elements: Iterable[Element]) -> None:
@@ -55,6 +60,10 @@ class QueueConfig:
                         f"Shape mismatch in tuple component {position}. Expected {_listed(dims)}, got "
                         f"{_listed(value.shape)}",
                     )
+
+
+def _what(kind: str) -> str:
+    return "queue" if kind.endswith("Queue") else kind.lower()
 
 
 def _readable(value: Any) -> str:

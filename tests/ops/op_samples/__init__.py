@@ -155,6 +155,20 @@ WITHOUT_SAMPLES: dict[str, str] = {
         "tell of the process, which is another each time: tests/contrib/test_written_summaries.py",
     ),
     **dict.fromkeys(
+        ["Barrier"]
+        + [f"Barrier{what}" for what in ("InsertMany", "TakeMany", "Close", "ReadySize", "IncompleteSize")],
+        "work on a barrier of the session: tests/resources/test_barriers.py",
+    ),
+    **dict.fromkeys(
+        ["Stage", "Unstage", "StagePeek", "StageSize", "StageClear"]
+        + [
+            f"{kind}Map{what}"
+            for kind in ("", "Ordered")
+            for what in ("Stage", "Peek", "Unstage", "UnstageNoKey", "Size", "IncompleteSize", "Clear")
+        ],
+        "work on a staging area of the session: tests/contrib/test_staging.py",
+    ),
+    **dict.fromkeys(
         [f"{kind}QueueV2" for kind in ("FIFO", "RandomShuffle", "PaddingFIFO", "Priority")]
         + [
             f"Queue{what}V2"

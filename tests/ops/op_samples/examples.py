@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -117,7 +119,57 @@ def _sequences(random: Random) -> Iterable[Sample]:
         )
 
 
+def _tensor_proto(array: Any) -> bytes:
+    data: bytes = gf.make_tensor_proto(array).SerializeToString()
+    return data
+
+
+def _parsed_tensor(random: Random) -> Iterable[Sample]:
+    for array in (random.random((2, 3), np.float32), random.integers(0, 9, 4), strings([b"a", b"bc"])):
+        dtype = gf.string if array.dtype == object else gf.as_dtype(array.dtype)
+        yield Sample(
+            (np.array(_tensor_proto(array), object),), {"out_type": dtype}, lambda _, expected=array: expected
+        )
+
+
+def _serialized_tensor(random: Random) -> Iterable[Sample]:
+    for array in (random.random((2, 3), np.float32), random.integers(0, 9, 4), strings([b"a", b"bc"])):
+        dtype = gf.string if array.dtype == object else gf.as_dtype(array.dtype)
+        yield Sample((array,), {"T": dtype}, lambda x: np.array(_tensor_proto(x), object))
+
+
+def _of_json(random: Random) -> Iterable[Sample]:
+    for count in (0, 1, 3):
+        numbers = random.integers(0, 99, count)
+        texts = [
+            b'{"features": {"feature": {"labels": {"int64List": {"value": ["%d"]}}}}}' % number
+            for number in numbers
+        ]
+        labels = [
+            gf.train.Feature(int64_list=gf.train.Int64List(value=[number])) for number in numbers.tolist()
+        ]
+        expected = [
+            gf.train.Example(features=gf.train.Features(feature={"labels": label})).SerializeToString()
+            for label in labels
+        ]
+        yield Sample((strings(texts),), {}, lambda _, expected=expected: strings(expected))
+
+
+def _decompressed(random: Random) -> Iterable[Sample]:
+    for kind, compress in (("ZLIB", zlib.compress), ("GZIP", gzip.compress), ("", bytes)):
+        texts = [bytes(random.integers(0, 256, size, np.uint8)) for size in (0, 5, 300)]
+        yield Sample(
+            (strings([compress(text) for text in texts]),),
+            {"compression_type": kind},
+            lambda _, expected=texts: strings(expected),
+        )
+
+
 TABLE: dict[str, Draw] = {
+    "ParseTensor": _parsed_tensor,
+    "SerializeTensor": _serialized_tensor,
+    "DecodeJSONExample": _of_json,
+    "DecodeCompressed": _decompressed,
     "DecodeCSV": _csv,
     "ParseSingleExample": _single,
     "ParseExample": _several,

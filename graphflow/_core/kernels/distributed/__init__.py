@@ -1,1 +1,1 @@
-"""NumPy kernels of the ops between replicas."""
+"""NumPy kernels of the ops between replicas, and of those between runs."""

@@ -1,1 +1,1 @@
-"""Ops between replicas: collectives, synchronous rounds, bounded staleness."""
+"""Ops between replicas: collectives, synchronous rounds, bounded staleness; between runs: barriers, staging areas."""

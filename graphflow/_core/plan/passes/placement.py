@@ -41,7 +41,7 @@ _LISTS = frozenset({"TensorArrayV3", "TensorArrayGradV3"})
 _SHARED = frozenset(
     {
         *("FIFOQueueV2", "PaddingFIFOQueueV2", "PriorityQueueV2", "RandomShuffleQueueV2"),
-        *("ResourceConditionalAccumulator", "SparseConditionalAccumulator"),
+        *("Barrier", "ResourceConditionalAccumulator", "SparseConditionalAccumulator"),
     }
 )
 """Types that make what several clients put into and take from."""
