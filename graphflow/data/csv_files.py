@@ -19,12 +19,16 @@ from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.core import constant, constant_value, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
-from graphflow._core.ops.io.csv import check_columns
+from graphflow._core.ops.io.csv import check_columns, check_default
 from graphflow.data.dataset import Dataset, built
 from graphflow.data.transformations import parallel_interleave
 
 _TYPES: Final = (dtypes.int32, dtypes.int64, dtypes.float32, dtypes.float64, dtypes.string)
 """What a column may be, the narrowest first."""
+
+
+_BUFFER: Final = 4 * 1024 * 1024
+"""What TensorFlow reads at once; nothing here depends on it."""
 
 
 def _default(value: Any) -> Tensor:
@@ -47,7 +51,7 @@ class CsvDataset(Dataset):
         record_defaults: For each column a value that stands for an empty field and gives the dtype, or a dtype if the
             field must be there: int32, int64, float32, float64 or string.
         compression_type: "", "GZIP" or "ZLIB".
-        buffer_size: Accepted, and not needed.
+        buffer_size: Has no effect; it must be positive.
         header: Whether the first record of each file is passed over.
         field_delim: The character between fields.
         use_quote_delim: Whether fields may be in quotes.
@@ -65,6 +69,8 @@ class CsvDataset(Dataset):
         use_quote_delim: bool = True, na_value: str = "", select_cols: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
         defaults = [_default(value) for value in record_defaults]
+        for default in defaults:
+            check_default(default.dims)
         columns = [int(column) for column in select_cols or ()]
         if columns:
             check_columns(columns, len(defaults))
@@ -73,7 +79,9 @@ class CsvDataset(Dataset):
         inputs = (
             convert_to_tensor(filenames, dtype=dtypes.string, name="filenames"),
             convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
-            convert_to_tensor(buffer_size or 0, dtype=dtypes.int64, name="buffer_size"),
+            convert_to_tensor(
+                _BUFFER if buffer_size is None else buffer_size, dtype=dtypes.int64, name="buffer_size"
+            ),
             convert_to_tensor(header, dtype=dtypes.bool_, name="header"),
             convert_to_tensor(field_delim, dtype=dtypes.string, name="field_delim"),
             convert_to_tensor(use_quote_delim, dtype=dtypes.bool_, name="use_quote_delim"),
@@ -118,8 +126,8 @@ class _Reader:
         """The rows of a file, read as they are asked for."""
         if self._compression not in ("", "GZIP"):
             raise ValueError(
-                f"compression_type {self._compression!r}: give column_names and column_defaults, which are looked for "
-                "in plain files and GZIP alone."
+                f"compression_type {self._compression!r} is not supported where column_names or column_defaults are "
+                "missing: they are looked for in plain files and GZIP alone."
             )
         with gfile.GFile(name, "rb") as file:
             lines: Iterable[bytes] = gzip.GzipFile(fileobj=file) if self._compression else file

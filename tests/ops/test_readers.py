@@ -307,7 +307,10 @@ def test_a_sequence_example() -> None:
         assert [part.tolist() for part in found["any"]] == [[[0, 0], [0, 1], [2, 0]], [5, 6, 7], [3, 2]]
         for wrong, told in [
             (sequence(), "Name: one, Feature list 'token' is required"),
-            (sequence(token=[[1], [2, 3]]), "step 1, Feature: token. Number of int64 values"),
+            (
+                sequence(token=[[1], [2, 3]]),
+                r"Name: one, Key: token, Index: 1\.  Number of int64 values != expected",
+            ),
             (b"\xff\xff", "Could not parse"),
         ]:
             with pytest.raises(gf.errors.InvalidArgumentError, match=told):
@@ -323,9 +326,18 @@ def test_a_sequence_example() -> None:
     [
         (b"\xff\xff", "Could not parse example"),
         (example(x=[1.0, 2.0]), r"Feature: y \(data type: int64\) is required"),
-        (example(x=[1.0, 2.0, 3.0], y=[1]), "Feature: x. Number of float32 values != expected"),
-        (example(x=[1.0, 2.0], y=[1.0]), "Feature: y. Data types don't match"),
-        (example(x=[1.0, 2.0], y=[1], q=[1.0]), "Feature: q. Number of float32 values"),
+        (
+            example(x=[1.0, 2.0, 3.0], y=[1]),
+            r"Key: x(, Index: 0)?\.  Number of float values != expected\.  values size: 3 but output shape: \[2\]",
+        ),
+        (
+            example(x=[1.0, 2.0], y=[1.0]),
+            r"Key: y(, Index: 0)?\.  Data types don't match\. Data type: float but expected type: int64",
+        ),
+        (
+            example(x=[1.0, 2.0], y=[1], q=[1.0]),
+            r"Key: q(, Index: 0)?\.  Number of float values is not a multiple of stride length",
+        ),
     ],
     ids=["no example", "a feature that lacks", "too many values", "another dtype", "too few values"],
 )
@@ -344,7 +356,21 @@ def test_wrong_requests_are_refused_where_they_are_built() -> None:
         ({"x": 5}, ValueError, "Invalid feature x"),
         ({"x": gf.VarLenFeature(None)}, ValueError, "Missing type"),
         ({"x": gf.FixedLenFeature(None, gf.float32)}, ValueError, "Missing shape"),
-        ({"x": gf.FixedLenFeature([None], gf.float32)}, ValueError, "FixedLenSequenceFeature"),
+        (
+            {"x": gf.FixedLenFeature([None], gf.float32)},
+            ValueError,
+            "First dimension .* FixedLenSequenceFeature",
+        ),
+        (
+            {"x": gf.FixedLenFeature([1, None], gf.float32)},
+            ValueError,
+            r"to be known but received \[1, None\]",
+        ),
+        (
+            {"x": gf.FixedLenSequenceFeature([2], gf.float32, True, [])},
+            ValueError,
+            "Cannot reshape a tensor with 0 elements",
+        ),
         ({"x": gf.FixedLenFeature([], gf.int32)}, TypeError, "has type int32"),
         ({"x": gf.FixedLenSequenceFeature([], gf.int64)}, ValueError, "allow_missing"),
     ]

@@ -62,14 +62,19 @@ def read_whole(file: BinaryIO, path: str, compression: str = "") -> bytes:
     return found
 
 
-def read_lines(file: BinaryIO, path: str) -> Iterator[bytes]:
-    """The lines of an open file, without their ends; InvalidArgumentError for one that is longer than is allowed."""
+def whole_lines(file: BinaryIO, path: str) -> Iterator[bytes]:
+    """The lines of an open file with their ends; InvalidArgumentError for one that is longer than is allowed."""
     most = most_bytes()
     for line in iter(partial(file.readline, most + 3), b""):
-        text = line.removesuffix(b"\n").removesuffix(b"\r")
-        if len(text) > most:
+        if len(line.removesuffix(b"\n").removesuffix(b"\r")) > most:
             raise errors.InvalidArgumentError(None, None, too_large(f"a line of {path}", "more"))
-        yield text
+        yield line
+
+
+def read_lines(file: BinaryIO, path: str) -> Iterator[bytes]:
+    """The same lines without their ends."""
+    for line in whole_lines(file, path):
+        yield line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 class _Inflated(io.RawIOBase):

@@ -160,6 +160,48 @@ def records_that_are_wrong(tf, t):
     )
 
 
+@FAMILY.case()
+def records_end_where_lines_do(tf, t):
+    CsvDataset = tf.data.experimental.CsvDataset
+    two = [tf.string, tf.constant(["-"])]
+    texts = (
+        b"a,1\rb,2\r",
+        b"a,1\rb,2\nc,3\r\nd,4",
+        b'"a\r\nb",1\r\n"c\rd",2\r\n',
+        b'"a\n\nb",1\n"c\n""d""\n",2\n',
+        b"a,\n\xff,2",
+        b'a,""\n"""",2\n',
+        b'"a","b"\r"c","d"',
+        b"a,1\r\rb,2",
+    )
+    return [_all(t, CsvDataset(_file(text), two)) for text in texts]
+
+
+@FAMILY.case()
+def headers_end_where_lines_do(tf, t):
+    CsvDataset = tf.data.experimental.CsvDataset
+    two = [tf.string, tf.constant(["-"])]
+    texts = b"a,1\rb,2\r", b'"a\r\nb",1\r\n"c\rd",2\r\n', b'"a\n\nb",1\n"c\n""d""\n",2\n'
+    wrong = b"a,1\n\n", b'"a', b'"a"\n"b,\n'
+    header = [_all(t, CsvDataset(_file(text), two, header=True)) for text in texts]
+    loose = [_all(t, CsvDataset(_file(text), two, use_quote_delim=False)) for text in texts[:2]]
+    return header, loose, [_all(t, CsvDataset(_file(text), two)) for text in wrong]
+
+
+@FAMILY.case()
+def wrong_quotes_end_with_their_record(tf, t):
+    two = [tf.string, tf.string]
+    texts = (
+        b'1,2"3\na,b"\n9,8"7\ne,f\n',
+        b'1,"2"3"\n"2"3",4"\na,"c"d"\ne,f\n',
+        b'"a"b,1\nc,2"\ne,f\n',
+        b'a"b"c,1\ne,f\n',
+    )
+    datasets = [tf.data.experimental.CsvDataset(_file(text), two) for text in texts]
+    ignoring = [dataset.apply(tf.data.experimental.ignore_errors()) for dataset in datasets]
+    return [_all(t, dataset) for dataset in datasets], [_all(t, dataset) for dataset in ignoring]
+
+
 def _batches(t, dataset, count):
     element = dataset.make_one_shot_iterator().get_next()
     return [t.run(element) for _ in range(count)]

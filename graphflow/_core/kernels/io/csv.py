@@ -23,8 +23,8 @@ _KINDS = {"float32": "float", "float64": "double"}
 """What TensorFlow calls dtypes here."""
 
 
-def _fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
-    """The fields of a record (RFC 4180)."""
+def _fields(record: bytes, delimiter: bytes, quotes: bool, of_file: bool) -> list[bytes]:
+    """The fields of a record (RFC 4180). of_file: whether it is one of a file, which ends where a line does."""
     if not quotes or (b'"' not in record and b"\n" not in record and b"\r" not in record):
         return record.split(delimiter)
     found: list[bytes] = []
@@ -37,7 +37,7 @@ def _fields(record: bytes, delimiter: bytes, quotes: bool) -> list[bytes]:
             end = len(record) if end < 0 else end
             field, position = record[position:end], end
             if b'"' in field or b"\n" in field or b"\r" in field:
-                raise invalid("Unquoted fields cannot have quotes/CRLFs inside")
+                raise invalid(f"Unquoted fields cannot have quotes{'' if of_file else '/CRLFs'} inside")
         found.append(field)
         if position >= len(record):
             return found
@@ -59,7 +59,7 @@ def _quoted(record: bytes, start: int, delimiter: bytes) -> tuple[bytes, int]:
         position += 2
 
 
-def _value(field: bytes, dtype: DType, number: int, record: int) -> Any:
+def _value(field: bytes, dtype: DType, number: int, record: str) -> Any:
     if dtype is dtypes.string:
         return field
     pattern = _INTEGER if dtype.is_integer else _NUMBER
@@ -70,15 +70,15 @@ def _value(field: bytes, dtype: DType, number: int, record: int) -> Any:
         if dtype.min <= value <= dtype.max:
             return value
     kind, shown = _KINDS.get(dtype.name, dtype.name), field[:60].decode(errors="replace")
-    raise invalid(f"Field {number} in record {record} is not a valid {kind}: {shown}")
+    raise invalid(f"Field {number} in {record} is not a valid {kind}: {shown}")
 
 
 def record_reader(
     attrs: Mapping[str, Any], types: Sequence[DType]
-) -> Callable[[bytes, int, Sequence[Any]], list[Any]]:
+) -> Callable[[bytes, int | None, Sequence[Any]], list[Any]]:
     """A function (record, its number, arrays with a stand-in or none for each column) that gives a record's values.
 
-    attrs: those of DecodeCSV.
+    attrs: those of DecodeCSV. A record of a file has no number.
     """
     delimiter, missing = (
         v if isinstance(v, bytes) else str(v).encode() for v in (attrs["field_delim"], attrs["na_value"])
@@ -86,19 +86,22 @@ def record_reader(
     quotes, wanted = attrs["use_quote_delim"], list(attrs["select_cols"])
     columns = wanted or range(len(types))
 
-    def read(record: bytes, number: int, stand_ins: Sequence[Any]) -> list[Any]:
-        fields = _fields(record, delimiter, quotes)
-        if len(fields) <= columns[-1] if wanted else len(fields) != len(types):
-            raise invalid(f"Expect {columns[-1] + 1} fields but have {len(fields)} in record {number}")
+    def read(record: bytes, number: int | None, stand_ins: Sequence[Any]) -> list[Any]:
+        told = "record" if number is None else f"record {number}"
+        fields = _fields(record, delimiter, quotes, number is None)
+        there = sum(column < len(fields) for column in columns)
+        if there < len(columns) or (not wanted and len(fields) > there):
+            count = "more" if number is None and there == len(columns) else there if wanted else len(fields)
+            raise invalid(f"Expect {len(columns)} fields but have {count} in {told}")
         found = []
         for position, column in enumerate(columns):
             field = fields[column]
             if field and field != missing:
-                found.append(_value(field, types[position], column, number))
+                found.append(_value(field, types[position], column, told))
             elif len(stand_ins[position]):
                 found.append(stand_ins[position][0])
             else:
-                raise invalid(f"Field {column} is required but missing in record {number}!")
+                raise invalid(f"Field {column} is required but missing in {told}!")
         return found
 
     return read

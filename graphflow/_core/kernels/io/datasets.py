@@ -127,6 +127,8 @@ def _csv(
     quotes: Any, missing: Any, columns: Any, *defaults: Any,
 ) -> DatasetBase:  # fmt: skip
     types, stand_ins = node.attrs["output_types"], stand_ins_of(defaults)
+    if size <= 0:
+        raise errors.InvalidArgumentError(None, None, f"buffer_size should be positive, got {int(size)}.")
     attrs = {
         "field_delim": file_text(delimiter), "use_quote_delim": bool(quotes), "na_value": file_text(missing),
         "select_cols": np.ravel(columns).tolist(),
@@ -134,13 +136,14 @@ def _csv(
     read = record_reader(attrs, types)
 
     def parse(record: bytes) -> Any:
-        values = zip(read(record, 0, stand_ins), types, strict=True)
+        values = zip(read(record, None, stand_ins), types, strict=True)
         return tuple(np.array(value, dtype.native) for value, dtype in values)
 
     paths = [file_text(name) for name in np.ravel(filenames)]
     return CsvDataset(
-        origin, paths, compression_of(compression), bool(header), attrs["use_quote_delim"], parse
-    )
+        origin, paths, compression_of(compression), bool(header), attrs["use_quote_delim"],
+        attrs["field_delim"].encode(), parse,
+    )  # fmt: skip
 
 
 def compression_of(value: Any) -> str:

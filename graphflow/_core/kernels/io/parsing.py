@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from functools import cached_property, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,11 +17,29 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow.errors import InvalidArgumentError
 
 _LISTS: Final = {dtypes.float32: "float_list", dtypes.int64: "int64_list", dtypes.string: "bytes_list"}
-_TYPES: Final = {kind: dtype.name for dtype, kind in _LISTS.items()}
+_NAMES: Final = {dtypes.float32: "float", dtypes.int64: "int64", dtypes.string: "string"}
+"""Of dtypes as TensorFlow's messages write them."""
+_TYPES: Final = {kind: _NAMES[dtype] for dtype, kind in _LISTS.items()}
 
 
-def _wrong(name: str, message: str) -> InvalidArgumentError:
-    return InvalidArgumentError(None, None, f"Name: {name or '<unknown>'}, {message}")
+class _Place(NamedTuple):
+    """Where a feature stands, for messages: in which example, or in which step of a feature list.
+
+    name: the example's; None where examples have none. index: the example's in its batch, or the step's.
+    """
+
+    name: str | None
+    index: int | None = None
+    step: bool = False
+
+    def wrong(self, message: str) -> InvalidArgumentError:
+        """An error at this place."""
+        name = "" if self.name is None else f"Name: {self.name or '<unknown>'}, "
+        return InvalidArgumentError(None, None, f"{name}{message}")
+
+    def of(self, key: str, kind: str = "Key") -> str:
+        """The place of a feature, in words."""
+        return f"{kind}: {key}." if self.index is None else f"{kind}: {key}, Index: {self.index}."
 
 
 @dataclass(frozen=True)
@@ -55,20 +73,23 @@ class _Feature:
         assert self.dims is not None
         return shapes.size_of(self.dims[1:] if self._sequence else self.dims) or 0
 
-    def read(self, features: Any, name: str) -> Any:
+    def read(self, features: Any, place: _Place) -> Any:
         """The feature's values in an example, as a vector; None if the example does not have it."""
-        return self.values(features.get(self.key), name)
+        return self.values(features.get(self.key), place)
 
-    def values(self, feature: Any, name: str) -> Any:
+    def values(self, feature: Any, place: _Place) -> Any:
         """The values of a message as a vector; None if there are none."""
         kind = None if feature is None else feature.WhichOneof("kind")
         if kind is None:
             return None
         if kind != self._list:
-            raise _wrong(
-                name,
-                f"Feature: {self.key}. Data types don't match: the example holds {_TYPES[kind]}, but "
-                f"{self.dtype.name} is asked for.",
+            wanted = _NAMES[self.dtype]
+            raise place.wrong(
+                f"{place.of(self.key, 'Feature list')}  Data types don't match. Expected type: {wanted}  Feature is: "
+                f"{kind}"
+                if place.step
+                else f"{place.of(self.key)}  Data types don't match. Data type: {_TYPES[kind]} but expected type: "
+                f"{wanted}"
             )
         values = getattr(feature, kind).value
         if not self._is_text:
@@ -90,29 +111,32 @@ class _Feature:
         found[:] = [value for values in lists for value in values]
         return found.reshape(len(lists), *self.dims)
 
-    def dense(self, features: Any, default: Any, name: str) -> Any:
+    def dense(self, features: Any, default: Any, place: _Place) -> Any:
         """The feature's values in an example, in their shape, or the default value."""
         assert self.dims is not None
-        values = self.read(features, name)
+        values = self.read(features, place)
         sequence = self._sequence
         if values is None:
             if sequence:
                 return self.blank((0, *self.dims[1:]), default)
             if default.size == 0 and 0 not in self.dims:
-                raise _wrong(
-                    name,
-                    f"Feature: {self.key} (data type: {self.dtype.name}) is required but could not be found. Give it "
-                    "a default_value if it may be missing.",
+                raise place.wrong(
+                    f"Feature: {self.key} (data type: {_NAMES[self.dtype]}) is required but could not be found. Give "
+                    "it a default_value if it may be missing."
                 )
             return default.reshape(self.dims)
         size = self._size
         if sequence and (size == 0 or values.size % size == 0):
             return values.reshape(-1 if size else 0, *self.dims[1:])
         if values.size != size:
-            raise _wrong(
-                name,
-                f"Feature: {self.key}. Number of {self.dtype.name} values != expected. Values size: {values.size} but "
-                f"output shape: {shapes.text(self.dims)}",
+            kind = "bytes" if self._is_text else _NAMES[self.dtype]
+            shape = f"[{','.join('?' if n is None else str(n) for n in self.dims)}]"
+            raise place.wrong(
+                f"{place.of(self.key)}  Number of {kind} values is not a multiple of stride length. Saw {values.size} "
+                f"values but output shape is: {shape}"
+                if sequence
+                else f"{place.of(self.key)}  Number of {kind} values != expected.  values size: {values.size} but "
+                f"output shape: {shape}"
             )
         return values.reshape(self.dims)
 
@@ -149,18 +173,18 @@ class _Feature:
         )
 
 
-def _features(data: bytes, name: str) -> Any:
-    return _message(protos.example_pb2.Example, data, name).features.feature
+def _features(data: bytes, place: _Place) -> Any:
+    return _message(protos.example_pb2.Example, data, place).features.feature
 
 
-def _message(kind: Any, data: bytes, name: str) -> Any:
+def _message(kind: Any, data: bytes, place: _Place) -> Any:
     from google.protobuf.message import DecodeError
 
     try:
         return kind.FromString(data)
     except DecodeError as error:
-        raise _wrong(
-            name, f"Could not parse example input, value: {data[:40]!r} ({len(data)} bytes)"
+        raise place.wrong(
+            f"Could not parse example input, value: {data[:40]!r} ({len(data)} bytes)"
         ) from error
 
 
@@ -189,20 +213,23 @@ _KEPT_KEYS: Final = 4
 """Keys are inputs of ops, which could change but do not: what was made of the last ones is kept."""
 
 
+_ALONE: Final = _Place(None)
+
+
 @kernel("ParseSingleExample")
 def _parse_single(node: Node) -> Kernel:
     sparse = _sparse_features(node, node.attrs["sparse_keys"])
     dense = _dense_features(node, node.attrs["dense_keys"])
 
     def parse(serialized: Any, *defaults: Any) -> Any:
-        features = _features(np.asarray(serialized, object).item(), "")
-        found = [f.sparse([f.read(features, "")]) for f in sparse]
+        features = _features(np.asarray(serialized, object).item(), _ALONE)
+        found = [f.sparse([f.read(features, _ALONE)]) for f in sparse]
         return _outputs(
             [
                 *(indices[:, 1:] for indices, _, _ in found),
                 *(values for _, values, _ in found),
                 *(shape[1:] for _, _, shape in found),
-                *(f.dense(features, np.asarray(d), "") for f, d in zip(dense, defaults, strict=True)),
+                *(f.dense(features, np.asarray(d), _ALONE) for f, d in zip(dense, defaults, strict=True)),
             ]
         )
 
@@ -248,13 +275,14 @@ def _parse(node: Node) -> Kernel:
         if read is not None:
             triples = read[:count]
             return _outputs([*(part[k] for k in range(3) for part in triples), *read[count:]])
-        parsed = [(_features(d, label), label) for d, label in zip(data, labels, strict=True)]
-        found = [f.sparse([f.read(features, label) for features, label in parsed]) for f in sparse]
+        places = [_Place(label, number) for number, label in enumerate(labels)]
+        parsed = [(_features(d, place), place) for d, place in zip(data, places, strict=True)]
+        found = [f.sparse([f.read(features, place) for features, place in parsed]) for f in sparse]
         return _outputs(
             [
                 *(part[position] for position in range(3) for part in found),
                 *(
-                    f.batch([f.dense(features, default, label) for features, label in parsed], default)
+                    f.batch([f.dense(features, default, place) for features, place in parsed], default)
                     for f, default in zip(dense, defaults, strict=True)
                 ),
             ]
@@ -296,24 +324,21 @@ def _parse_sequence(node: Node) -> Kernel:
 
     def parse(serialized: Any, optional: Any, *rest: Any) -> Any:
         *keys_and_defaults, debug_name = rest
-        name = _text(np.asarray(debug_name, object).item())
+        place = _Place(_text(np.asarray(debug_name, object).item()))
         sparse, dense, steps, rows_of = features(*[k.item() for k in keys_and_defaults[: sum(counts)]])
         defaults = [np.asarray(d) for d in keys_and_defaults[sum(counts) :]]
-        message = _message(protos.example_pb2.SequenceExample, np.asarray(serialized, object).item(), name)
+        message = _message(protos.example_pb2.SequenceExample, np.asarray(serialized, object).item(), place)
         given, lists = message.context.feature, message.feature_lists.feature_list
-        found = [f.sparse([f.read(given, name)]) for f in sparse]
-        rows = [
-            f.sparse([f.values(v, name) for v in lists[f.key].feature] if f.key in lists else [])
-            for f in steps
-        ]
+        found = [f.sparse([f.read(given, place)]) for f in sparse]
+        rows = [f.sparse(_steps(f, lists, place)) for f in steps]
         allowed = {_text(k) for k in np.asarray(optional, object).reshape(-1)}
-        columns = [_column(f, _listed(lists, f, allowed, name), name) for f in rows_of]
+        columns = [_column(f, _listed(lists, f, allowed, place), place) for f in rows_of]
         return _outputs(
             [
                 *(indices[:, 1:] for indices, _, _ in found),
                 *(values for _, values, _ in found),
                 *(shape[1:] for _, _, shape in found),
-                *(f.dense(given, d, name) for f, d in zip(dense, defaults, strict=True)),
+                *(f.dense(given, d, place) for f, d in zip(dense, defaults, strict=True)),
                 *(part[position] for position in range(3) for part in rows),
                 *columns,
             ]
@@ -322,27 +347,37 @@ def _parse_sequence(node: Node) -> Kernel:
     return parse
 
 
-def _listed(lists: Any, feature: _Feature, optional: Collection[str], name: str) -> Any:
+def _steps(feature: _Feature, lists: Any, place: _Place) -> list[Any]:
+    """The values of each step of a feature list; none if it is missing."""
+    if feature.key not in lists:
+        return []
+    return [
+        feature.values(message, place._replace(index=number, step=True))
+        for number, message in enumerate(lists[feature.key].feature)
+    ]
+
+
+def _listed(lists: Any, feature: _Feature, optional: Collection[str], place: _Place) -> Any:
     """The messages of a feature list; InvalidArgumentError if it is missing and may not be."""
     if feature.key in lists:
         return lists[feature.key].feature
     if feature.key not in optional:
-        raise _wrong(
-            name,
-            f"Feature list '{feature.key}' is required but could not be found. Use allow_missing=True if it may be "
-            "missing.",
+        raise place.wrong(
+            f"Feature list '{feature.key}' is required but could not be found.  Did you mean to include it in "
+            "feature_list_dense_missing_assumed_empty or feature_list_dense_defaults? A FixedLenSequenceFeature with "
+            "allow_missing=True is."
         )
     return []
 
 
-def _column(feature: _Feature, messages: Any, name: str) -> Any:
+def _column(feature: _Feature, messages: Any, place: _Place) -> Any:
     """The values of a feature list, a row for each step."""
     assert feature.dims is not None
     plain = feature.steps(messages)
     if plain is not None:
         return plain
     found = [
-        feature.dense({feature.key: m}, np.zeros(0), f"{name or '<unknown>'}, step {n}")
+        feature.dense({feature.key: m}, np.zeros(0), place._replace(index=n, step=True))
         for n, m in enumerate(messages)
     ]
     return feature.batch(found, np.zeros(0))
@@ -383,22 +418,22 @@ def _parse_sequences(node: Node) -> Kernel:
                 f"Expected a vector of examples and as many names, got shapes {list(data.shape)} and "
                 f"{list(np.shape(debug_name))}.",
             )
+        places = [_Place(name, number) for number, name in enumerate(names)]
         messages = [
-            _message(protos.example_pb2.SequenceExample, d, n) for d, n in zip(data, names, strict=True)
+            _message(protos.example_pb2.SequenceExample, d, place)
+            for d, place in zip(data, places, strict=True)
         ]
-        contexts = [(message.context.feature, name) for message, name in zip(messages, names, strict=True)]
-        lists = [
-            (message.feature_lists.feature_list, name) for message, name in zip(messages, names, strict=True)
-        ]
-        found = [f.sparse([f.read(given, name) for given, name in contexts]) for f in sparse]
+        contexts = [(m.context.feature, place) for m, place in zip(messages, places, strict=True)]
+        lists = [(m.feature_lists.feature_list, place) for m, place in zip(messages, places, strict=True)]
+        found = [f.sparse([f.read(given, place) for given, place in contexts]) for f in sparse]
         given_defaults = [np.asarray(d) for d in defaults]
         whole = [
-            f.batch([f.dense(given, d, name) for given, name in contexts], d)
+            f.batch([f.dense(given, d, place) for given, place in contexts], d)
             for f, d in zip(dense, given_defaults, strict=True)
         ]
         rows = [_sparse_rows(f, lists) for f in steps]
         columns = [
-            [_column(f, _listed(own, f, optional, name), name) for own, name in lists] for f in rows_of
+            [_column(f, _listed(own, f, optional, place), place) for own, place in lists] for f in rows_of
         ]
         return _outputs(
             [
@@ -413,12 +448,11 @@ def _parse_sequences(node: Node) -> Kernel:
     return parse
 
 
-def _sparse_rows(feature: _Feature, lists: Sequence[tuple[Any, str]]) -> tuple[Any, Any, Any]:
+def _sparse_rows(feature: _Feature, lists: Sequence[tuple[Any, _Place]]) -> tuple[Any, Any, Any]:
     """Indices, values and shape of a feature list of several examples: [examples, steps, values]."""
     parts = []
-    for own, name in lists:
-        messages = own[feature.key].feature if feature.key in own else []
-        parts.append(feature.sparse([feature.values(message, name) for message in messages]))
+    for own, place in lists:
+        parts.append(feature.sparse(_steps(feature, own, place)))
     numbered = [np.insert(indices, 0, number, axis=1) for number, (indices, _, _) in enumerate(parts)]
     longest = np.max([shape for _, _, shape in parts] or [np.zeros(2, np.int64)], axis=0)
     values = np.concatenate([*(v for _, v, _ in parts), np.zeros(0, feature.dtype.native)])

@@ -14,16 +14,23 @@ from graphflow._core.ops.core import apply
 _TYPES = (dtypes.float32, dtypes.float64, dtypes.int32, dtypes.int64, dtypes.string)
 
 
+def check_default(dims: shapes.Dims) -> None:
+    """ValueError unless a default value may be a scalar or a vector of at most one element."""
+    if dims is not None and len(dims) > 1:
+        raise ValueError(
+            f"Shape must be at most rank 1 but is rank {len(dims)}: a default value is a scalar or a vector of at most "
+            f"one element, but one has shape {shapes.text(dims)}."
+        )
+    if dims not in (None, (), (None,), (0,), (1,)):
+        raise ValueError(
+            f"A default value is a scalar or a vector of at most one element, but one has shape {shapes.text(dims)}."
+        )
+
+
 def _columns(op: Operation) -> Signature:
     records, *defaults = op.inputs
     for default in defaults:
-        if default.dims is not None and (
-            len(default.dims) > 1 or default.dims not in ((), (None,), (0,), (1,))
-        ):
-            raise ValueError(
-                "A default value is a scalar or a vector of at most one element, but one has shape "
-                f"{shapes.text(default.dims)}."
-            )
+        check_default(default.dims)
     return [(default.dtype, records.dims) for default in defaults]
 
 
@@ -75,6 +82,11 @@ def decode_csv(
     """
     if len(field_delim.encode()) != 1:
         raise ValueError(f"field_delim must be a single character, got {field_delim!r}.")
+    if not isinstance(record_defaults, list | tuple):
+        raise ValueError(
+            "Expected list for 'record_defaults', with a value for each column, got an object of "
+            f"{type(record_defaults).__name__}."
+        )
     if not record_defaults:
         raise ValueError("record_defaults must have a value for each column.")
     columns = [int(c) for c in select_cols or ()]

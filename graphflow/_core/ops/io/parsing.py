@@ -178,10 +178,16 @@ class Request:
                 )
             shape = TensorShape([None]).concatenate(shape)
             if not shape[1:].is_fully_defined():
-                raise ValueError(f"The shape {feature.shape} of the elements of feature {key} must be known.")
+                raise ValueError(
+                    f"All dimensions of shape for feature {key} need to be known but received {feature.shape}."
+                )
         elif not shape.is_fully_defined():
+            if shape.ndims and shape[1:].is_fully_defined():
+                raise ValueError(
+                    f"First dimension of shape for feature {key} unknown. Consider using FixedLenSequenceFeature."
+                )
             raise ValueError(
-                f"The shape {feature.shape} of feature {key} must be known. Consider using FixedLenSequenceFeature."
+                f"All dimensions of shape for feature {key} need to be known but received {feature.shape}."
             )
         self.dense_keys.append(key)
         self.dense_types.append(dtype)
@@ -215,7 +221,9 @@ class Request:
     def _default(key: str, dtype: DType, shape: TensorShape, value: Any) -> Tensor:
         if not shape.is_fully_defined():
             zero = "" if dtype is dtypes.string else 0
-            return constant(zero if value is None else value, dtype)
+            if value is None:
+                return constant(zero, dtype)
+            return reshape(convert_to_tensor(value, dtype, name=f"key_{_name(key)}"), [])  # It fills up.
         if value is None:
             return constant([], dtype)
         given = convert_to_tensor(value, dtype, name=f"key_{_name(key)}")

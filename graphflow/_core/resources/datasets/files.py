@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.plan.ir import Origin
-from graphflow._core.resources.compressed import open_to_read, read_lines, reading_errors
+from graphflow._core.resources.compressed import open_to_read, read_lines, reading_errors, whole_lines
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements
 from graphflow._core.resources.datasets.states import State
@@ -60,38 +61,77 @@ class TextLineDataset(FilesDataset):
             raise self.error(error.message, errors.InvalidArgumentError) from error
 
 
-class CsvDataset(TextLineDataset):
+class CsvDataset(FilesDataset):
     """The records of files of comma-separated values, which go on in the next line inside quotes.
 
-    header: whether the first record of each file is passed over. quotes: whether fields may be in quotes. parse: gives
-    the values of a record; what it raises is told with the record.
+    A record ends at a line feed, a carriage return or both. header: whether the first record of each file is passed
+    over. quotes: whether fields may be in quotes. parse: gives the values of a record; what it raises is told with the
+    record.
     """
 
     def __init__(
-        self, origin: Origin, paths: Sequence[str], compression: str, header: bool, quotes: bool,
+        self, origin: Origin, paths: Sequence[str], compression: str, header: bool, quotes: bool, delimiter: bytes,
         parse: Callable[[bytes], Element],
     ) -> None:  # fmt: skip
         super().__init__(origin, paths, compression)
         self._header, self._quotes, self._parse = header, quotes, parse
+        self._delimiter = delimiter
+        self._ends = re.compile(b"[\r\n" + re.escape(delimiter) + b"]")
 
     def read(self, file: Any, path: str) -> Iterator[bytes]:
         """The records."""
-        records = self._records(super().read(file, path), path)
+        records = self._records(file, path)
         if self._header and next(records, None) is None:
-            raise self.error(f"{path} is empty: it has no header", errors.InvalidArgumentError)
+            raise self.error(f"Can't read header of file {path}: it is empty", errors.InvalidArgumentError)
         return records
 
-    def _records(self, lines: Iterator[bytes], path: str) -> Iterator[bytes]:
+    def _records(self, file: Any, path: str) -> Iterator[bytes]:
+        try:
+            lines = whole_lines(file, path)
+            for line in lines:
+                if b"\r" not in line and (not self._quotes or b'"' not in line):
+                    yield line.removesuffix(b"\n")
+                    continue
+                data, start = line, 0
+                while start < len(data):
+                    found = self._end(data, start)
+                    if found is None:
+                        data, start = data[start:] + self._more(lines, path), 0
+                        continue
+                    yield data[start : found[0]]
+                    start = found[1]
+        except errors.InvalidArgumentError as error:
+            raise self.error(error.message, errors.InvalidArgumentError) from error
+
+    def _more(self, lines: Iterator[bytes], path: str) -> bytes:
+        """The lines up to the next one with a quote."""
+        found = []
         for line in lines:
-            record = line
-            while self._quotes and record.count(b'"') % 2:
-                following = next(lines, None)
-                if following is None:
-                    raise self.error(
-                        f"{path} ends inside a quoted field: {record[:60]!r}", errors.InvalidArgumentError
-                    )
-                record += b"\n" + following
-            yield record
+            found.append(line)
+            if b'"' in line:
+                return b"".join(found)
+        raise errors.InvalidArgumentError(
+            None, None, f"Reached end of file without closing quoted field in record: {path}"
+        )
+
+    def _end(self, data: bytes, position: int) -> tuple[int, int] | None:
+        """Where a record ends, and the next begins; None inside quotes. What is quoted wrongly ends somewhere, too."""
+        while True:
+            if self._quotes and data[position : position + 1] == b'"':
+                while True:
+                    position = data.find(b'"', position + 1)
+                    if position < 0:
+                        return None
+                    following = data[position + 1 : position + 2]
+                    if following in (b"", b"\n", b"\r", self._delimiter):
+                        break
+                    position += following == b'"'
+            end = self._ends.search(data, position)
+            if end is None:
+                return len(data), len(data)
+            if end.group() != self._delimiter:
+                return end.start(), end.end() + (data[end.start() : end.end() + 1] == b"\r\n")
+            position = end.end()
 
     def element(self, string: bytes) -> Element:
         """The values of a record."""
