@@ -15,10 +15,12 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.types import IntTensorLike, TensorLike
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
+from graphflow._core.graph.types import IntTensorLike, SparseTensorLike, TensorLike
 from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
+from graphflow._core.ops.io import more_datasets as more
 from graphflow._core.ops.io import whole_datasets as whole
 from graphflow._core.ops.io.files import matching_files
 from graphflow.data import iterators, structure
@@ -37,6 +39,7 @@ from graphflow.data.parameters import (
     seeds_of,
 )
 from graphflow.data.specs import specs_for
+from graphflow.errors import InvalidArgumentError
 
 AUTOTUNE = -1
 """Lets a number be chosen: of parallel calls, or of elements made ahead."""
@@ -191,6 +194,32 @@ class Dataset(structure.Component):
         )
 
     @staticmethod
+    def from_sparse_tensor_slices(sparse_tensor: SparseTensorLike) -> Dataset:
+        """The slices of a SparseTensor along its first axis, in which it must be ordered.
+
+        Args:
+            sparse_tensor: A SparseTensor of rank 1 or more.
+
+        Returns:
+            A dataset of tuples (indices, values, shape), of which gf.SparseTensor(*element) makes a SparseTensor.
+
+        Raises:
+            TypeError: If it is no SparseTensor.
+        """
+        if not isinstance(sparse_tensor, SparseTensor | SparseTensorValue):
+            raise TypeError(f"`sparse_tensor` must be a SparseTensor, got {sparse_tensor!r}.")
+        parts = [
+            as_components(part)
+            for part in (sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape)
+        ]
+        sizes = [parts[0].dims and parts[0].dims[1:2], parts[2].dims]
+        rank = next((size[0] for size in sizes if size and size[0] is not None), None)
+        count = None if rank is None else rank - 1
+        op = apply(more.SPARSE_TENSOR_SLICE, parts, {"Tvalues": parts[1].dtype})
+        forms = (TensorShape([None, count]), TensorShape([None]), TensorShape([count]))
+        return Dataset(op.outputs[0], (dtypes.int64, parts[1].dtype, dtypes.int64), forms)
+
+    @staticmethod
     def from_generator(
         generator: Callable[..., Any], output_types: Any, output_shapes: Any = None, args: Any = None
     ) -> Dataset:
@@ -341,9 +370,11 @@ class Dataset(structure.Component):
             A dataset.
         """
         if isinstance(num_shards, int) and num_shards < 1:
-            raise ValueError(f"num_shards must be >= 1; got: {num_shards}")
+            raise InvalidArgumentError(None, None, f"num_shards must be >= 1; got: {num_shards}")
         if isinstance(num_shards, int) and isinstance(index, int) and not 0 <= index < num_shards:
-            raise ValueError(f"index must be >= 0 and < num_shards; got: {index} (num_shards: {num_shards})")
+            raise InvalidArgumentError(
+                None, None, f"index must be >= 0 and < num_shards; got: {index} (num_shards: {num_shards})"
+            )
         return self._same(ops.SHARD, as_int64(num_shards, "num_shards"), as_int64(index, "index"))
 
     def shuffle(

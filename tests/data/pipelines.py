@@ -97,6 +97,9 @@ PIPELINES: dict[str, Callable[[], Any]] = {
     "range": numbers,
     "tensors": lambda: D.from_tensors((IMAGES, "word")),
     "slices": slices,
+    "sparse_slices": lambda: D.from_sparse_tensor_slices(
+        gf.SparseTensor([[0, 1], [0, 2], [2, 0]], [1.0, 2.0, 3.0], [4, 3])
+    ),
     "strings": words,
     "generator": generated,
     "zip": lambda: D.zip((numbers(), {"w": words()})),

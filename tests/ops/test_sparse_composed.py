@@ -68,3 +68,48 @@ def test_the_larger_and_the_smaller_count_what_is_not_there_as_0() -> None:
     larger, smaller = run(gf.sparse_maximum(a, b), gf.sparse.minimum(a, b))
     assert larger.indices.ravel().tolist() == smaller.indices.ravel().tolist() == [0, 1, 3]
     assert larger.values.tolist() == [0.0, 2.0, 7.0] and smaller.values.tolist() == [-1.0, 0.0, 5.0]
+
+
+def test_parts_that_differ_in_another_axis_are_not_joined() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        first, second = (gf.SparseTensor([[0, 0]], [1], dims) for dims in ([3, 3], [2, 3]))
+        with pytest.raises(gf.errors.InvalidArgumentError, match="Input shapes must match but for axis 1"):
+            session.run(gf.sparse_concat(1, [first, second]))
+        assert session.run(gf.sparse_concat(0, [first, second])).dense_shape.tolist() == [5, 3]
+        fed = gf.sparse_placeholder(gf.int32)
+        joined = gf.sparse_concat(-1, [first, fed])
+        assert joined.indices.shape.as_list() == [None, 2] and joined.dense_shape.shape.as_list() == [2]
+        with pytest.raises(gf.errors.InvalidArgumentError, match="Input shapes must match"):
+            session.run(joined, {fed: gf.SparseTensorValue([[0, 0]], [1], [2, 3])})
+        found = session.run(joined, {fed: gf.SparseTensorValue([[0, 1]], [5], [3, 2])})
+        assert (found.indices.tolist(), found.dense_shape.tolist()) == ([[0, 0], [0, 4]], [3, 5])
+
+
+def test_what_does_not_fit_a_sparse_tensor_is_refused_where_it_is_written() -> None:
+    with gf.Graph().as_default():
+        sparse = gf.SparseTensor([[0, 0], [1, 2]], [1, 2], [2, 3])
+        with pytest.raises(ValueError, match=r"to_retain must be a vector"):
+            gf.sparse_retain(sparse, [True, False, True])
+        with pytest.raises(ValueError, match=r"At most one dimension can be inferred"):
+            gf.sparse_reshape(sparse, [-1, 2, -1])
+        with pytest.raises(ValueError, match="Cannot reshape a tensor with 6 elements"):
+            gf.sparse_reshape(sparse, [-1, 4])
+        with pytest.raises(ValueError, match="Cannot reshape a tensor with 6 elements"):
+            gf.sparse_reshape(sparse, [2, 2])
+
+
+def test_the_extent_that_follows_of_a_sparse_shape_is_known() -> None:
+    with gf.Graph().as_default():
+        sparse = gf.SparseTensor([[0, 0], [1, 2]], [1, 2], [2, 3])
+        assert gf.sparse_reshape(sparse, [3, -1]).shape.as_list() == [3, 2]
+        fed = gf.placeholder(gf.int64, [1])
+        assert gf.sparse_reshape(sparse, gf.concat([[6], fed], 0)).shape.as_list() == [6, 1]
+
+
+def test_ids_that_are_values_are_merged() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        ids, weights = (
+            gf.SparseTensorValue([[0, 0], [1, 0]], values, [2, 1]) for values in ([4, 1], [0.5, 2.0])
+        )
+        found = session.run(gf.sparse_merge(ids, weights, 5))
+        assert (found.indices.tolist(), found.values.tolist()) == ([[0, 4], [1, 1]], [0.5, 2.0])

@@ -127,7 +127,8 @@ class Graph(OfThisProcess, ContainerScope):
             tensor: An element of this graph.
         """
         raise ValueError(
-            f"{definition.name}: the input {tensor.name!r} belongs to another graph than the one being built. "
+            f"{definition.name}: the input {tensor.name!r} must be from the same graph as the operation, but it "
+            "belongs to another graph than the one being built. "
             "Build both in the same `with graph.as_default():`."
         )
 

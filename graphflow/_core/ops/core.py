@@ -399,9 +399,15 @@ def _shape_constant(shape: TensorShape, dtype: DType | None, name: str | None) -
         )
     if dtype not in (None, dtypes.int32, dtypes.int64):
         raise TypeError(f"Cannot convert a TensorShape to dtype: {dtype}")
-    return constant(
-        np.array(shape.as_list(), np.int64), dtype=dtype or dtypes.int32, name=name or "shape_as_tensor"
-    )
+    sizes = shape.as_list()
+    largest = max((abs(size) for size in sizes), default=0)
+    if largest > dtypes.int32.max:
+        if dtype is dtypes.int32:
+            raise ValueError(
+                f"Cannot convert a TensorShape to dtype int32; a dimension is too large ({largest})"
+            )
+        dtype = dtypes.int64
+    return constant(np.array(sizes, np.int64), dtype=dtype or dtypes.int32, name=name or "shape_as_tensor")
 
 
 def constant(

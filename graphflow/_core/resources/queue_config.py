@@ -47,8 +47,8 @@ class QueueConfig:
             "shared_name.",
         )
 
-    def check_shapes(self, elements: Iterable[Element]) -> None:
-        """InvalidArgumentError if an element has other shapes than these."""
+    def check_shapes(self, elements: Iterable[Element], rows: int | None = None) -> None:
+        """InvalidArgumentError if an element has other shapes than these; rows: how many came as rows of one tensor."""
         if self.shapes is None:
             return
         for element in elements:
@@ -57,8 +57,8 @@ class QueueConfig:
                     raise InvalidArgumentError(
                         None,
                         None,
-                        f"Shape mismatch in tuple component {position}. Expected {_listed(dims)}, got "
-                        f"{_listed(value.shape)}",
+                        f"Shape mismatch in tuple component {position}. Expected {_listed(dims, rows)}, got "
+                        f"{_listed(value.shape, rows)}",
                     )
 
 
@@ -73,6 +73,7 @@ def _readable(value: Any) -> str:
     return repr(value)
 
 
-def _listed(dims: shapes.Dims) -> str:
+def _listed(dims: shapes.Dims, rows: int | None) -> str:
     """A shape as TensorFlow's queues write it: [2,?,3]."""
-    return f"[{','.join('?' if n is None else str(n) for n in dims or ())}]"
+    sizes = [*([] if rows is None else [rows]), *(dims or ())]
+    return f"[{','.join('?' if n is None else str(n) for n in sizes)}]"

@@ -98,9 +98,12 @@ class Queue:
 
     # ---- putting --------------------------------------------------------------------------------------------------
 
-    def enqueue(self, run: Any, elements: Sequence[Element]) -> None:
-        """Puts elements of one shape, waiting for room; CancelledError if the queue is or becomes closed."""
-        self.config.check_shapes(elements[:1])
+    def enqueue(self, run: Any, elements: Sequence[Element], rows: bool = False) -> None:
+        """Puts elements of one shape, waiting for room; CancelledError if the queue is or becomes closed.
+
+        rows: whether they came as rows of one tensor, for messages.
+        """
+        self.config.check_shapes(elements[:1], len(elements) if rows else None)
         with self._condition:
             if not self._givers and not self._closed and self._room() >= len(elements):
                 run.begin_change()

@@ -158,5 +158,7 @@ class RunContext:
         if self.deadline is not None and time.monotonic() > self.deadline:
             what = "" if awaited is None else f" It waited for {awaited()}."
             raise errors.DeadlineExceededError(
-                None, None, f"The operation timeout passed before the run finished.{what}"
+                None,
+                None,
+                f"Timed out waiting for notification: the operation timeout passed before the run finished.{what}",
             )

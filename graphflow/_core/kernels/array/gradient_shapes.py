@@ -28,17 +28,35 @@ def _arguments(s0: Any, s1: Any) -> tuple[Any, Any]:
 simple("BroadcastGradientArgs", _arguments)
 
 
+def _wrong(text: str) -> errors.InvalidArgumentError:
+    return errors.InvalidArgumentError(None, None, text)
+
+
+def _vector(values: Any) -> str:
+    """A vector as TensorFlow writes it: [2 3 5]."""
+    return f"[{' '.join(map(str, values.tolist()))}]"
+
+
 @kernel("ConcatOffset")
 def _concat_offset(node: Node) -> Kernel:
     single = len(node.dtypes) == 1
 
     def offsets(axis: Any, *shapes: Any) -> Any:
-        position, place = 0, int(axis)
+        position, place, rank = 0, int(axis), shapes[0].size
+        if not -rank <= place < rank:
+            raise _wrong(f"Concat dim is out of range: {place} vs. {rank}")
         results = []
-        for shape in shapes:
-            if shape.shape != shapes[0].shape or not -shape.size <= place < shape.size:
-                raise errors.InvalidArgumentError(
-                    None, None, f"Shapes {[s.tolist() for s in shapes]} cannot be joined along axis {place}."
+        for number, shape in enumerate(shapes):
+            if shape.ndim != 1:
+                raise _wrong(f"input {number} should be a vector, got shape {list(shape.shape)}.")
+            if shape.size != rank:
+                raise _wrong(f"input {number} should contain {rank} elements, but got {shape.size}")
+            unlike = shape != shapes[0]
+            unlike[place] = False
+            if unlike.any():
+                raise _wrong(
+                    f"All dimensions except {place % rank} must match. Input {number} has shape {_vector(shape)} and "
+                    f"doesn't match input 0 with shape {_vector(shapes[0])}."
                 )
             offset = np.zeros_like(shape)
             offset[place] = position

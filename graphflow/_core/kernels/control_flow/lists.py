@@ -279,12 +279,12 @@ class ArrayList:
         self._check_open()
         position = int(index)
         if not 0 <= position < len(self):
-            raise wrong(f"Tried to read from index {position}, but the array size is {len(self)}.")
+            raise wrong(f"Tried to read from index {position} but array size is: {len(self)}")
         element = self._element(position)
         if element.cleared:
             raise wrong(
                 f"Could not read index {position} twice because it was cleared after a previous read (perhaps try "
-                "setting clear_after_read=False)."
+                "setting clear_after_read = false?)"
             )
         unwritten = element.value is None
         if unwritten:
@@ -363,8 +363,8 @@ class ArrayList:
         """Raises InvalidArgumentError if `count` elements are to be written and that many there are not."""
         if count != len(self) and not (self._dynamic and count > len(self)):
             raise wrong(
-                f"The TensorArray's size is not the number of lengths ({len(self)} and {count}), and it is not "
-                "dynamically resizeable."
+                f"TensorArray's size is not equal to the size of lengths ({len(self)} vs. {count}), and the "
+                "TensorArray is not marked as dynamically resizeable"
             )
 
 

@@ -89,14 +89,18 @@ def _concat(node: Node) -> Kernel:
 @kernel("TensorArraySplitV3", view=True)
 def _split(node: Node) -> Kernel:
     def split(array: ArrayList, value: Any, lengths: Any, flow: Any) -> Any:
-        if np.ndim(lengths) != 1 or np.ndim(value) == 0:
-            raise wrong(
-                f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}, and the value to have an "
-                f"axis, received shape: {list(np.shape(value))}."
-            )
+        if np.ndim(lengths) != 1:
+            raise wrong(f"Expected lengths to be a vector, received shape: {list(np.shape(lengths))}")
+        if np.ndim(value) == 0:
+            raise wrong("Expected value to be at least a vector, but received shape: []")
         sizes = lengths.tolist()
-        if sum(sizes) != len(value) or any(size < 0 for size in sizes):
-            raise wrong(f"Expected lengths that sum to the {len(value)} rows of the value, got {sizes}.")
+        if any(size < 0 for size in sizes):
+            raise wrong(f"Expected lengths that are not negative, got {sizes}.")
+        if sum(sizes) != len(value):
+            raise wrong(
+                f"Expected sum of lengths to be equal to values.shape[0], but sum of lengths is {sum(sizes)} and "
+                f"value's shape is: {list(value.shape)}"
+            )
         array.check_count(len(sizes))
         start = 0
         for index, size in enumerate(sizes):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from graphflow._core.kernels.io.datasets import dataset_kernel, fixed, functions_of, nesting
 from graphflow._core.kernels.registry import Node
 from graphflow._core.plan.ir import Origin
@@ -16,6 +18,7 @@ from graphflow._core.resources.datasets.scanning import (
     TakeWhileDataset,
     UniqueDataset,
 )
+from graphflow._core.resources.datasets.sources import SparseRowsDataset
 
 
 @dataset_kernel("ScanDataset")
@@ -43,6 +46,11 @@ def _ignore_errors(node: Node, origin: Origin, source: Any) -> DatasetBase:
 @dataset_kernel("DirectedInterleaveDataset")
 def _directed_interleave(node: Node, origin: Origin, selector: Any, *sources: Any) -> DatasetBase:
     return DirectedInterleaveDataset(origin, selector, sources)
+
+
+@dataset_kernel("SparseTensorSliceDataset")
+def _sparse_slices(node: Node, origin: Origin, indices: Any, values: Any, dense_shape: Any) -> DatasetBase:
+    return SparseRowsDataset(origin, *(np.array(part) for part in (indices, values, dense_shape)))
 
 
 @dataset_kernel("RandomDataset")

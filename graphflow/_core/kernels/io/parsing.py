@@ -25,11 +25,11 @@ _TYPES: Final = {kind: _NAMES[dtype] for dtype, kind in _LISTS.items()}
 class _Place(NamedTuple):
     """Where a feature stands, for messages: in which example, or in which step of a feature list.
 
-    name: the example's; None where examples have none. index: the example's in its batch, or the step's.
+    name: the example's; None where examples have none. number: the example's in its batch, or the step's.
     """
 
     name: str | None
-    index: int | None = None
+    number: int | None = None
     step: bool = False
 
     def wrong(self, message: str) -> InvalidArgumentError:
@@ -39,7 +39,7 @@ class _Place(NamedTuple):
 
     def of(self, key: str, kind: str = "Key") -> str:
         """The place of a feature, in words."""
-        return f"{kind}: {key}." if self.index is None else f"{kind}: {key}, Index: {self.index}."
+        return f"{kind}: {key}." if self.number is None else f"{kind}: {key}, Index: {self.number}."
 
 
 @dataclass(frozen=True)
@@ -352,7 +352,7 @@ def _steps(feature: _Feature, lists: Any, place: _Place) -> list[Any]:
     if feature.key not in lists:
         return []
     return [
-        feature.values(message, place._replace(index=number, step=True))
+        feature.values(message, place._replace(number=number, step=True))
         for number, message in enumerate(lists[feature.key].feature)
     ]
 
@@ -377,7 +377,7 @@ def _column(feature: _Feature, messages: Any, place: _Place) -> Any:
     if plain is not None:
         return plain
     found = [
-        feature.dense({feature.key: m}, np.zeros(0), place._replace(index=n, step=True))
+        feature.dense({feature.key: m}, np.zeros(0), place._replace(number=n, step=True))
         for n, m in enumerate(messages)
     ]
     return feature.batch(found, np.zeros(0))

@@ -93,7 +93,7 @@ def _enqueue_many(node: Node) -> Kernel:
             )
         apart = not queue.leaves_in_order
         split = [rows(np.asarray(c), t, apart) for c, t in zip(components, types, strict=True)]
-        queue.enqueue(run, list(zip(*split, strict=True)))
+        queue.enqueue(run, list(zip(*split, strict=True)), rows=True)
 
     return enqueue_many
 

@@ -14,6 +14,9 @@ IGNORE_ERRORS = dataset_op("IgnoreErrorsDataset", _INPUT)
 DIRECTED_INTERLEAVE = dataset_op(
     "DirectedInterleaveDataset", "selector_input_dataset: variant", "data_input_datasets*: variant"
 )
+SPARSE_TENSOR_SLICE = dataset_op(
+    "SparseTensorSliceDataset", "indices: int64", "values: Tvalues=any", "dense_shape: int64"
+)
 RANDOM = dataset_op("RandomDataset", "seed: int64", "seed2: int64")
 GROUP_BY_REDUCER = dataset_op(
     "GroupByReducerDataset",

@@ -7,7 +7,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
-from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import IntTensorLike, SparseTensorLike
 from graphflow._core.ops.array.creation import ones_like, zeros_like
 from graphflow._core.ops.array.indexing import gather
@@ -46,7 +46,7 @@ def sparse_merge(
         TypeError: If one of sp_ids and vocab_size is a list and the other is not.
         ValueError: If they are of different lengths.
     """
-    several = isinstance(sp_ids, list | tuple) and not isinstance(sp_ids, SparseTensor)
+    several = isinstance(sp_ids, list | tuple) and not isinstance(sp_ids, SparseTensor | SparseTensorValue)
     if several != isinstance(vocab_size, list | tuple):
         raise TypeError("sp_ids and vocab_size have to be both lists, or neither.")
     every: Any = sp_ids if several else [sp_ids]

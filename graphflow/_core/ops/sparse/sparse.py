@@ -5,6 +5,7 @@ Each op takes the three tensors of a SparseTensor apart; the functions put the r
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any, overload
 
@@ -21,6 +22,8 @@ from graphflow._core.ops.array.indexing import gather, gather_nd, where
 from graphflow._core.ops.array.joining import concat, stack
 from graphflow._core.ops.array.shaping import full_value, identity, placeholder, reshape, reshaped, shape
 from graphflow._core.ops.array.transposing import invert_permutation, transpose
+from graphflow._core.ops.control_flow.checking import assert_
+from graphflow._core.ops.control_flow.flow_basics import with_dependencies
 from graphflow._core.ops.core import (
     apply,
     constant,
@@ -338,7 +341,13 @@ def sparse_retain(sp_input: SparseTensorLike, to_retain: TensorLike) -> SparseTe
         A SparseTensor.
     """
     sparse = as_sparse(sp_input)
-    kept = reshape(where(convert_to_tensor(to_retain)), [-1])
+    chosen = convert_to_tensor(to_retain)
+    if not shapes.compatible(chosen.dims, sparse.values.dims):
+        raise ValueError(
+            f"to_retain must be a vector with an element for each value, but has shape {shapes.text(chosen.dims)} and "
+            f"the values {shapes.text(sparse.values.dims)}."
+        )
+    kept = reshape(where(chosen), [-1])
     return SparseTensor(
         gather(sparse.indices, kept), gather(sparse.values, kept), identity(sparse.dense_shape)
     )
@@ -384,6 +393,23 @@ RESHAPE = op_def(
 )  # fmt: skip
 
 
+def _whole_shape(wanted: Sequence[int | None], before: TensorShape) -> list[int] | None:
+    """A new shape with its one unknown extent, if the old shape is known; ValueError if it cannot be."""
+    size = before.num_elements()
+    if size is None:
+        return None
+    if list(wanted).count(-1) > 1:
+        raise ValueError(f"At most one dimension can be inferred (-1). Found: {list(wanted)}")
+    sizes = [n for n in wanted if n is not None and n >= 0]
+    if len(wanted) - len(sizes) > 1:
+        return None
+    rest = math.prod(sizes)
+    if size != rest if len(sizes) == len(wanted) else size % max(rest, 1) or (size and not rest):
+        raise ValueError(f"Cannot reshape a tensor with {size} elements to shape {list(wanted)}")
+    implied = size // max(rest, 1)
+    return [implied if n is None or n < 0 else n for n in wanted]
+
+
 def sparse_reshape(sp_input: SparseTensorLike, shape: IntTensorLike, name: str | None = None) -> SparseTensor:
     """The SparseTensor under another shape, of which one extent may be -1 (tf.sparse_reshape).
 
@@ -398,9 +424,14 @@ def sparse_reshape(sp_input: SparseTensorLike, shape: IntTensorLike, name: str |
     sparse = as_sparse(sp_input)
     with op_scope(name, "SparseReshape", [sparse.values, shape]) as scope:
         wanted = casting.cast(shape, dtypes.int64)
-        found = apply(RESHAPE, (sparse.indices, sparse.dense_shape, wanted), name=scope).outputs
         known = partial_vector(wanted)
-        dense = found[1] if known is None or -1 in known or None in known else wanted
+        whole = None if known is None else _whole_shape(known, sparse.shape)
+        found = apply(RESHAPE, (sparse.indices, sparse.dense_shape, wanted), name=scope).outputs
+        dense = found[1]
+        if whole is not None:
+            dense = constant(whole, dtypes.int64)
+        elif known is not None and -1 not in known and None not in known:
+            dense = wanted
         return SparseTensor(found[0], identity(sparse.values), dense)
 
 
@@ -494,7 +525,7 @@ def sparse_concat(
     """
     inputs = [as_sparse(s) for s in sp_inputs]
     with op_scope(name, "SparseConcat", [s.values for s in inputs]):
-        count = next((n for n in (rank_of(s.indices) for s in inputs) if n is not None), None)
+        count = next((s.shape.ndims for s in inputs if s.shape.ndims is not None), None)
         if count is None:
             raise ValueError("sparse_concat needs a SparseTensor of known rank.")
         where_to = shapes.normalize_axis(axis, count)
@@ -507,10 +538,27 @@ def sparse_concat(
         if expand_nonconcat_dim:
             others = reductions.reduce_max(stack([s.dense_shape for s in inputs]), 0)
         else:
-            others = inputs[0].dense_shape
+            others = _common_extents(inputs, along, where_to)
         whole = others * (1 - along) + offset
         merged = SparseTensor(concat(moved, 0), concat([s.values for s in inputs], 0), whole)
+        for part, dims in zip(
+            (merged.indices, merged.values, whole), ((None, count), (None,), (count,)), strict=True
+        ):
+            part.set_shape(dims)
         return sparse_reorder(merged)
+
+
+def _common_extents(inputs: Sequence[SparseTensor], along: Tensor, axis: int) -> Tensor:
+    """The shape of all, which may differ along an axis; InvalidArgumentError at the run if others differ."""
+    first = inputs[0].dense_shape
+    known = [s.shape.as_list() if s.shape.is_fully_defined() else None for s in inputs]
+    rest = [None if dims is None else dims[:axis] + dims[axis + 1 :] for dims in known]
+    if None not in rest and all(dims == rest[0] for dims in rest):
+        return first
+    every = stack([s.dense_shape for s in inputs])
+    alike = reductions.reduce_all(comparison.equal(every * (1 - along), first * (1 - along)))
+    told = f"Input shapes must match but for axis {axis}, along which they are joined; they are the rows of"
+    return with_dependencies([assert_(alike, [told, every])], first)
 
 
 def _add_infer(op: Operation) -> Signature:

@@ -144,6 +144,77 @@ class SingleElements(Elements):
         self._given = states.integer(state, "given")
 
 
+class SparseRowsDataset(DatasetBase):
+    """The slices of a sparse tensor along its first axis: indices, values and shape of each.
+
+    InvalidArgumentError if its parts do not fit together, UnimplementedError if it is not ordered by the first axis.
+    """
+
+    def __init__(self, origin: Origin, indices: Any, values: Any, dense_shape: Any) -> None:
+        super().__init__(origin)
+        if indices.ndim != 2 or values.shape != indices.shape[:1] or dense_shape.shape != indices.shape[1:]:
+            raise errors.InvalidArgumentError(
+                None,
+                None,
+                "A SparseTensor has indices of shape [N, rank], values of shape [N] and a shape of shape [rank], got "
+                f"{list(indices.shape)}, {list(values.shape)} and {list(dense_shape.shape)}.",
+            )
+        if not dense_shape.size:
+            raise errors.InvalidArgumentError(None, None, "A SparseTensor of rank 0 has no slices.")
+        rows = indices[:, 0]
+        if (rows[1:] < rows[:-1]).any():
+            raise errors.UnimplementedError(
+                None,
+                None,
+                "The SparseTensor must be ordered in the batch dimension; handling arbitrarily ordered input is not "
+                "currently supported. gf.sparse_reorder orders it.",
+            )
+        self._size = max(0, int(dense_shape[0]))
+        if len(rows) and not 0 <= rows[0] <= rows[-1] < self._size:
+            raise errors.InvalidArgumentError(
+                None, None, f"The rows {rows[0]} to {rows[-1]} are not in [0, {self._size}), the first axis."
+            )
+        self._indices, self._values, self._shape = indices[:, 1:], values, dense_shape[1:]
+        self._ends = np.searchsorted(rows, np.arange(self._size + 1))
+
+    def cardinality(self) -> int:
+        """How many elements there are."""
+        return self._size
+
+    def walk(self, context: Context) -> Elements:
+        """A walk from the first slice on."""
+        return SparseRowsElements(self)
+
+    def row(self, number: int) -> Element | None:
+        """One slice; None behind the last."""
+        if number >= self._size:
+            return None
+        chosen = slice(self._ends[number], self._ends[number + 1])
+        return self._indices[chosen].copy(), self._values[chosen].copy(), self._shape.copy()
+
+
+class SparseRowsElements(Elements):
+    """The slices of a sparse tensor in order."""
+
+    def __init__(self, dataset: SparseRowsDataset) -> None:
+        self._dataset = dataset
+        self._position = 0
+
+    def next(self, run: Any) -> Element | None:
+        """The next slice."""
+        found = self._dataset.row(self._position)
+        self._position += found is not None
+        return found
+
+    def get_state(self) -> State:
+        """The position."""
+        return {"position": states.number(self._position)}
+
+    def set_state(self, state: Mapping[str, Any]) -> None:
+        """Goes on at a position."""
+        self._position = states.integer(state, "position")
+
+
 class GeneratorDataset(DatasetBase):
     """What a Python function yields, checked against declared dtypes and shapes.
 
