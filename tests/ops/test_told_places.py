@@ -131,3 +131,41 @@ def test_a_sparse_feature_may_have_several_axes() -> None:
 def test_a_sparse_feature_that_cannot_be_read_is_refused(feature: Any, told: str) -> None:
     with pytest.raises(ValueError, match=told):
         gf.parse_example([b""], {"x": feature})
+
+
+@pytest.mark.parametrize(
+    ("build", "given", "told"),
+    [
+        (
+            lambda x: gf.roll([[1, 2], [3, 4]], gf.cast(x, gf.int32), [0]),
+            [[1]],
+            "shift must be a scalar or a 1-D",
+        ),
+        (
+            lambda x: gf.roll([[1, 2], [3, 4]], [1], gf.cast(x, gf.int32)),
+            [[1]],
+            "axis must be a scalar or a 1-D",
+        ),
+        (lambda x: gf.matrix_diag(x), 1.0, "diagonal must be at least 1-dim"),
+        (lambda x: gf.matrix_set_diag([[1.0]], x), 1.0, "diagonal must be at least 1-dim"),
+        (
+            lambda x: gf.matrix_set_diag(gf.zeros([2, 3, 3]), x),
+            [[1.0]],
+            "first dimensions of diagonal don't match",
+        ),
+    ],
+)
+def test_ranks_that_are_known_at_the_run_are_told(build: Any, given: Any, told: str) -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        x = gf.placeholder(gf.float32)
+        with pytest.raises(gf.errors.InvalidArgumentError, match=told):
+            session.run(build(x), {x: given})
+
+
+def test_a_tensor_of_a_large_shape_has_large_numbers() -> None:
+    with gf.Graph().as_default():
+        large = gf.TensorShape([2**31, 2])
+        assert gf.convert_to_tensor(gf.TensorShape([2**31 - 1, 2])).dtype is gf.int32
+        assert gf.convert_to_tensor(large).dtype is gf.int64
+        with pytest.raises(ValueError, match=r"a dimension is too large \(2147483648\)"):
+            gf.convert_to_tensor(large, gf.int32)

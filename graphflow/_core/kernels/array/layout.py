@@ -127,6 +127,9 @@ def _reverse_sequence(node: Node) -> Kernel:
 def _roll(x: Any, shift: Any, axis: Any) -> Any:
     if not x.ndim:
         raise invalid("input must be 1-D or higher")
+    for what, given in (("shift", shift), ("axis", axis)):
+        if np.ndim(given) > 1:
+            raise invalid(f"{what} must be a scalar or a 1-D vector. Found: {list(np.shape(given))}")
     axes = [normalized(a, x.ndim) for a in np.atleast_1d(axis)]
     shifts = [int(s) for s in np.atleast_1d(shift)]
     if len(axes) != len(shifts):

@@ -86,7 +86,13 @@ def _set_diag(matrix: Array, diagonal: Array) -> Array:
     return matrix
 
 
+def _require_diagonal(diagonal: Array) -> None:
+    if not diagonal.ndim:
+        raise InvalidArgumentError(None, None, "diagonal must be at least 1-dim, received shape: []")
+
+
 def _matrix_diag(diagonal: Array) -> Array:
+    _require_diagonal(diagonal)
     size = diagonal.shape[-1]
     return _set_diag(np.zeros((*diagonal.shape, size), diagonal.dtype), diagonal)
 
@@ -98,10 +104,14 @@ def _matrix_diag_part(x: Array) -> Array:
 
 def _matrix_set_diag(x: Array, diagonal: Array) -> Array:
     require_matrices(x)
+    _require_diagonal(diagonal)
     expected = (*x.shape[:-2], min(x.shape[-2:]))
     if diagonal.shape != expected:
         raise InvalidArgumentError(
-            None, None, f"The diagonal must have shape {expected}, got {diagonal.shape}."
+            None,
+            None,
+            f"first dimensions of diagonal don't match: it must have shape {list(expected)}, got "
+            f"{list(diagonal.shape)}.",
         )
     return _set_diag(np.array(x), diagonal)
 

@@ -558,7 +558,8 @@ def _common_extents(inputs: Sequence[SparseTensor], along: Tensor, axis: int) ->
     every = stack([s.dense_shape for s in inputs])
     alike = reductions.reduce_all(comparison.equal(every * (1 - along), first * (1 - along)))
     told = f"Input shapes must match but for axis {axis}, along which they are joined; they are the rows of"
-    return with_dependencies([assert_(alike, [told, every])], first)
+    checked: Tensor = with_dependencies([assert_(alike, [told, every])], first)
+    return checked
 
 
 def _add_infer(op: Operation) -> Signature:
