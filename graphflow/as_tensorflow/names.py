@@ -66,6 +66,7 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.math_ops._bucketize": ("graphflow._core.ops.math.sorting", "bucketize"),
     "python.ops.data_flow_ops.Barrier": (f"{_CORE}.ops.distributed.barriers", "Barrier"),
     "python.ops.data_flow_ops.MapStagingArea": ("graphflow.contrib.staging.map_area", "MapStagingArea"),
+    "python.ops.data_flow_ops.RecordInput": (f"{_CORE}.ops.io.readers", "RecordInput"),
     "python.ops.data_flow_ops.parallel_dynamic_stitch": ("graphflow", "dynamic_stitch"),
     "python.ops.nn_impl._compute_sampled_logits": ("graphflow.nn.sampling", "sampled_logits"),
     **{

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
+from graphflow._core.ops.io.readers import RecordInput
 from graphflow._core.resources.readers import Reader, lines
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
@@ -429,3 +430,57 @@ def test_a_session_that_is_closed_while_it_reads_has_no_file_open(folder: Path) 
     go_on.set()
     thread.join(60)
     assert str(folder / "a.txt") not in open_files()
+
+
+# ---- records at random -----------------------------------------------------------------------------------------------
+
+
+def record_files(folder: Path, files: int, records: int) -> str:
+    """Files of numbered records; a pattern of their names."""
+    for number in range(files):
+        with gf.python_io.TFRecordWriter(str(folder / f"r{number}")) as writer:
+            for record in range(records):
+                writer.write(b"%03d" % (number * records + record))
+    return str(folder / "r*")
+
+
+@pytest.mark.parametrize("buffer_size", [1, 7, 1000])
+def test_all_records_of_an_epoch_come_before_the_next(tmp_path: Path, buffer_size: int) -> None:
+    pattern = record_files(tmp_path, 6, 10)
+    source = RecordInput(pattern, batch_size=5, buffer_size=buffer_size, shift_ratio=0.4, seed=3, batches=2)
+    batches = source.get_yield_op()
+    assert [len(batch) for batch in batches] == [5, 5] and batches[0][0].shape.as_list() == []
+    epochs = []
+    with gf.Session() as session:
+        for _ in range(3):
+            epochs.append([text for _ in range(6) for batch in session.run(batches) for text in batch])
+    assert [sorted(epoch) for epoch in epochs] == [[b"%03d" % number for number in range(60)]] * 3
+    assert epochs[0] != epochs[1] != epochs[2]
+
+
+def test_records_follow_from_the_seed_and_an_epoch_may_end_within_a_batch(tmp_path: Path) -> None:
+    pattern = record_files(tmp_path, 1, 3)
+    found = []
+    for seed in (1, 1, 2):
+        with gf.Graph().as_default(), gf.Session() as session:
+            records = RecordInput(pattern, batch_size=4, buffer_size=3, seed=seed).get_yield_op()
+            assert records.shape.as_list() == [4]
+            found.append(session.run(records).tolist() + session.run(records).tolist())
+    assert found[0] == found[1] and sorted(found[0][:3]) == sorted(found[0][3:6]) == [b"000", b"001", b"002"]
+
+
+def test_records_that_are_not_there_are_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_bytes(b"")
+    (tmp_path / "torn").write_bytes(b"\x01\x02")
+    with gf.Session() as session:
+        for name, error in (
+            ("none*", gf.errors.NotFoundError),
+            ("empty", gf.errors.OutOfRangeError),
+            ("torn", gf.errors.DataLossError),
+        ):
+            with pytest.raises(error):
+                session.run(RecordInput(str(tmp_path / name)).get_yield_op())
+    with pytest.raises(ValueError, match="buffer_size must be positive"):
+        RecordInput("x", buffer_size=0)
+    with pytest.raises(ValueError, match=r"shift_ratio must be in \[0, 1\)"):
+        RecordInput("x", shift_ratio=1.0)

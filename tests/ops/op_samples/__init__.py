@@ -193,7 +193,7 @@ WITHOUT_SAMPLES: dict[str, str] = {
         ],
         "work on files and a queue, which a sample cannot hold; test_readers.py has them",
     ),
-    **dict.fromkeys(("WriteFile", "MatchingFiles"), "work on files; test_readers.py has them"),
+    **dict.fromkeys(("WriteFile", "MatchingFiles", "RecordInput"), "work on files; test_readers.py has them"),
     **dict.fromkeys(
         [
             definition.name

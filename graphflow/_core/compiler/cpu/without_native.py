@@ -165,6 +165,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "MergeV2Checkpoints",
             "Optional*",
             "ReadFile",
+            "RecordInput",
             "RestoreV2",
             "SaveV2",
             "ShardedFilename",

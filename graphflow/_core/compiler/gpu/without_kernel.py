@@ -68,6 +68,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "MatchingFiles",
             "MergeV2Checkpoints",
             "ReadFile",
+            "RecordInput",
             "RestoreV2",
             "SaveV2",
             "ShardedFilename",

@@ -13,6 +13,7 @@ from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.resources import readers
 from graphflow._core.resources.queues import Queue
 from graphflow._core.resources.readers import Reader, Split
+from graphflow._core.resources.staged.reservoirs import RecordReservoir, ReservoirConfig
 from graphflow.errors import InvalidArgumentError
 
 
@@ -97,3 +98,20 @@ def _completed(node: Node) -> Kernel:
 @kernel("ReaderResetV2")
 def _reset(node: Node) -> Kernel:
     return lambda reader: reader.reset()
+
+
+@kernel("RecordInput", stateful=True)
+def _record_input(node: Node) -> Kernel:
+    attrs = node.attrs
+    shift, size, count = attrs["file_shuffle_shift_ratio"], attrs["file_buffer_size"], attrs["batch_size"]
+    config = ReservoirConfig(
+        attrs["file_pattern"], attrs["file_random_seed"], shift, size, attrs["compression_type"]
+    )
+
+    def take(run: Any) -> Any:
+        reservoir: RecordReservoir = run.mine(f"{node.name}/records", lambda: RecordReservoir(config))
+        found = np.empty(count, object)
+        found[:] = reservoir.take(run, count)
+        return found
+
+    return take

@@ -11,7 +11,8 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, op_def
 from graphflow._core.graph.types import IntTensorLike
-from graphflow._core.ops.core import apply
+from graphflow._core.ops.array.joining import unstack
+from graphflow._core.ops.core import apply, op_scope
 from graphflow._core.ops.rules import no_outputs, scalar_of
 
 if TYPE_CHECKING:
@@ -225,3 +226,74 @@ def _compression(kind: str | None) -> str:
     if kind not in (None, "", "GZIP", "ZLIB"):
         raise ValueError(f'A file is compressed as "GZIP", "ZLIB" or "", not as {kind!r}.')
     return kind or ""
+
+
+RECORD_INPUT = op_def(
+    "RecordInput", (), infer=lambda op: [(dtypes.string, (op.attrs["batch_size"],))], gradient=NOT_DIFFERENTIABLE,
+    stateful=True, outputs=("records",),
+)  # fmt: skip
+
+
+class RecordInput:
+    """Records of TFRecord files, epoch after epoch, at random out of a buffer (data_flow_ops.RecordInput).
+
+    Args:
+        file_pattern: The pattern of the files.
+        batch_size: How many records are given at a time, in each batch.
+        buffer_size: How many records the buffer holds.
+        parallelism: Has no effect: files are read as records are asked for.
+        shift_ratio: The part of the files by which the first one moves in each epoch, from 0 to below 1.
+        seed: Decides the order.
+        name: A name for the operation.
+        batches: How many batches are given at a time, as a list; by default one, as a vector.
+        compression_type: A value of gf.python_io.TFRecordCompressionType.
+
+    Raises:
+        ValueError: If a size is not positive, or shift_ratio not in [0, 1).
+    """
+
+    def __init__(
+        self,
+        file_pattern: str,
+        batch_size: int = 1,
+        buffer_size: int = 1,
+        parallelism: int = 1,
+        shift_ratio: float = 0,
+        seed: int = 0,
+        name: str | None = None,
+        batches: int | None = None,
+        compression_type: int | None = None,
+    ) -> None:
+        for what, size in (
+            ("batch_size", batch_size),
+            ("buffer_size", buffer_size),
+            ("batches", batches or 1),
+        ):
+            if size < 1:
+                raise ValueError(f"{what} must be positive, got {size}.")
+        if not 0 <= shift_ratio < 1:
+            raise ValueError(f"shift_ratio must be in [0, 1), got {shift_ratio}.")
+        self._batches = batches
+        self._name = name
+        self._attrs = {
+            "file_pattern": file_pattern,
+            "file_random_seed": int(seed),
+            "file_shuffle_shift_ratio": float(shift_ratio),
+            "file_buffer_size": int(buffer_size),
+            "file_parallelism": int(parallelism),
+            "batch_size": int(batch_size) * (batches or 1),
+            "compression_type": ("", "ZLIB", "GZIP")[int(compression_type or 0)],
+        }
+
+    def get_yield_op(self) -> Any:
+        """The next records.
+
+        Returns:
+            A vector of strings; or, if `batches` was given, a list of as many lists of scalars.
+        """
+        records = apply(RECORD_INPUT, (), self._attrs, self._name).outputs[0]
+        if self._batches is None:
+            return records
+        with op_scope(self._name, "RecordInput", [records]):
+            single = unstack(records)
+            return [single[first :: self._batches] for first in range(self._batches)]
