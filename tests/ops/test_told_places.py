@@ -169,3 +169,16 @@ def test_a_tensor_of_a_large_shape_has_large_numbers() -> None:
         assert gf.convert_to_tensor(large).dtype is gf.int64
         with pytest.raises(ValueError, match=r"a dimension is too large \(2147483648\)"):
             gf.convert_to_tensor(large, gf.int32)
+
+
+def test_serialized_sparse_tensors_that_do_not_fit_are_told_by_their_place() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        whole = [gf.SparseTensor([[0] * rank], [1], [2] * rank) for rank in (2, 3)]
+        both = session.run([gf.serialize_sparse(one) for one in whole])
+        with pytest.raises(
+            gf.errors.InvalidArgumentError, match=r"rank prior to SparseTensor\[1\] was: 2 but .* is: 3"
+        ):
+            session.run(gf.deserialize_many_sparse(both, gf.int32))
+        told = r"Requested SparseTensor of type int64 but SparseTensor\[0\]\.values\.dtype\(\) == int32"
+        with pytest.raises(gf.errors.InvalidArgumentError, match=told):
+            session.run(gf.deserialize_many_sparse(both[:1], gf.int64))

@@ -93,7 +93,7 @@ def _fields(data: bytes) -> Iterator[tuple[int, Any]]:
             raise _unreadable(f"has a field of kind {tag & 7}")
 
 
-def _array(data: Any, dtype: DType, what: str) -> Any:
+def _array(data: Any, dtype: DType, what: str, position: int = 0) -> Any:
     """The array of a TensorProto; InvalidArgumentError for another dtype or what is none."""
     shape: list[int] = []
     texts: list[bytes] = []
@@ -110,6 +110,10 @@ def _array(data: Any, dtype: DType, what: str) -> Any:
             texts.append(value)
     if found != dtype.as_datatype_enum:
         other = as_dtype(found).name if found else "nothing"
+        if what == "values":
+            raise invalid(
+                f"Requested SparseTensor of type {dtype.name} but SparseTensor[{position}].values.dtype() == {other}"
+            )
         raise invalid(f"The {what} of a serialized SparseTensor are {other}, where {dtype.name} is asked for")
     size = int(np.prod(shape, dtype=object))
     native = np.dtype(dtype.native)
@@ -183,8 +187,8 @@ def _read(node: Node) -> Kernel:
             raise invalid(f"Serialized SparseTensors have the shape [..., 3], got {list(strings.shape)}")
         outer = strings.shape[:-1]
         parts = [
-            (_array(i, _INT64, "indices"), _array(v, dtype, "values"), _array(s, _INT64, "shape"))
-            for i, v, s in strings.reshape(-1, 3)
+            (_array(i, _INT64, "indices"), _array(v, dtype, "values", position), _array(s, _INT64, "shape"))
+            for position, (i, v, s) in enumerate(strings.reshape(-1, 3))
         ]
         for part in parts:
             _check(*part)
@@ -194,9 +198,13 @@ def _read(node: Node) -> Kernel:
             raise invalid(
                 f"No SparseTensor can be made of {list(strings.shape)} strings, whose rank nobody knows"
             )
-        ranks = {len(shape) for _, _, shape in parts}
-        if len(ranks) > 1:
-            raise invalid(f"SparseTensors of one batch must have one rank, got {sorted(ranks)}")
+        ranks = [len(shape) for _, _, shape in parts]
+        other = next((position for position, rank in enumerate(ranks) if rank != ranks[0]), None)
+        if other is not None:
+            raise invalid(
+                f"Inconsistent shape across SparseTensors: rank prior to SparseTensor[{other}] was: {ranks[0]} but "
+                f"rank of SparseTensor[{other}] is: {ranks[other]}"
+            )
         places = np.array(list(np.ndindex(*outer)), np.int64).reshape(len(parts), len(outer))
         numbered = [
             np.concatenate([np.broadcast_to(place, (len(indices), len(outer))), indices], axis=1)
