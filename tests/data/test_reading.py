@@ -77,3 +77,12 @@ def test_windows_of_all_sorts_say_how_many_they_are() -> None:
                 windows = D.range(11).window(size, shift, stride, drop)
                 count = session.run(E.cardinality(windows))
                 assert count == len(every(windows.map(lambda w: w.reduce(0, lambda s, n: s))))
+
+
+def test_a_file_that_is_no_whole_number_of_records_is_told_with_its_lengths(tmp_path: Path) -> None:
+    path = tmp_path / "blocks"
+    path.write_bytes(bytes(28))
+    dataset = gf.data.FixedLengthRecordDataset(str(path), 4, header_bytes=5, footer_bytes=2)
+    told = r"\(5 bytes\) and footer \(2 bytes\), .*blocks\" has body length 21 bytes, .* record length \(4 bytes\)"
+    with gf.Session() as session, pytest.raises(gf.errors.InvalidArgumentError, match=told):
+        session.run(dataset.make_one_shot_iterator().get_next())

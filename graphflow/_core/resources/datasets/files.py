@@ -184,11 +184,11 @@ class FixedLengthRecordDataset(FilesDataset):
 
     def _check(self, path: str, body: int) -> None:
         """InvalidArgumentError if so many bytes, between header and footer, are not a whole number of records."""
-        record = self._sizes[1]
+        header, record, footer = self._sizes
         if body < 0 or body % record:
             raise self.error(
-                f"Excess bytes of {body % record} in body of file {path}, which should have a whole number of records "
-                f"of {record} bytes.",
+                f'Excluding the header ({header} bytes) and footer ({footer} bytes), input file "{path}" has body '
+                f"length {body} bytes, which is not an exact multiple of the record length ({record} bytes).",
                 errors.InvalidArgumentError,
             )
 
