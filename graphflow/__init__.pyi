@@ -436,7 +436,7 @@ from graphflow._core.ops.sparse.serializing import serialize_many_sparse as seri
 from graphflow._core.ops.io.encoding import serialize_tensor as serialize_tensor
 from graphflow._core.ops.sparse.serializing import serialize_sparse as serialize_sparse
 from graphflow._core.ops.sparse.sparse import sparse_add as sparse_add
-from graphflow._core.ops.sparse.sparse import sparse_concat as sparse_concat
+from graphflow._core.ops.sparse.composed import sparse_concat as sparse_concat
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as sparse_fill_empty_rows
 from graphflow._core.ops.math.linalg import sparse_matmul as sparse_matmul
 from graphflow._core.ops.sparse.composed import sparse_to_indicator as sparse_to_indicator

@@ -15,12 +15,10 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import OpDef
 from graphflow._core.graph.shapes import TensorShape
-from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import IntTensorLike, SparseTensorLike, TensorLike
 from graphflow._core.ops.array.joining import stack
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
-from graphflow._core.ops.io import more_datasets as more
 from graphflow._core.ops.io import whole_datasets as whole
 from graphflow._core.ops.io.files import matching_files
 from graphflow.data import iterators, structure
@@ -38,6 +36,7 @@ from graphflow.data.parameters import (
     padding_value,
     seeds_of,
 )
+from graphflow.data.sparse_slices import sparse_slices
 from graphflow.data.specs import specs_for
 from graphflow.errors import InvalidArgumentError
 
@@ -206,18 +205,7 @@ class Dataset(structure.Component):
         Raises:
             TypeError: If it is no SparseTensor.
         """
-        if not isinstance(sparse_tensor, SparseTensor | SparseTensorValue):
-            raise TypeError(f"`sparse_tensor` must be a SparseTensor, got {sparse_tensor!r}.")
-        parts = [
-            as_components(part)
-            for part in (sparse_tensor.indices, sparse_tensor.values, sparse_tensor.dense_shape)
-        ]
-        sizes = [parts[0].dims and parts[0].dims[1:2], parts[2].dims]
-        rank = next((size[0] for size in sizes if size and size[0] is not None), None)
-        count = None if rank is None else rank - 1
-        op = apply(more.SPARSE_TENSOR_SLICE, parts, {"Tvalues": parts[1].dtype})
-        forms = (TensorShape([None, count]), TensorShape([None]), TensorShape([count]))
-        return Dataset(op.outputs[0], (dtypes.int64, parts[1].dtype, dtypes.int64), forms)
+        return Dataset(*sparse_slices(sparse_tensor))
 
     @staticmethod
     def from_generator(

@@ -3,7 +3,7 @@
 from graphflow._core.graph.slices import SparseTensor as SparseTensor
 from graphflow._core.ops.distributed.accumulators import SparseConditionalAccumulator as SparseConditionalAccumulator
 from graphflow._core.ops.sparse.sparse import sparse_add as _add
-from graphflow._core.ops.sparse.sparse import sparse_concat as _concat
+from graphflow._core.ops.sparse.composed import sparse_concat as _concat
 from graphflow._core.ops.sparse.crossing import sparse_cross as _cross
 from graphflow._core.ops.sparse.crossing import sparse_cross_hashed as _cross_hashed
 from graphflow._core.ops.sparse.sparse import sparse_fill_empty_rows as _fill_empty_rows

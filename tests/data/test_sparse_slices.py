@@ -54,6 +54,8 @@ def test_types_and_shapes_are_known_as_far_as_those_of_the_tensor() -> None:
         dataset = Dataset.from_sparse_tensor_slices(gf.SparseTensor([[0, 1, 2]], ["a"], [2, 3, 4]))
         assert dataset.output_types == (gf.int64, gf.string, gf.int64)
         assert [shape.as_list() for shape in dataset.output_shapes] == [[None, 2], [None], [2]]
+        of_values = Dataset.from_sparse_tensor_slices(gf.SparseTensorValue([[0, 1]], [1.0], [2, 3]))
+        assert [shape.as_list() for shape in of_values.output_shapes] == [[None, 1], [None], [1]]
         with pytest.raises(TypeError, match="must be a SparseTensor"):
             Dataset.from_sparse_tensor_slices(gf.constant([1]))
 

@@ -127,9 +127,8 @@ class Graph(OfThisProcess, ContainerScope):
             tensor: An element of this graph.
         """
         raise ValueError(
-            f"{definition.name}: the input {tensor.name!r} must be from the same graph as the operation, but it "
-            "belongs to another graph than the one being built. "
-            "Build both in the same `with graph.as_default():`."
+            f"{definition.name}: the input {tensor.name!r} must be from the same graph, but belongs to another graph "
+            "than the one being built. Build both in the same `with graph.as_default():`."
         )
 
     def _name_for(self, definition: OpDef, name: str | None) -> str:

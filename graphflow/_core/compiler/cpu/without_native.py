@@ -29,7 +29,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "sparse tensors, whose sizes are values",
         "as above",
         ("DenseTo*SetOperation", "Deserialize*Sparse", "Serialize*Sparse", "SetSize", "Sparse*"),
-        ("SparseApply*", "SparseSoftmax*"),
+        ("SparseApply*", "SparseSoftmax*", "SparseTensorSliceDataset"),
     ),
     (
         "shapes and positions: constants once the shapes of a run are known",

@@ -30,6 +30,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "SparseSegment*",
             "SparseSoftmax*",
             "SparseTensorDenseMatMul",
+            "SparseTensorSliceDataset",
             "SparseToDense",
         ),
     ),

@@ -1,26 +1,83 @@
-"""Functions of SparseTensors that are written on other ops: merging ids and values, softmax, the larger of two."""
+"""Functions of SparseTensors that are written on other ops: joining, merging ids and values, softmax, larger ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from graphflow._core.graph import dtypes
+from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor, SparseTensorValue
 from graphflow._core.graph.types import IntTensorLike, SparseTensorLike
 from graphflow._core.ops.array.creation import ones_like, zeros_like
 from graphflow._core.ops.array.indexing import gather
-from graphflow._core.ops.array.joining import concat
+from graphflow._core.ops.array.joining import concat, stack
 from graphflow._core.ops.array.shaping import expand_dims, reshape, shape, stop_gradient
 from graphflow._core.ops.control_flow.assertions import assert_equal, assert_less_equal
+from graphflow._core.ops.control_flow.checking import assert_
 from graphflow._core.ops.control_flow.flow_basics import with_dependencies
-from graphflow._core.ops.core import convert_to_tensor, op_scope
-from graphflow._core.ops.math import casting, math, reductions
+from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
+from graphflow._core.ops.math import casting, comparison, math, reductions
 from graphflow._core.ops.math.scans import cumprod
 from graphflow._core.ops.math.segments import unsorted_segment_max, unsorted_segment_sum
 from graphflow._core.ops.math.sorting import unique
 from graphflow._core.ops.sparse.sparse import as_sparse, sparse_add, sparse_reorder, sparse_tensor_to_dense
+
+
+def sparse_concat(
+    axis: int, sp_inputs: Sequence[SparseTensorLike], name: str | None = None,
+    expand_nonconcat_dim: bool = False,
+) -> SparseTensor:  # fmt: skip
+    """SparseTensors joined along an axis, in row-major order (tf.sparse_concat).
+
+    With `expand_nonconcat_dim` their other extents may differ, and the largest counts.
+
+    Args:
+        axis: The axis.
+        sp_inputs: The SparseTensors.
+        name: A name for the operation.
+        expand_nonconcat_dim: Whether other axes may differ: the largest counts.
+
+    Returns:
+        A SparseTensor.
+    """
+    inputs = [as_sparse(s) for s in sp_inputs]
+    with op_scope(name, "SparseConcat", [s.values for s in inputs]):
+        count = next((s.shape.ndims for s in inputs if s.shape.ndims is not None), None)
+        if count is None:
+            raise ValueError("sparse_concat needs a SparseTensor of known rank.")
+        where_to = shapes.normalize_axis(axis, count)
+        along = constant([1 if i == where_to else 0 for i in range(count)], dtypes.int64)
+        offset: Any = zeros_like(inputs[0].dense_shape)
+        moved = []
+        for sparse in inputs:
+            moved.append(sparse.indices + offset)
+            offset = offset + sparse.dense_shape * along
+        if expand_nonconcat_dim:
+            others = reductions.reduce_max(stack([s.dense_shape for s in inputs]), 0)
+        else:
+            others = _common_extents(inputs, along, where_to)
+        whole = others * (1 - along) + offset
+        merged = SparseTensor(concat(moved, 0), concat([s.values for s in inputs], 0), whole)
+        for part, dims in zip(
+            (merged.indices, merged.values, whole), ((None, count), (None,), (count,)), strict=True
+        ):
+            part.set_shape(dims)
+        return sparse_reorder(merged)
+
+
+def _common_extents(inputs: Sequence[SparseTensor], along: Tensor, axis: int) -> Tensor:
+    """The shape of all, which may differ along an axis; InvalidArgumentError at the run if others differ."""
+    first = inputs[0].dense_shape
+    known = [s.shape.as_list() if s.shape.is_fully_defined() else None for s in inputs]
+    rest = [None if dims is None else dims[:axis] + dims[axis + 1 :] for dims in known]
+    if None not in rest and all(dims == rest[0] for dims in rest):
+        return first
+    every = stack([s.dense_shape for s in inputs])
+    alike = reductions.reduce_all(comparison.equal(every * (1 - along), first * (1 - along)))
+    told = f"Input shapes must match but for axis {axis}, along which they are joined; they are the rows of"
+    checked: Tensor = with_dependencies([assert_(alike, [told, every])], first)
+    return checked
 
 
 def sparse_merge(
