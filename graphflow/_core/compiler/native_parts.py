@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 from graphflow._core.codegen import shared
 from graphflow._core.compiler.compile_job import CompileJob
@@ -35,11 +37,14 @@ def described(plan: Plan) -> Known:
 
 
 def native_part(plan: Plan, lowering: Lowering) -> Part | None:
-    """The part that a plan has become; None if something of it is not native, or is done once a run."""
+    """The part that a plan has become; None if something of it is not native, or is done once a run.
+
+    Random numbers may be drawn where a host lends the states of those that draw them.
+    """
     for node in lowering.nodes:
         if isinstance(node, PythonNode) or node.variables:
             return None
-        if isinstance(node, KernelNode) and node.before is not None:
+        if isinstance(node, KernelNode) and node.before and not (node.state and lowering.around.hosted):
             return None
     results: list[Value] = []
     for position, name in enumerate(plan.fetches):
@@ -72,3 +77,12 @@ def _apart(plan: Plan, lowering: Lowering, position: int, value: Value) -> Value
     copy = lowering.temporary(name, value.dtype, value.shape)
     lowering.elementwise(maker or plan.instructions[0], "{0}", [value], copy)
     return copy
+
+
+def draws(part: Part) -> list[tuple[str, Callable[[Any], Any], str]]:
+    """What draws random numbers in a part: its name, its state given the run, and the constant that holds its words."""
+    return [
+        (node.instruction.name, node.state, node.reads[0].root)
+        for node in part.job.lowering.nodes
+        if isinstance(node, KernelNode) and node.state is not None
+    ]

@@ -13,6 +13,7 @@ from typing import Final
 
 from graphflow._core.codegen.cpu.programs.control_source import BRANCH_SOURCE, LOOP_SOURCE
 from graphflow._core.compiler.lower import Lowering
+from graphflow._core.compiler.native_parts import draws
 from graphflow._core.compiler.nodes import Binding, KernelNode, NestedNode, Part
 from graphflow._core.compiler.values import Value
 from graphflow._core.plan import kinds
@@ -51,8 +52,8 @@ def nested(prepare: Prepare, lowering: Lowering, i: Instruction) -> bool:
         if i.type == kinds.WHILE
         else _branch(prepare, lowering, i, around)
     )
-    if made is None:
-        return False
+    if made is None or any(draws(part) for part in made.parts):
+        return False  # Only the host of the outermost loop lends random states, and for its own parts.
     bindings = _bindings(lowering, made.parts)
     if bindings is None:
         return False

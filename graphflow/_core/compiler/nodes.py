@@ -72,7 +72,8 @@ class KernelNode(Node):
 
     indices: those that it may find to be out of range; `check`, given their array, raises what is wrong with them.
     before: given the run (RunContext), what each run puts where the node's first read lies, a constant of its own.
-    stand_in: makes what runs until its own kernels are there.
+    state: given the run, the random state (Philox) of which the first read has the words, if the node moves the counter
+    in them on, so that a loop may repeat it. stand_in: makes what runs until its own kernels are there.
     """
 
     sources: Sequence[str] = ()
@@ -81,6 +82,7 @@ class KernelNode(Node):
     check: Callable[[Any], None] | None = None
     blas: bool = False
     before: Callable[[Any], Any] | None = None
+    state: Callable[[Any], Any] | None = None
     stand_in: Callable[[], StandIn] | None = None
 
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 import math
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -29,6 +30,7 @@ from graphflow._core.common.philox.bits import (
     UInt64Array,
     box_muller_float32,
     box_muller_float64,
+    state_words,
     uniform_float64,
 )
 from graphflow.errors import InvalidArgumentError
@@ -264,6 +266,19 @@ class Philox:
             stream = Stream(self._key, self._counter)
             self._counter = (self._counter + blocks) % _COUNTER_SIZE
             return stream
+
+    @contextmanager
+    def lend(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Lends the state, as state_words gives it, to code that draws by itself and moves the counter in it on.
+
+        Who draws meanwhile waits: it must not wait for anybody.
+        """
+        with self._lock:
+            words = state_words(Stream(self._key, self._counter))
+            try:
+                yield words
+            finally:
+                self._counter = sum(int(word) << (32 * place) for place, word in enumerate(words[2:]))
 
     def words(self, blocks: int) -> npt.NDArray[np.uint32]:
         """The next 4 * blocks words of 32 random bits."""

@@ -46,14 +46,23 @@ def _draw(
     words = constant(lowering, i, np.zeros(philox.WORDS, np.int64))
     apart = drawn.size * RESERVED_PER_OUTPUT if blocks is None else blocks
 
+    repeated = lowering.around.inside
+
+    def state(run: Any) -> Any:
+        return state_of(run, i)
+
     def before(run: Any) -> Any:
-        return state_words(state_of(run, i).reserve(apart))
+        return state_words(state(run).reserve(apart))
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        return steps(kernels[0], address(words), address(drawn), *map(address, (*others, *rooms)))
+        made = steps(kernels[0], address(words), address(drawn), *map(address, (*others, *rooms)))
+        return [*made, *philox.moving_steps(kernels[1], address(words), apart)] if repeated else made
 
     makes = [drawn.root, *(room.root for room in rooms)]
-    node = KernelNode(i, [words, *others], makes, sources=[source], emit=emit, before=before)
+    sources = [source, philox.moving_source()] if repeated else [source]
+    node = KernelNode(i, [words, *others], makes, sources=sources, emit=emit, before=before)
+    if repeated:
+        node.state = state
     lowering.add(node)
     return True
 

@@ -242,7 +242,7 @@ class PartProgram:
         if root in self._inputs:
             return self._around.address(self._inputs[root])
         if root in self._job.lowering.constants:
-            return int(self._constant(root).ctypes.data)
+            return int(self.constant(root).ctypes.data)
         return self._around.root_address(root)
 
     def scratch(self, number: int) -> int:
@@ -263,10 +263,11 @@ class PartProgram:
                 .view(np.uint8)[value.offset * np.dtype(value.dtype).itemsize :]
             )
         if root in self._job.lowering.constants:
-            return self._constant(root)
+            return self.constant(root)
         return self._around.block(root)
 
-    def _constant(self, root: str) -> Any:
+    def constant(self, root: str) -> Any:
+        """The bytes of a constant of its own."""
         if root not in self._constants:
             constant = np.array(self._job.lowering.constants[root], order="C", ndmin=1)
             self._constants[root] = constant.reshape(-1).view(np.uint8)

@@ -8,7 +8,8 @@ values have other shapes than those that it is made for run on NumPy.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ from graphflow._core.codegen.cpu.programs.machine import KERNEL_PROTOTYPE, Machi
 from graphflow._core.codegen.cpu.programs.machine_source import RESUME, STATUS_AGAIN
 from graphflow._core.compiler.compile_job import LoopJob
 from graphflow._core.compiler.cpu.list_rules import RowNode
+from graphflow._core.compiler.native_parts import draws
 from graphflow._core.compiler.nodes import Binding, KernelNode, NestedNode, Part
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.control_flow.lists import ArrayList
@@ -76,6 +78,12 @@ class NativeLoop:
             memory[: memory.size].view(dtype).reshape(shape)
             for memory, (shape, dtype) in zip(self._control.frame.values(), self._types, strict=True)
         ]
+        self._draws = [
+            (name, state, program.constant(root).view(np.int64))
+            for part, program in zip(parts, self._control.parts, strict=True)
+            for name, state, root in draws(part)
+        ]
+        self._draws.sort(key=itemgetter(0))  # Who holds several states has taken them in one order.
         self._patches = self._find_patches()
         self._bound = dict.fromkeys(self._externals, 0)
         self._rooms: dict[str, int] = {}
@@ -164,13 +172,33 @@ class NativeLoop:
         self._used, self._stacks = {}, {}
         return tuple([variable.copy()[()] for variable in self._variables])
 
+    @contextmanager
+    def _drawing(self, run: RunContext) -> Iterator[None]:
+        """Has the states of random operations in native memory while the loop runs, and moved on afterwards.
+
+        That is for some tenth of a second at most, so that other runs which draw the same need not wait for its end.
+        """
+        if not self._draws:
+            yield
+            return
+        with ExitStack() as stack:
+            lent = [(own, stack.enter_context(state(run).lend())) for _, state, own in self._draws]
+            for own, state in lent:
+                own[...] = state
+            try:
+                yield
+            finally:
+                for own, state in lent:
+                    state[...] = own
+
     def _turn(self, run: RunContext, found: dict[str, Any]) -> None:
         status, place = self._status, address(self._words)
         status[0], begin = 0, 0
         self._words[words.PHASE] = words.BEGUN
         run.check()
         while True:
-            self._call(place, begin, 1)
+            with self._drawing(run):
+                self._call(place, begin, 1)
             if not status[0]:
                 return
             again = status[0] == STATUS_AGAIN

@@ -70,3 +70,26 @@ def uniform_steps(kernel: int, words: int, target: int, size: int, dtype: str) -
     """Steps for `size` numbers; `words` is the address of WORDS words."""
     blocks = -(-size // len(_VALUES[dtype]))
     return [Step(kernel, [words, target, size], 0, blocks, _GRAIN_BLOCKS)]
+
+
+def moving_source() -> str:
+    """Source of what moves a counter in memory on, for draws that are repeated without Python; unit: the one."""
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    words = pointer_int64(args[0])
+    for unit in range(begin, end):
+        carried = load(words, 2, 1) + args[1]
+        store(words, 2, carried & {_MASK}, 1)
+        carried = load(words, 3, 1) + (carried >> 32) + args[2]
+        store(words, 3, carried & {_MASK}, 1)
+        carried = load(words, 4, 1) + (carried >> 32)
+        store(words, 4, carried & {_MASK}, 1)
+        carried = load(words, 5, 1) + (carried >> 32)
+        store(words, 5, carried & {_MASK}, 1)
+"""
+
+
+def moving_steps(kernel: int, words: int, blocks: int) -> list[Step]:
+    """Steps that move the counter at `words` on by `blocks`."""
+    return [Step(kernel, [words, blocks & 0xFFFFFFFF, blocks >> 32], 0, 1)]
