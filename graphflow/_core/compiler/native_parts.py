@@ -39,7 +39,7 @@ def described(plan: Plan) -> Known:
 def native_part(plan: Plan, lowering: Lowering) -> Part | None:
     """The part that a plan has become; None if something of it is not native, or is done once a run.
 
-    Random numbers may be drawn where a host lends the states of those that draw them.
+    Random numbers may be drawn where a host holds the states of those that draw them.
     """
     for node in lowering.nodes:
         if isinstance(node, PythonNode) or node.variables:

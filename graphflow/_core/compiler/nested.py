@@ -53,7 +53,7 @@ def nested(prepare: Prepare, lowering: Lowering, i: Instruction) -> bool:
         else _branch(prepare, lowering, i, around)
     )
     if made is None or any(draws(part) for part in made.parts):
-        return False  # Only the host of the outermost loop lends random states, and for its own parts.
+        return False  # Only the host of the outermost loop holds random states, and those of its own parts.
     bindings = _bindings(lowering, made.parts)
     if bindings is None:
         return False

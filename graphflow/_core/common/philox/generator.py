@@ -268,8 +268,8 @@ class Philox:
             return stream
 
     @contextmanager
-    def lend(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Lends the state, as state_words gives it, to code that draws by itself and moves the counter in it on.
+    def held(self) -> Iterator[npt.NDArray[np.int64]]:
+        """Holds the state, as words that state_words gives, for code that draws by itself and moves the counter in them on.
 
         Who draws meanwhile waits: it must not wait for anybody.
         """

@@ -182,13 +182,13 @@ class NativeLoop:
             yield
             return
         with ExitStack() as stack:
-            lent = [(own, stack.enter_context(state(run).lend())) for _, state, own in self._draws]
-            for own, state in lent:
+            held = [(own, stack.enter_context(state(run).held())) for _, state, own in self._draws]
+            for own, state in held:
                 own[...] = state
             try:
                 yield
             finally:
-                for own, state in lent:
+                for own, state in held:
                     state[...] = own
 
     def _turn(self, run: RunContext, found: dict[str, Any]) -> None:
