@@ -269,7 +269,7 @@ class Philox:
 
     @contextmanager
     def held(self) -> Iterator[npt.NDArray[np.int64]]:
-        """Holds the state, as words that state_words gives, for code that draws by itself and moves the counter in them on.
+        """Holds the state for code that draws by itself, as words (state_words) in which that moves the counter on.
 
         Who draws meanwhile waits: it must not wait for anybody.
         """
