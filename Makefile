@@ -21,7 +21,7 @@ help:
 	@echo "make test-all  the same, with every generated case and the slow tests"
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
-	@echo "make bench-zoo  train the models of tests/zoo against TensorFlow: the first steps, and the later ones"
+	@echo "make bench-zoo  train the models of tests/zoo against TensorFlow and PyTorch: the first steps, and the later ones"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make bench-datasets  measure input pipelines as programs write them, against TensorFlow 1.15"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"

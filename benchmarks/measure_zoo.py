@@ -8,6 +8,8 @@ Reads commands from stdin and answers each with a line of JSON, as `measure.py` 
                   100th step, and seconds of processor time for all of it
     warm SECONDS  steps for that long
     time SECONDS  steps for at least that long: microseconds and microseconds of processor time a step
+    check         builds and initializes it and makes 48 steps: how many numbers are trained, and the means of the
+                  losses over the first eight steps and over the last
     finish        peak memory in MiB, and the end
 """
 
@@ -26,7 +28,7 @@ from measure_ops import load  # noqa: E402
 from tests.zoo import programs  # noqa: E402
 
 FEW, STEPS = 10, 100
-DIFFERENT = 8
+DIFFERENT, CHECKED = 8, 48
 """So many batches are made beforehand and fed in turn: drawing them is not what is measured."""
 
 
@@ -47,16 +49,18 @@ class Training:
             losses = [loss[0] if isinstance(loss, tuple) else loss for loss in built["losses"].values()]
             self.first = [losses, built["train"][0]]
             self.others = built["train"][1:]
+            shapes = [variable.shape.as_list() for variable in tf.trainable_variables()]
             self.session = tf.Session()
             self.session.run([tf.global_variables_initializer(), tf.local_variables_initializer()])
         self.feeds = [built["feeds"](step) for step in range(DIFFERENT)]
-        self.steps = 0
+        self.steps, self.losses = 0, []
+        self.parameters = int(sum(np.prod(shape) for shape in shapes))
 
     def step(self):
         """One step: the losses with the first operation, then the others."""
         feeds = self.feeds[self.steps % DIFFERENT]
         self.steps += 1
-        self.session.run(self.first, feeds)
+        self.losses = self.session.run(self.first, feeds)[0]
         for operation in self.others:
             self.session.run(operation, feeds)
 
@@ -72,24 +76,33 @@ def several(training, seconds):
             return count, taken
 
 
-def main():
-    """Answers the driver's commands until its stdin ends."""
+def checked(training):
+    """What `check` answers."""
+    losses = []
+    for _ in range(CHECKED):
+        training.step()
+        losses.append([float(loss) for loss in training.losses])
+    first, last = np.mean(losses[:DIFFERENT], 0).tolist(), np.mean(losses[-DIFFERENT:], 0).tolist()
+    return {"parameters": training.parameters, "first": first, "last": last}
+
+
+def serve(build):
+    """Answers the driver's commands until its stdin ends, with a training that a function builds."""
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what libraries print is not an answer
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
     def answer(**fields):
         answers.write(json.dumps(fields) + "\n")
         answers.flush()
 
-    module, training = load(sys.argv[1]), None
+    training = None
     answer(ready=True)
     for line in sys.stdin:
         command, _, rest = line.strip().partition(" ")
         try:
             if command == "start":
                 begun, spent = time.perf_counter(), processor_seconds()
-                training = Training(module, sys.argv[2])
+                training = build()
                 for _ in range(FEW):
                     training.step()
                 few = time.perf_counter() - begun
@@ -105,11 +118,20 @@ def main():
                 count, taken = several(training, float(rest))
                 used = (processor_seconds() - spent) / count
                 answer(microseconds=taken / count * 1e6, processor=used * 1e6)
+            elif command == "check":
+                answer(**checked(build()))
             else:
                 answer(mebibytes=resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
                 break
         except Exception as error:  # a model that a peer cannot do must not end the driver
             answer(error=f"{type(error).__name__}: {str(error).splitlines()[:1]}")
+
+
+def main():
+    """Serves a model of the zoo."""
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    module = load(sys.argv[1])
+    serve(lambda: Training(module, sys.argv[2]))
 
 
 if __name__ == "__main__":
