@@ -81,6 +81,23 @@ class GraphOptions:
 
 
 @dataclass
+class RPCOptions:
+    """How a session talks to the server in its own process.
+
+    Args:
+        use_rpc_for_inprocess_master: Accepted, and not needed: such a session sends messages in any case.
+        compression_algorithm: Accepted, and not needed.
+        compression_level: Accepted, and not needed.
+        cache_rpc_response: Accepted, and not needed: what a task has answered is kept until it was heard.
+    """
+
+    use_rpc_for_inprocess_master: bool = False
+    compression_algorithm: str = ""
+    compression_level: int = 0
+    cache_rpc_response: bool = False
+
+
+@dataclass
 class ConfigProto:
     """Options of a Session.
 
@@ -96,7 +113,9 @@ class ConfigProto:
         allow_soft_placement: Place an op on another device of its task if its own does not exist.
         log_device_placement: Write each op's device to sys.stderr when it is placed.
         graph_options: A GraphOptions.
-        operation_timeout_in_ms: Deadline of every run; 0 means none. DeadlineExceededError names what is awaited.
+        operation_timeout_in_ms: Deadline of every run; 0 means none, or that of its master on a cluster: what a
+            Server is given here holds for the sessions on it that say nothing else. DeadlineExceededError names
+            what is awaited.
         connect_timeout_in_ms: How long a Session on a cluster waits for absent tasks; then UnavailableError names
             them. So long a Server waits for its own name to be known.
         wait_for_left_tasks: Whether it waits, too, for tasks that were there before and that its graph does not
@@ -104,6 +123,7 @@ class ConfigProto:
         replica_wait_in_ms: How long a round of synchronous training waits for workers that are gone; then an error
             names them. 0 means three seconds for a bare Session, and ten minutes for one of MonitoredSession or
             Supervisor.
+        rpc_options: Accepted, and not needed.
         cluster_def: Accepted: the session's target says which cluster it is.
         isolate_session_state: Accepted, and without effect.
         check_numerics: Raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
@@ -145,6 +165,7 @@ class ConfigProto:
     connect_timeout_in_ms: int = 10_000
     wait_for_left_tasks: bool = True
     replica_wait_in_ms: int = 0
+    rpc_options: RPCOptions = field(default_factory=RPCOptions)
     cluster_def: Any = None
     isolate_session_state: bool = False
     check_numerics: bool = False

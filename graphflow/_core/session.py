@@ -117,6 +117,7 @@ class BaseSession(PartialRuns, OfThisProcess):
         self._planner = self._store.planner = self._connected()
         self._store.graph = SessionGraph(self._graph, self._planner)
         self._devices = self._planner.devices
+        self._timeout_ms = self._config.operation_timeout_in_ms or self._planner.operation_timeout_in_ms
 
     def _connected(self) -> Planner:
         """The planner: for this process, or for the cluster behind the target."""
@@ -245,7 +246,7 @@ class BaseSession(PartialRuns, OfThisProcess):
         )
 
     def _execute(self, prepared: _Prepared, feeds: Sequence[Any], timeout_ms: int, trace: Any = None) -> Any:
-        timeout = timeout_ms or self._config.operation_timeout_in_ms
+        timeout = timeout_ms or self._timeout_ms
         store = self._store
         run = RunContext(store, time.monotonic() + timeout / 1000 if timeout else None)
         run.trace = trace

@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any, Protocol
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
-from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.ops.core import constant
 from graphflow._core.ops.state.variable import VariableAggregation
 
 
@@ -118,6 +120,21 @@ class TowerContext:
     def num_towers(self) -> int:
         """How many towers there are."""
         return self._strategy.num_towers
+
+    @property
+    def strategy(self) -> Strategy:
+        """The strategy, by the name of tf.distribute."""
+        return self._strategy
+
+    @property
+    def num_replicas_in_sync(self) -> int:
+        """How many towers there are, by the name of tf.distribute."""
+        return self._strategy.num_towers
+
+    @property
+    def replica_id_in_sync_group(self) -> Tensor:
+        """Which of the towers this is, an int32 scalar, by the name of tf.distribute."""
+        return constant(self._tower_id, dtypes.int32)
 
     @property
     def is_single_tower(self) -> bool:

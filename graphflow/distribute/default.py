@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
+from graphflow.distribute.context import has_distribution_strategy
 from graphflow.distribute.strategy import DistributionStrategy
 
 
@@ -27,6 +28,11 @@ class DefaultStrategy(DistributionStrategy):
         """Puts variables, and all else that is built inside, beside another variable."""
         with get_default_graph().colocate_with(colocate_with_variable.op):
             yield
+
+    def _check_across(self, what: str) -> None:
+        """It may be called wherever no other strategy is in force: its one tower is all there is."""
+        if has_distribution_strategy():
+            super()._check_across(what)
 
     def _call_for_each_tower(self, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         return fn(*args, **kwargs)

@@ -31,6 +31,7 @@ from graphflow.distribute.context import cross_tower, current, get_cross_tower_c
 from graphflow.distribute.input import DistributedDataset, DistributedIterator, InputContext, made_by, split
 from graphflow.distribute.reducers.base import Reducer, spread
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice
+from graphflow.distribute.replicas import ReplicaNames
 from graphflow.distribute.towers import Tower, call_in_towers
 from graphflow.distribute.values import (
     DistributedValues,
@@ -58,7 +59,7 @@ Device = Any
 _AGGREGATIONS = (VariableAggregation.SUM, VariableAggregation.MEAN, VariableAggregation.ONLY_FIRST_TOWER)
 
 
-class DistributionStrategy:
+class DistributionStrategy(ReplicaNames):
     """Says where towers and variables are, and how what the towers compute goes together.
 
     For users (tf.contrib.distribute.DistributionStrategy):

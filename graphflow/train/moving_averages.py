@@ -14,6 +14,7 @@ from graphflow._core.graph.types import NumberLike, TensorLike, VariableLike
 from graphflow._core.ops.array.array import zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor, op_scope
+from graphflow._core.ops.math.arithmetic import div
 from graphflow._core.ops.math.math import cast, minimum, pow_
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
@@ -30,7 +31,7 @@ from graphflow.distribute.values import DistributedValues, select
 from graphflow.distribute.variables import MirroredVariable
 from graphflow.train.optimizers.slots import make_slot
 
-__all__ = ["ExponentialMovingAverage", "assign_moving_average"]
+__all__ = ["ExponentialMovingAverage", "assign_moving_average", "weighted_moving_average"]
 
 
 def assign_moving_average(
@@ -58,6 +59,56 @@ def assign_moving_average(
         return moved
     with op_scope(name, "AssignMovingAvg", [variable, value, decay]) as scope:
         return _move(variable, value, decay, _correction(variable) if zero_debias else None, scope)
+
+
+def weighted_moving_average(
+    value: TensorLike,
+    decay: NumberLike,
+    weight: TensorLike,
+    truediv: bool = True,
+    collections: Sequence[str] | None = None,
+    name: str | None = None,
+) -> Tensor:
+    """Moves the average of weighted values, and gives it: that of value * weight divided by that of weight.
+
+    TensorFlow's moving_averages.weighted_moving_average. Both averages are variables that begin at zero.
+
+    Args:
+        value: The new value, a tensor of numbers whose shape is known.
+        decay: Near 1.
+        weight: How much the value counts, of a shape that the value's may be multiplied by.
+        truediv: Whether whole numbers are divided to fractions, and not to whole numbers.
+        collections: The collections of the variables; by default that of global variables.
+        name: A name for the scope of the variables.
+
+    Returns:
+        The average.
+
+    Raises:
+        ValueError: The shape of a value is not known.
+
+    Examples:
+        >>> from graphflow.train.moving_averages import weighted_moving_average
+        >>> value, weight = gf.placeholder(gf.float32, []), gf.placeholder(gf.float32, [])
+        >>> average = weighted_moving_average(value, 0.5, weight)
+        >>> with gf.Session() as session:
+        ...     session.run(gf.global_variables_initializer())
+        ...     for pair in ((3.0, 4.0), (7.0, 2.0)):
+        ...         print(float(session.run(average, dict(zip((value, weight), pair)))))
+        3.0
+        5.0
+    """
+    value, weight = convert_to_tensor(value), convert_to_tensor(weight)
+    with variable_scope(name, "WeightedMovingAvg", [value, weight, decay]):
+        sums = [
+            get_variable(label, like.shape, like.dtype, Zeros(), trainable=False, collections=collections)
+            for label, like in (("value_x_weight", value), ("weight", weight))
+        ]
+        moved = [
+            assign_moving_average(variable, new, decay, zero_debias=False)
+            for variable, new in zip(sums, (value * weight, weight), strict=True)
+        ]
+        return moved[0] / moved[1] if truediv else div(moved[0], moved[1])
 
 
 def _assign_mean(

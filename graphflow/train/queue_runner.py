@@ -90,8 +90,9 @@ class QueueRunner:
         self._enqueue_ops = [named(name) for name in message.enqueue_op_name]
         self._close_op = named(message.close_op_name)
         self._cancel_op = named(message.cancel_op_name)
-        codes = set(message.queue_closed_exception_types) or {errors.OUT_OF_RANGE}
-        self._ends = tuple(c for c in errors.OpError.__subclasses__() if c.default_code in codes)
+        codes = list(message.queue_closed_exception_types) or [errors.OUT_OF_RANGE]
+        kinds = {kind.default_code: kind for kind in errors.OpError.__subclasses__()}
+        self._ends = tuple(kinds[code] for code in codes if code in kinds)
 
     @property
     def queue(self) -> QueueBase | None:

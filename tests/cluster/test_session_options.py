@@ -69,3 +69,30 @@ def test_check_numerics_names_the_operation_on_another_task(target: str) -> None
                 session.run(total, {x: [1.0, 0.0]})
         with gf.Session(target) as session:
             assert session.run(total, {x: [1.0, 0.0]}) == 6.0
+
+
+def test_the_deadline_of_a_server_holds_for_sessions_that_say_none() -> None:
+    with ExitStack() as stack, gf.Graph().as_default():
+        config = gf.ConfigProto(operation_timeout_in_ms=100)
+        server = serve(stack, spec_of(stack, worker=1), "worker", config=config)
+        waits = gf.FIFOQueue(1, [gf.float32]).dequeue()
+        with gf.Session(server.target) as session, pytest.raises(gf.errors.DeadlineExceededError):
+            session.run(waits)
+        long = gf.ConfigProto(operation_timeout_in_ms=3_600_000)
+        with gf.Session(server.target, config=long) as session:
+            with pytest.raises(gf.errors.DeadlineExceededError):
+                session.run(waits, options=gf.RunOptions(timeout_in_ms=100))
+            assert session.run(gf.constant(1)) == 1
+
+
+def test_a_server_has_the_configuration_of_its_definition() -> None:
+    with ExitStack() as stack:
+        spec = gf.train.ClusterSpec(spec_of(stack, worker=1))
+        config = gf.ConfigProto(operation_timeout_in_ms=100)
+        made = gf.train.ServerDef(spec.as_cluster_def(), "worker", 0, default_session_config=config)
+        server = gf.train.Server(made, start=False)
+        stack.callback(server.stop)
+        assert server.server_def.default_session_config == config
+        other = gf.train.Server({"local": ["localhost:0"]}, config=gf.ConfigProto(tcp_only=True), start=False)
+        stack.callback(other.stop)
+        assert other.server_def.default_session_config == gf.ConfigProto(tcp_only=True)

@@ -251,3 +251,13 @@ def test_wrong_use_is_refused() -> None:
     with pytest.raises(TypeError, match=r"must be a gf\.Session"):
         gf.train.start_queue_runners(sess=5)
     assert gf.train.queue_runner.QueueRunner is gf.train.QueueRunner
+
+
+def test_a_runner_has_the_errors_of_its_message_in_their_order() -> None:
+    with gf.Graph().as_default():
+        queue = gf.FIFOQueue(1, gf.float32)
+        ends = (gf.errors.OutOfRangeError, gf.errors.CancelledError)
+        for wanted in (ends, ends[::-1]):
+            runner = gf.train.QueueRunner(queue, [queue.enqueue(1.0)], queue_closed_exception_types=wanted)
+            read = gf.train.QueueRunner.from_proto(runner.to_proto())
+            assert read.queue_closed_exception_types == wanted

@@ -129,6 +129,9 @@ class Planner:
     cluster_has_clients: bool = False
     """Whether, when it was made, other tasks of the cluster had clients with sessions."""
 
+    operation_timeout_in_ms: int = 0
+    """The deadline of a run whose session has none of its own; 0 for none."""
+
     given_up: bool = False
     """Whether its session ends because something failed, and not because the program closed it in order."""
 

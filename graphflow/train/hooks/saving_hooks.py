@@ -11,13 +11,16 @@ import importlib.util
 import logging
 import os
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import graphflow.protos as protos
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.attributes import TooLargeError
 from graphflow._core.graph.defaults import SessionLike, get_default_graph
+from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.interop.tensor_protos import make_tensor_proto
 from graphflow.config import RunOptions
@@ -32,6 +35,7 @@ from graphflow.train.hooks.session_run_hook import (
 )
 from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
 from graphflow.train.saving.checkpoint_management import checkpoint_exists
+from graphflow.train.saving.meta_graph import export_meta_graph
 
 if TYPE_CHECKING:
     from graphflow.train.saving.saver import Saver
@@ -48,6 +52,17 @@ def events_can_be_written() -> bool:
 def _writer_of(directory: str) -> Any:
     """The one writer of this process for a directory's event file."""
     return FileWriterCache.get(directory)
+
+
+def write_graph(writer: Any, graph: Graph, saver: Saver | None) -> None:
+    """Writes a graph, and the same as a meta graph with its collections and its saver.
+
+    A graph that is too large for a message is left out, with a warning by the writer.
+    """
+    writer.add_graph(graph)
+    with suppress(TooLargeError):
+        definition = None if saver is None else saver.saver_def
+        writer.add_meta_graph(export_meta_graph(graph=graph, saver_def=definition))
 
 
 def log_session(writer: Any, status: str, step: int, path: str = "") -> None:
@@ -167,6 +182,7 @@ class CheckpointSaverHook(SessionRunHook):
         self._timer = ReachedTimer(save_secs, save_steps)
         self._listeners = list(listeners or ())
         self._writer: Any = None
+        self._is_started = False
 
     def add_listeners(self, listeners: Sequence[CheckpointSaverListener]) -> None:
         """Tells more listeners of every checkpoint, before the session begins.
@@ -193,10 +209,11 @@ class CheckpointSaverHook(SessionRunHook):
         """
         step = self._step(session)
         if self._writer is not None:
-            self._writer.add_graph(get_default_graph())
+            write_graph(self._writer, get_default_graph(), self._get_saver())
         if not checkpoint_exists(f"{self._path}-{step}"):
             self._save(session, step)
         self._timer.start(step)
+        self._is_started = True
 
     def after_run(self, run_context: SessionRunContext, run_values: SessionRunValues) -> None:
         """Saves, if it is time.
@@ -205,13 +222,18 @@ class CheckpointSaverHook(SessionRunHook):
             run_context: The run: its arguments, the session, and the wish to stop.
             run_values: What the run gave: results, options and metadata.
         """
-        if not self._timer.due(self._step.near(run_context.session)):
+        if self._is_started and not self._timer.due(self._step.near(run_context.session)):
             return
         step = self._step(run_context.session)
-        if self._timer.due(step):
+        if not self._is_started:  # In a loop that calls hooks itself, and not that method.
+            self._timer.count_from(step)
+            self._is_started = True
+        elif not self._timer.due(step):
+            return
+        else:
             self._timer.note(step)
-            if self._save(run_context.session, step):
-                run_context.request_stop()
+        if self._save(run_context.session, step):
+            run_context.request_stop()
 
     def end(self, session: SessionLike) -> None:
         """Saves the last step, if it is not saved yet: others may have trained since the last run here.
@@ -415,6 +437,7 @@ class StepCounterHook(SessionRunHook):
         if self._writer is None and self._directory:
             self._writer = _writer_of(self._directory)
         self._tag = f"{self._step.tensor.op.name}/sec"
+        self._first = True
 
     def after_create_session(self, session: SessionLike, coord: Coordinator) -> None:
         """Begins to count.

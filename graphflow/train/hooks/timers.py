@@ -106,6 +106,11 @@ class ReachedTimer:
         """The step at which a session begins: made, or gone back to."""
         self.note(step)
 
+    def count_from(self, step: int) -> None:
+        """As `start`, where nobody has said that a session begins: the steps are counted from this one."""
+        self._offset = step
+        self.note(step)
+
     def due(self, step: int) -> bool:
         """Whether to act, now that `step` is reached."""
         if self._secs is None:

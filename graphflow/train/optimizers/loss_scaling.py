@@ -10,18 +10,20 @@ from typing import Any
 
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import TensorLike, VariableLike
+from graphflow._core.ops.array.indexing import where
 from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.control_flow.flow_basics import group, no_op, with_dependencies
-from graphflow._core.ops.core import convert_to_tensor
+from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math.casting import cast
-from graphflow._core.ops.math.comparison import is_finite
+from graphflow._core.ops.math.comparison import greater_equal, is_finite, logical_and, logical_not
 from graphflow._core.ops.math.math import maximum
 from graphflow._core.ops.math.reductions import reduce_all
-from graphflow._core.ops.state.variable import Variable
-from graphflow.distribute.context import one_of_several_towers
+from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow.distribute.context import get_cross_tower_context, one_of_several_towers
 from graphflow.train.optimizers.optimizer import Optimizer
 
 
@@ -143,25 +145,24 @@ class DynamicLossScale(LossScale):
         Args:
             grads: Gradients that are divided by the scale already, or None for some.
         """
-        present = [
-            g.values if isinstance(g, IndexedSlices) else g for g in nest.flatten(grads) if g is not None
-        ]
-        finite = reduce_all([reduce_all(is_finite(g)) for g in present])
-        larger = self._scale * self._multiplier
-        grows = self._good_steps + 1 >= self._period
-
-        def grow() -> Operation:
-            grown = cond(is_finite(larger), lambda: self._scale.assign(larger).op, no_op)
-            return group(grown, self._good_steps.assign(0).op)
-
-        def go_on() -> Any:
-            return cond(grows, grow, lambda: group(self._good_steps.assign_add(1).op))
-
-        def fall() -> Operation:
-            smaller = maximum(self._scale / self._multiplier, 1.0)
-            return group(self._scale.assign(smaller).op, self._good_steps.assign(0).op)
-
-        return with_dependencies([group(cond(finite, go_on, fall))], finite), finite
+        strategy = get_cross_tower_context()
+        if strategy is None or strategy.is_single_tower:
+            finite = _all_finite(grads)
+        else:
+            found = strategy.call_for_each_tower(lambda g: cast(_all_finite(g), dtypes.float32), grads)
+            total = strategy.unwrap(strategy.reduce(VariableAggregation.SUM, found))[0]
+            finite = greater_equal(total, float(strategy.num_towers))
+        # By selection: the variables may have copies on several devices, where a branch writes on one. The scope is
+        # that of TensorFlow's branches, after which those of a step that may be left out are counted: names of slots.
+        with get_default_graph().name_scope("cond"):
+            larger = self._scale * self._multiplier
+            grows = self._good_steps + 1 >= self._period
+            grown = where(logical_and(grows, is_finite(larger)), larger, self._scale)
+            scale = where(finite, grown, maximum(self._scale / self._multiplier, 1.0))
+            go_on = logical_and(finite, logical_not(grows))
+            steps = where(go_on, self._good_steps + 1, constant(0, dtypes.int64))
+            changes = group(self._scale.assign(scale).op, self._good_steps.assign(steps).op)
+        return with_dependencies([changes], finite), finite
 
     def __repr__(self) -> str:
         return (
@@ -178,6 +179,14 @@ class DynamicLossScale(LossScale):
     def checkpoint_parts(self) -> list[tuple[str, Any]]:
         """What a gf.train.Checkpoint holds of it: its variables, by name."""
         return [("current_loss_scale", self._scale), ("good_steps", self._good_steps)]
+
+
+def _all_finite(gradients: Any) -> Tensor:
+    """Whether all gradients of a structure are finite, those that are None left out."""
+    present = [
+        g.values if isinstance(g, IndexedSlices) else g for g in nest.flatten(gradients) if g is not None
+    ]
+    return reduce_all([True, *[reduce_all(is_finite(g)) for g in present]])
 
 
 def _loss_scale(value: Any) -> LossScale:
@@ -207,11 +216,11 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
         if not isinstance(opt, Optimizer):
             raise ValueError(f'"opt" must be a gf.train.Optimizer, got {opt!r}.')
         super().__init__(opt._use_locking, opt.get_name())
-        self._optimizer, self._scale = opt, _loss_scale(loss_scale)
+        self._optimizer, self._loss_scale = opt, _loss_scale(loss_scale)
 
     def checkpoint_parts(self) -> list[tuple[str, Any]]:
         """What a gf.train.Checkpoint holds of it: the optimizer and the scale."""
-        return [("base_optimizer", self._optimizer), ("loss_scale", self._scale)]
+        return [("base_optimizer", self._optimizer), ("loss_scale", self._loss_scale)]
 
     def compute_gradients(
         self,
@@ -227,9 +236,9 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             **kwargs: As for any optimizer.
         """
         value = convert_to_tensor(loss() if callable(loss) and not isinstance(loss, Tensor) else loss)
-        scaled = value * cast(self._scale(), value.dtype)
+        scaled = value * cast(self._loss_scale(), value.dtype)
         found = self._optimizer.compute_gradients(scaled, *args, **kwargs)
-        share = 1.0 / self._scale()
+        share = 1.0 / self._loss_scale()
         return [(None if g is None else _times(g, share), v) for g, v in found]
 
     def apply_gradients(
@@ -249,14 +258,14 @@ class MixedPrecisionLossScaleOptimizer(Optimizer):
             ValueError: For a scale that changes, in one of several towers.
         """
         pairs = tuple(grads_and_vars)
-        if not isinstance(self._scale, DynamicLossScale):
+        if not isinstance(self._loss_scale, DynamicLossScale):
             return self._optimizer.apply_gradients(pairs, global_step, name)
         if one_of_several_towers() is not None:
             raise ValueError(
                 "A dynamic loss scale is for one tower: each of several would have its own. Give loss_scale a number."
             )
         label = name or self.get_name()
-        update, finite = self._scale.update([g for g, _ in pairs])
+        update, finite = self._loss_scale.update([g for g, _ in pairs])
         applied = cond(
             finite,
             lambda: group(self._optimizer.apply_gradients(pairs, global_step, f"{label}-wrapped")),

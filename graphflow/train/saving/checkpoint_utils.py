@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+import graphflow.errors as errors
 from graphflow._core.checkpoint.opening import open_checkpoint
 from graphflow._core.checkpoint.reader import CheckpointFile
 from graphflow._core.common.files import storage
@@ -29,6 +30,10 @@ from graphflow.train.saving.saveables import VariableSaveable, saveables_of
 _log = logging.getLogger(__name__)
 
 
+_NAMES: Final = {"float16": "half", "float32": "float", "float64": "double"}
+"""The names of dtypes in TensorFlow's messages, where they have others."""
+
+
 class CheckpointReader:
     """The tensors of one checkpoint (what tf.train.NewCheckpointReader returns).
 
@@ -40,7 +45,15 @@ class CheckpointReader:
     """
 
     def __init__(self, filepattern: str) -> None:
-        self._file: CheckpointFile = open_checkpoint(user_path(filepattern))
+        try:
+            self._file: CheckpointFile = open_checkpoint(user_path(filepattern))
+        except errors.NotFoundError as error:
+            raise errors.NotFoundError(
+                None,
+                None,
+                f"Unsuccessful TensorSliceReader constructor: Failed to find any matching files for {filepattern}: "
+                f"{error.message}",
+            ) from error
 
     def get_variable_to_shape_map(self) -> dict[str, list[int]]:
         """The shape of each tensor, by name."""
@@ -77,11 +90,12 @@ class CheckpointReader:
         return value if value.flags.owndata else value.copy()
 
     def debug_string(self) -> bytes:
-        """A line for each tensor: name (dtype) shape."""
+        """A line for each tensor: name (dtype, by TensorFlow's name such as DT_FLOAT) shape."""
         file = self._file
         shapes = {name: str(list(file.shape(name))).replace(" ", "") for name in file.names()}
         return "".join(
-            f"{name} ({file.dtype(name).name}) {shape}\n" for name, shape in shapes.items()
+            f"{name} (DT_{_NAMES.get(file.dtype(name).name, file.dtype(name).name).upper()}) {shape}\n"
+            for name, shape in shapes.items()
         ).encode()
 
 

@@ -89,6 +89,8 @@ def add_collection_def(
             meta_graph.collection_def[key].CopyFrom(collection)
     except (TypeError, ValueError, OverflowError) as error:
         _log.warning("The collection %r is left out of the meta graph: %s", key, error)
+    except RuntimeError as error:  # Of what is not complete yet, such as a saver that is built later.
+        _log.info("The collection %r is left out of the meta graph: %s", key, error)
 
 
 def _add_item(

@@ -308,12 +308,13 @@ def import_scoped(
         for node in graph_def.node:
             node.device = ""
     graph = get_default_graph()
-    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else ""
+    around = graph.get_name_scope()
+    scope = graph.unique_name(import_scope, mark_as_used=False) if import_scope else around
     elements = import_graph_def(
         graph_def,
         input_map,
         return_elements,
-        name=import_scope or "",
+        name=import_scope or (f"{around}/" if around else ""),
         producer_op_list=meta_graph.meta_info_def.stripped_op_list,
     )
     keys = [k for k in sorted(meta_graph.collection_def) if predicate is None or predicate(k)]

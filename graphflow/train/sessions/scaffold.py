@@ -117,7 +117,8 @@ class Scaffold:
         found = graph.get_collection(collection_key)
         if len(found) > 1:
             raise RuntimeError(
-                f"The collection {collection_key!r} has {len(found)} items, so which is the scaffold's is not clear. "
+                f"More than one item: the collection {collection_key!r} has {len(found)} items, so which is the "
+                "scaffold's is not clear. "
                 f"Please indicate which one to use by passing it to gf.train.Scaffold({arg_name}=...)."
             )
         if found:

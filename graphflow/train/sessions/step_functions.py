@@ -47,7 +47,8 @@ def check_step_fn(step_fn: Callable[..., Any]) -> None:
         inspect.signature(step_fn).bind(None)
     except TypeError as error:
         raise ValueError(
-            f"step_fn takes one argument, a StepContext, but {step_fn!r} cannot be called so: {error}."
+            "step_fn takes one argument: `step_fn` may either have one `step_context` argument, a StepContext, or be a "
+            f"method that has it besides `self`; {step_fn!r} cannot be called so: {error}."
         ) from None
 
 

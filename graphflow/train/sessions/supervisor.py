@@ -23,7 +23,7 @@ from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.config import ConfigProto, RunOptions
 from graphflow.summary.writer import FileWriterCache
 from graphflow.train.coordinator import Coordinator, LooperThread
-from graphflow.train.hooks.saving_hooks import events_can_be_written, log_rate, log_session
+from graphflow.train.hooks.saving_hooks import events_can_be_written, log_rate, log_session, write_graph
 from graphflow.train.hooks.session_run_hook import StepReader
 from graphflow.train.saving.saver import Saver
 from graphflow.train.sessions import scaffold
@@ -239,7 +239,7 @@ class Supervisor:
             init_fn=self._init_fn,
         )
         if self.summary_writer is not None:
-            self.summary_writer.add_graph(self._graph)
+            write_graph(self.summary_writer, self._graph, self.saver)
         if start_standard_services:
             self.start_standard_services(session)
             self.start_queue_runners(session)

@@ -423,3 +423,45 @@ def test_summaries_are_saved_in_a_loop_that_calls_hooks_itself() -> None:
         for _ in range(20):
             loop.run(count)
         assert sorted(writer.summaries) == [1, 9, 17]
+
+
+def test_checkpoints_and_rates_are_noted_in_a_loop_that_calls_hooks_itself(tmp_path: Path) -> None:
+    with gf.Graph().as_default() as graph, gf.Session() as session:
+        step = gf.train.get_or_create_global_step()
+        train = step.assign_add(1)
+        writer = gf.contrib.testing.FakeSummaryWriter(str(tmp_path))
+        saver = gf.train.Saver()
+        hooks = [
+            gf.train.CheckpointSaverHook(str(tmp_path), save_steps=2, saver=saver),
+            gf.train.StepCounterHook(every_n_steps=2, summary_writer=writer),
+        ]
+        for hook in hooks:
+            hook.begin()
+        session.run(gf.global_variables_initializer())
+        loop = HookedSession(session, hooks)
+        saved = []
+        for _ in range(6):
+            loop.run(train)
+            saved.append(gf.train.load_variable(str(tmp_path), step.name))
+        assert graph is gf.get_default_graph()
+    assert saved == [1, 1, 3, 3, 5, 5]
+    assert list(writer.summaries) == [3, 5]
+
+
+def test_a_session_writes_its_graph_as_a_meta_graph_too(tmp_path: Path) -> None:
+    with gf.Graph().as_default() as graph:
+        gf.train.get_or_create_global_step()
+        gf.add_to_collection("later", gf.train.Saver(defer_build=True))
+        with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path), progress=False):
+            nodes = [node.name for node in graph.as_graph_def().node]
+    events = [
+        event
+        for path in sorted(tmp_path.glob("events.out*"))
+        for event in gf.train.summary_iterator(str(path))
+        if event.WhichOneof("what") == "meta_graph_def"
+    ]
+    assert len(events) == 1
+    meta_graph = gf.MetaGraphDef.FromString(events[0].meta_graph_def)
+    assert [node.name for node in meta_graph.graph_def.node] == nodes
+    assert meta_graph.saver_def.restore_op_name in nodes
+    assert "variables" in meta_graph.collection_def and "later" not in meta_graph.collection_def

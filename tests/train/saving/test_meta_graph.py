@@ -264,3 +264,16 @@ def test_damaged_meta_graphs_are_refused_or_read(tmp_path: Path) -> None:
                 assert str(error)
                 outcomes.append(False)
     assert 3 < sum(outcomes) < 57
+
+
+def test_a_meta_graph_is_imported_into_the_scope_that_is_open(tmp_path: Path, expected: list[Any]) -> None:
+    path = str(tmp_path / "model.meta")
+    with gf.Graph().as_default():
+        build()
+        gf.train.export_meta_graph(path)
+    with gf.Graph().as_default() as graph:
+        with gf.name_scope("new"):
+            gf.train.import_meta_graph(path)
+        assert all(op.name.startswith("new/") for op in graph.get_operations())
+        assert [v.name for v in gf.trainable_variables()] == ["new/w:0"]
+        np.testing.assert_allclose(run("new/"), expected)

@@ -402,3 +402,18 @@ def test_init_from_checkpoint(tmp_path: Path) -> None:
             gf.train.init_from_checkpoint(prefix, {"old/w": "zzz"})
         with pytest.raises(ValueError, match="should map to scope only"):
             gf.train.init_from_checkpoint(prefix, {"old/": "a"})
+
+
+def test_a_reader_tells_dtypes_by_the_names_of_messages_and_what_is_not_there(tmp_path: Path) -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        gf.get_variable("a", initializer=np.zeros([2, 3], np.float32))
+        gf.get_variable("b", initializer=np.zeros([], np.int64))
+        gf.get_variable("c", initializer=np.zeros([1], np.float16))
+        session.run(gf.global_variables_initializer())
+        prefix = gf.train.Saver().save(session, str(tmp_path / "model"))
+    text = gf.train.NewCheckpointReader(prefix).debug_string().decode()
+    assert text.splitlines() == ["a (DT_FLOAT) [2,3]", "b (DT_INT64) []", "c (DT_HALF) [1]"]
+    with pytest.raises(
+        gf.errors.NotFoundError, match=r"Unsuccessful TensorSliceReader .* nothing: Cannot read"
+    ):
+        gf.train.NewCheckpointReader("nothing")

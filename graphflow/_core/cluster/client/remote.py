@@ -72,6 +72,7 @@ class RemotePlanner(Planner):
         except BaseException:
             self.connection.close()
             raise
+        self.operation_timeout_in_ms = int(welcome.details.get("operation_timeout_in_ms", 0))
         self.cluster_has_clients = bool(welcome.details["in_use"])
         task = str(welcome.details["task"])
         found = [str(device) for device in welcome.details["devices"]]

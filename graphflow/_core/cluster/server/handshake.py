@@ -110,6 +110,8 @@ class Handshake:
         self._handle = protocol.handle
         self._receiver = receiver
         self._clock = clock
+        self.operation_timeout_in_ms = 0
+        """The deadline of runs of sessions on this master that have none of their own; 0 for none."""
         self.carry_out: CarryOut = {
             AcceptSocket: self._accept_socket, ForgetSocket: self._forget_socket, RefuseHello: self._refuse_hello,
             RefuseRequest: self._refuse_request, DropUnsent: self._drop_unsent, AnnounceUse: self._announce_use,
@@ -287,7 +289,8 @@ class Handshake:
         self._tell(ClientWelcomed(self._clock(), i.socket, incarnations))
         details = {"task": self._task, "devices": sorted([*self._links.devices, *i.devices]),
                    "incarnations": incarnations, "in_use": i.in_use, "memory": self._sharing.memory.address,
-                   "lane": self._links.sockets.channels.name}  # fmt: skip
+                   "lane": self._links.sockets.channels.name,
+                   "operation_timeout_in_ms": self.operation_timeout_in_ms}  # fmt: skip
         self._links.reply(i.socket, Message(Kind.WELCOME, i.request, details=details))
 
     def _refuse_welcome(self, i: RefuseWelcome, message: Message | None) -> None:

@@ -41,12 +41,14 @@ class ServerDef:
         job_name: Its job there.
         task_index: The index of its task in the job.
         protocol: What it speaks: "zmq".
+        default_session_config: The gf.ConfigProto of the server, if it is given none itself.
     """
 
     cluster: ClusterDef
     job_name: str
     task_index: int
     protocol: str = "zmq"
+    default_session_config: ConfigProto | None = None
 
 
 def _reason(error: OSError) -> str:
@@ -122,6 +124,7 @@ class Server(OfThisProcess):
         if isinstance(server_or_cluster_def, ServerDef):
             job_name = server_or_cluster_def.job_name if job_name is None else job_name
             task_index = server_or_cluster_def.task_index if task_index is None else task_index
+            config = config or server_or_cluster_def.default_session_config
             server_or_cluster_def = server_or_cluster_def.cluster
         self._resolver: MovingClusterResolver | None = None
         if isinstance(server_or_cluster_def, MovingClusterResolver):
@@ -169,6 +172,7 @@ class Server(OfThisProcess):
             self._config.tcp_only,
         )
         service = self._service
+        service.handshake.operation_timeout_in_ms = self._config.operation_timeout_in_ms
         if self._resolver is not None:
             service.links.life = self._resolver.life
             self._tenure = Tenure(
@@ -228,7 +232,8 @@ class Server(OfThisProcess):
     @property
     def server_def(self) -> ServerDef:
         """What this server is, as data."""
-        return ServerDef(self._cluster.as_cluster_def(), self._job, self._index)
+        cluster = self._cluster.as_cluster_def()
+        return ServerDef(cluster, self._job, self._index, default_session_config=self._config)
 
     def start(self) -> None:
         """Begins to serve; nothing if it does already."""

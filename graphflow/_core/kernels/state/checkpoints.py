@@ -105,7 +105,10 @@ def _restore(node: Node) -> Kernel:
                 )
         if wrong:
             raise errors.InvalidArgumentError(
-                None, None, f"The checkpoint {file.where} does not fit the graph: {'; '.join(wrong)}."
+                None,
+                None,
+                f"The checkpoint {file.where} does not fit, a mismatch between the current graph and the graph that "
+                f"was saved: {'; '.join(wrong)}.",
             )
         arrays = iter(file.read(asked, donate))
         values = [np.empty(0, np.uint8) if name in optional else next(arrays) for name in named]
