@@ -88,7 +88,10 @@ def sources_of(place: str) -> Sequence[str] | None:
     folder, _, last = place.rpartition(".")
     if folder in MESSAGES and last.endswith("_pb2"):
         messages = import_module("graphflow.protos")
-        return (f"graphflow.protos.{last}",) if hasattr(messages, last) else None
+        if hasattr(messages, last):
+            return (f"graphflow.protos.{last}",)
+        if place not in defined():
+            return None
     public = _public_module(place) if place else None
     listed = SOURCES.get(place)
     if listed is not None or public is not None:

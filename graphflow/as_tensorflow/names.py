@@ -174,11 +174,11 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         )
     },
     "core.protobuf.config_pb2.RPCOptions": ("graphflow.config", "RPCOptions"),
-    "core.protobuf.tensorflow_server_pb2.ServerDef": ("graphflow.train", "ServerDef"),
     "python.distribute.collective_all_reduce_strategy.CollectiveAllReduceStrategy": (
         "graphflow.distribute",
         "CollectiveAllReduceStrategy",
     ),
+    "python.training.saver.BaseSaverBuilder": ("graphflow.as_tensorflow.inside.small", "BaseSaverBuilder"),
     "python.ops.data_flow_ops.StagingArea": ("graphflow.contrib.staging", "StagingArea"),
     "python.framework.sparse_tensor.is_sparse": ("graphflow.as_tensorflow.inside.small", "is_sparse"),
     "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),

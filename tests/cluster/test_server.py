@@ -408,3 +408,14 @@ def test_the_environment_makes_a_server(monkeypatch: pytest.MonkeyPatch, stack: 
     assert server.target == f"zmq://{spec['worker'][1]}"
     (own,) = [t for t in gf.train.cluster_status(server.target, 4.0) if t["state"] == "serving"]
     assert len(own["devices"]) == 2
+
+
+def test_a_server_that_was_never_started_may_be_forgotten() -> None:
+    program = (
+        "import gc, graphflow as gf\n"
+        "server = gf.train.Server.create_local_server(start=False)\n"
+        "del server; gc.collect(); print('forgotten', flush=True)\n"
+        "kept = gf.train.Server.create_local_server(start=False)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    assert (found.returncode, found.stdout) == (0, "forgotten\n"), found.stderr

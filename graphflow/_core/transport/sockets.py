@@ -18,6 +18,7 @@ import math
 import os
 import threading
 import time
+import weakref
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -57,6 +58,14 @@ def _file(socket: zmq.Socket[bytes]) -> int:
     found = socket.getsockopt(zmq.FD)
     assert isinstance(found, int)
     return found
+
+
+def _forgotten(context: zmq.Context[Any], sockets: Sequence[zmq.Socket[bytes]]) -> None:
+    """Closes the sockets of a server that was made, and neither started nor stopped: ZeroMQ would wait for them."""
+    if not context.closed:
+        for socket in sockets:
+            socket.close(0)
+        context.term()
 
 
 class Sockets:
@@ -107,6 +116,7 @@ class Sockets:
         self.messages_in = self.bytes_in = self.messages_out = self.bytes_out = 0
         """Counts since the start."""
         self._thread = threading.Thread(target=self._loop, name=f"graphflow {name}", daemon=True)
+        weakref.finalize(self, _forgotten, self._context, (self._router, *self.gate.sockets)).atexit = False
 
     def bind(self, endpoint: str, port: int = 0) -> str:
         """Listens at an endpoint such as tcp://127.0.0.1:0; returns it with its port. OSError if it is taken.

@@ -22,7 +22,17 @@ from graphflow._core.ops.array.shaping import RANK, SHAPE, shape
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
 from graphflow._core.ops.state.state import assign_add
 from graphflow.gfile import GFile
+from graphflow.train.saving.saveables import SaveableObject, SaveSpec, VariableSaveable
 from graphflow.train.steps import get_global_step
+
+
+class BaseSaverBuilder:
+    """Holds what a program derives its own kinds of things to save from (tensorflow.python.training.saver)."""
+
+    SaveableObject = SaveableObject
+    SaveSpec = SaveSpec
+    VariableSaveable = VariableSaveable
+    ResourceVariableSaveable = VariableSaveable
 
 
 def scalar() -> TensorShape:

@@ -187,7 +187,9 @@ class SyncReplicasOptimizer(Optimizer):
 
     def _check_applied(self) -> None:
         if self._counted is None:
-            raise ValueError("Should be called after apply_gradients().")
+            raise ValueError(
+                "SyncReplicasOptimizer.apply_gradient should be called first, by apply_gradients() or minimize()."
+            )
 
 
 class _IdleRunner(QueueRunner):

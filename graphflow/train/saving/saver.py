@@ -332,9 +332,7 @@ class Saver:
             except errors.OpError as error:
                 if storage.is_remote(folder) or os.path.isdir(folder or "."):
                     raise
-                raise ValueError(
-                    f"Parent directory of {save_path} doesn't exist, can't save. {error}"
-                ) from error
+                raise ValueError(f"Parent directory of {save_path} doesn't exist, can't save.") from error
             prefix = written.decode() if isinstance(written, bytes) else str(written)
             if write_state:
                 self._record(prefix, definition)

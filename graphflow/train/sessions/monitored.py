@@ -376,6 +376,10 @@ class Monitored:
         clean = error is None or isinstance(error, _CLEAN_END)
         if error is not None and not clean:
             self._leave(error)
+        elif error is None and self._closed:
+            raise RuntimeError(
+                "Session is already closed: the end of the block closes it, so do not call close() in it."
+            )
         elif not self._keeper.closing:
             self.close()
         return clean

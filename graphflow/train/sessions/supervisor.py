@@ -139,6 +139,7 @@ class Supervisor:
             self._default_writer() if _is_default(summary_writer) else summary_writer
         )
         """The writer of events, or None."""
+        self._graph_is_written = False
         self._step_reader = None if self.global_step is None else StepReader(self.global_step)
         self.session_manager: SessionManager = session_manager or SessionManager(
             local_init_op=self._local_init_op,
@@ -238,8 +239,9 @@ class Supervisor:
             init_feed_dict=self.init_feed_dict,
             init_fn=self._init_fn,
         )
-        if self.summary_writer is not None:
+        if self.summary_writer is not None and not self._graph_is_written:
             write_graph(self.summary_writer, self._graph, self.saver)
+            self._graph_is_written = True
         if start_standard_services:
             self.start_standard_services(session)
             self.start_queue_runners(session)
@@ -406,6 +408,7 @@ class Supervisor:
             if close_summary_writer and self.summary_writer is not None:
                 log_session(self.summary_writer, "STOP", 0)
                 self.summary_writer.close()
+                self._graph_is_written = False
 
     PrepareSession = prepare_or_wait_for_session
     StartStandardServices = start_standard_services

@@ -406,3 +406,12 @@ def test_a_worker_joins_a_chief_and_both_stop_at_the_step() -> None:
     assert found["chief=True"][1] == 5.0
     assert found["runs"] >= 1
     assert 30 <= runs + found["runs"] <= 32
+
+
+def test_a_session_that_is_closed_in_its_own_block_says_so() -> None:
+    with (
+        gf.Graph().as_default(),
+        pytest.raises(RuntimeError, match=r"Session is already closed: .* do not call close"),
+        gf.train.MonitoredSession() as session,
+    ):
+        session.close()
