@@ -15,6 +15,7 @@ from graphflow.layers.contrib import elu_layer as _elu
 from graphflow.layers.contrib_composed import embed_sequence as embed_sequence
 from graphflow.layers.contrib import flatten as flatten
 from graphflow.layers.contrib import fully_connected as fully_connected
+from graphflow.layers.contrib_composed import group_norm as group_norm
 from graphflow.layers.contrib_composed import instance_norm as instance_norm
 from graphflow.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from graphflow.layers.regularizers import l1_regularizer as l1_regularizer
@@ -30,6 +31,7 @@ from graphflow.layers.contrib_composed import repeat as repeat
 from graphflow.layers.contrib_channelwise import separable_conv2d as separable_conv2d
 from graphflow.layers.contrib_channelwise import separable_conv2d as _separable_convolution2d
 from graphflow.layers.contrib_composed import softmax as softmax
+from graphflow.layers.contrib_composed import spatial_softmax as spatial_softmax
 from graphflow.layers.contrib_composed import stack as stack
 from graphflow.layers.regularizers import sum_regularizer as sum_regularizer
 from graphflow.layers.contrib_composed import unit_norm as unit_norm

@@ -10,14 +10,16 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import CollectionNames, Initializer, IntTensorLike, Regularizer, TensorLike
 from graphflow._core.ops.array import array
-from graphflow._core.ops.array.creation import one_hot
+from graphflow._core.ops.array.compositions import meshgrid
+from graphflow._core.ops.array.creation import linspace, one_hot
 from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.state.get_variable import get_variable
-from graphflow._core.ops.state.initializers import Ones, Zeros
+from graphflow._core.ops.state.initializers import Constant, Ones, Zeros
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers.arg_scope import add_arg_scope
-from graphflow.layers.contrib_scope import Activation, finished, layer_scope, layout
+from graphflow.layers.contrib_scope import Activation, collections_of, finished, layer_scope, layout
+from graphflow.layers.model_variables import model_variable
 from graphflow.layers.named_outputs import collect_named_outputs, last_dimension
 from graphflow.nn import batch_normalization, embedding_lookup, moments
 from graphflow.nn import bias_add as add_bias
@@ -33,7 +35,8 @@ def _channels(x: Tensor, data_format: str, layer: str) -> tuple[int, int]:
     size = x.dims[axis] if x.dims else None
     if x.dims is None or size is None:
         raise ValueError(
-            f"{layer}: the number of channels must be known, but the inputs' shape is {x.shape}."
+            f"{layer}: the number of channels must be known, but the inputs' shape is {x.shape}: undefined "
+            f"{'rank' if x.dims is None else 'channels dimension'}."
         )
     return axis % len(x.dims), size
 
@@ -137,6 +140,113 @@ def instance_norm(
 
 
 @add_arg_scope
+def group_norm(
+    inputs: TensorLike,
+    groups: int = 32,
+    channels_axis: int = -1,
+    reduction_axes: Sequence[int] = (-3, -2),
+    center: bool = True,
+    scale: bool = True,
+    epsilon: float = 1e-6,
+    activation_fn: Activation = None,
+    param_initializers: Mapping[str, Any] | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
+    trainable: bool = True,
+    scope: str | VariableScope | None = None,
+    mean_close_to_zero: bool = False,
+) -> Tensor:
+    """gamma * (x - mean) / deviation + beta, by example and group of channels (tf.contrib.layers.group_norm).
+
+    The method is that of Wu and He (2018).
+
+    Args:
+        inputs: A tensor, of which all sizes but that of the batch are known.
+        groups: How many groups the channels are divided into.
+        channels_axis: The axis of the channels.
+        reduction_axes: The axes that means and deviations are taken over, beside the channels of a group.
+        center: Whether beta is added.
+        scale: Whether the result is multiplied by gamma.
+        epsilon: Added to the variance.
+        activation_fn: A function of the outputs; None for none.
+        param_initializers: By the names beta and gamma.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default the function's name, made unique.
+        mean_close_to_zero: Whether the variance is that of squares less the square of the mean, in one pass.
+
+    Returns:
+        The outputs, a tensor.
+
+    Raises:
+        ValueError: If the rank, the number of channels or the size of a reduced axis is not known, for axes that are
+            not there or both, and for channels that cannot be divided so.
+    """
+    x = convert_to_tensor(inputs)
+    axis, over = _axes_of_groups(x, groups, channels_axis, reduction_axes)
+    known = x.dims or ()
+    present = array.shape(x)
+    sizes: list[Any] = [present[i] if size is None else size for i, size in enumerate(known)]
+    parts = [groups, sizes[axis] // groups]
+    spread = [*[1] * axis, *parts, *[1] * (len(sizes) - axis - 1)]
+    initial = param_initializers or {}
+    with layer_scope(scope, "GroupNorm", inputs, reuse, {}, variables_collections) as opened:
+
+        def weight(name: str, default: Any) -> Tensor:
+            made = get_variable(name, [sizes[axis]], x.dtype, initial.get(name, default), trainable=trainable)
+            return array.reshape(made, spread)
+
+        beta = weight("beta", Zeros()) if center else None
+        gamma = weight("gamma", Ones()) if scale else None
+        cut = array.reshape(x, [*sizes[:axis], *parts, *sizes[axis + 1 :]])
+        within = [axis + 1, *(other + (other > axis) for other in over)]
+        if mean_close_to_zero:
+            mean = reductions.reduce_mean(cut, within, keepdims=True)
+            variance = reductions.reduce_mean(math.square(cut), within, keepdims=True) - math.square(mean)
+        else:
+            mean, variance = moments(cut, within, keepdims=True)
+        normed = batch_normalization(cut, mean, variance, beta, gamma, epsilon, name="groupnorm")
+        outputs = array.reshape(normed, sizes)
+        outputs.set_shape(known)
+        return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
+
+
+def _axes_of_groups(
+    x: Tensor, groups: int, channels_axis: int, reduction_axes: Sequence[int]
+) -> tuple[int, list[int]]:
+    """The axis of the channels and the others that are reduced, none negative; ValueError if they do not fit."""
+    if x.dims is None:
+        raise ValueError(f"group_norm: the inputs {x.name} have undefined rank.")
+    rank = len(x.dims)
+    for axis in (channels_axis, *reduction_axes):
+        if not -rank <= axis < rank:
+            raise ValueError(
+                f"group_norm: Axis is out of bounds. It is {axis}, and the inputs' shape is {x.shape}."
+            )
+    channels, over = channels_axis % rank, [axis % rank for axis in reduction_axes]
+    count = x.dims[channels]
+    if count is None:
+        raise ValueError(f"group_norm: the inputs {x.name} have an undefined channel dimension: {channels}.")
+    for axis in over:
+        if axis == channels:
+            raise ValueError(
+                f"group_norm: reduction_axes must be mutually exclusive with channels_axis, got {list(reduction_axes)} "
+                f"and {channels_axis}."
+            )
+        if x.dims[axis] is None:
+            raise ValueError(f"group_norm: the inputs {x.name} have undefined dimensions {axis}.")
+    if not 0 < groups <= count:
+        raise ValueError(f"group_norm: Invalid groups {groups} for {count} channels.")
+    if count % groups:
+        raise ValueError(f"group_norm: {count} channels is not commensurate with {groups} groups.")
+    return channels, over
+
+
+@add_arg_scope
 def unit_norm(
     inputs: TensorLike, dim: int, epsilon: float = 1e-7, scope: str | VariableScope | None = None
 ) -> Tensor:
@@ -158,6 +268,57 @@ def unit_norm(
         squares = reductions.reduce_sum(math.square(x), dim, keepdims=True)
         count_more(13)  # TensorFlow tiles the lengths.
         result: Tensor = x / math.sqrt(epsilon + squares)
+        return result
+
+
+def spatial_softmax(
+    features: TensorLike,
+    temperature: float | None = None,
+    name: str | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    trainable: bool = True,
+    data_format: str = "NHWC",
+) -> Tensor:
+    """For each channel of pictures the place that its softmax over all places expects (Finn et al., 2016).
+
+    TensorFlow: tf.contrib.layers.spatial_softmax. Places go from -1 to 1 along both axes.
+
+    Args:
+        features: A tensor of shape [batch, height, width, channels], or as data_format says; the number of channels
+            has to be known.
+        temperature: What the features are divided by, a variable that begins with this; by default with 1.
+        name: The variable scope; by default the function's name, made unique.
+        variables_collections: Collections that the variable is added to, if it is trained.
+        trainable: Whether the variable is among those that optimizers train.
+        data_format: "NHWC" or "NCHW".
+
+    Returns:
+        A tensor of shape [batch, 2 * channels]: of each channel the place along the height, then along the width.
+
+    Raises:
+        ValueError: For another data_format, and for a number of channels that is not known.
+    """
+    with variable_scope(name, "spatial_softmax"):
+        x = convert_to_tensor(features)
+        axis, channels = _channels(x, data_format, "spatial_softmax")
+        if axis != 1:
+            x = array.transpose(x, [0, 3, 1, 2])
+        height, width = array.shape(x)[2], array.shape(x)[3]
+        scale = model_variable(
+            "temperature",
+            (),
+            dtypes.float32,
+            Ones() if temperature is None else Constant(temperature),
+            collections=collections_of(variables_collections, "temperature") if trainable else None,
+            trainable=trainable,
+        )
+        odds = softmax_of(array.reshape(x, [-1, height * width]) / scale)
+        grid = meshgrid(linspace(-1.0, 1.0, height), linspace(-1.0, 1.0, width), indexing="ij")
+        places = [
+            reductions.reduce_sum(array.reshape(place, [height * width]) * odds, [1], keepdims=True)
+            for place in grid
+        ]
+        result: Tensor = array.reshape(array.concat(places, 1), [-1, 2 * channels])
         return result
 
 

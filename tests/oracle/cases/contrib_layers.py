@@ -271,3 +271,41 @@ def defaults_of_model_variables_reach_layers(tf, t):
     with framework.arg_scope([framework.model_variable, framework.variable], device="/cpu:0"):
         tf.contrib.layers.fully_connected(t.ph(t.f(2, 3)), 2)
     return [(v.name, str(v.op.device)) for v in tf.global_variables()]
+
+
+def _spatial_softmax(shape, options):
+    def build(tf, t):
+        x = t.ph(t.f(*shape), [None if size > 2 else size for size in shape])
+        y = tf.contrib.layers.spatial_softmax(x, **options)
+        t.initialize()
+        return t.run(y), y.shape, [v.op.name for v in tf.global_variables()], len(tf.trainable_variables())
+
+    return build
+
+
+for _label, _shape, _options in [
+    ("NHWC", (3, 3, 4, 2), {}),
+    ("NCHW", (3, 2, 4, 3), {"data_format": "NCHW", "temperature": 0.5}),
+    ("not trained", (1, 3, 3, 2), {"trainable": False, "temperature": 2.0, "name": "own"}),
+]:
+    FAMILY.generated("spatial_softmax, %s" % _label, _spatial_softmax(_shape, _options), _label)
+
+
+def _group_norm(shape, options):
+    def build(tf, t):
+        x = t.ph(t.f(*shape), [None] + list(shape[1:]))
+        y = tf.contrib.layers.group_norm(x, **options)
+        t.initialize()
+        gradient = tf.gradients(y * y * y, x)[0]
+        return t.run([y, gradient]), y.shape, [v.op.name for v in tf.global_variables()]
+
+    return build
+
+
+for _label, _shape, _options in [
+    ("NHWC", (2, 3, 3, 4), {"groups": 2}),
+    ("NCHW", (2, 4, 3, 3), {"groups": 4, "channels_axis": -3, "reduction_axes": [-2, -1]}),
+    ("close to zero", (2, 3, 3, 4), {"groups": 2, "mean_close_to_zero": True, "center": False}),
+    ("two axes", (3, 6), {"groups": 3, "reduction_axes": [], "scale": False, "scope": "own"}),
+]:
+    FAMILY.generated("group_norm, %s" % _label, _group_norm(_shape, _options), _label)
