@@ -3,7 +3,8 @@
 from graphflow.layers.optimize_loss import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
 from graphflow.layers.optimize_loss import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from graphflow.layers.regularizers import apply_regularization as apply_regularization
-from graphflow.layers.contrib import avg_pool2d as avg_pool2d
+from graphflow.layers.contrib_pooling import avg_pool2d as avg_pool2d
+from graphflow.layers.contrib_pooling import avg_pool3d as avg_pool3d
 from graphflow.layers.contrib import batch_norm as batch_norm
 from graphflow.layers.contrib_composed import bias_add as bias_add
 from graphflow.layers.contrib import conv2d as conv2d
@@ -22,7 +23,8 @@ from graphflow.layers.regularizers import l1_regularizer as l1_regularizer
 from graphflow.layers.regularizers import l2_regularizer as l2_regularizer
 from graphflow.layers.contrib import layer_norm as layer_norm
 from graphflow.layers.contrib import linear as linear
-from graphflow.layers.contrib import max_pool2d as max_pool2d
+from graphflow.layers.contrib_pooling import max_pool2d as max_pool2d
+from graphflow.layers.contrib_pooling import max_pool3d as max_pool3d
 from graphflow.layers.contrib_composed import one_hot_encoding as one_hot_encoding
 from graphflow.layers.optimize_loss import optimize_loss as optimize_loss
 from graphflow.layers.contrib import relu_layer as _relu

@@ -27,7 +27,7 @@ from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Ones, Zeros, xavier_initializer
 from graphflow._core.ops.state.variable_scope import variable_scope
-from graphflow.layers import convolutional, core, normalization, pooling
+from graphflow.layers import convolutional, core, normalization
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
 from graphflow.layers.named_outputs import collect_named_outputs
@@ -148,68 +148,6 @@ def conv2d(
         return finished(
             outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
         )
-
-
-def _pooled(layer: Any, inputs: Any, name: str | None, default: str, outputs_collections: Any) -> Tensor:
-    with op_scope(name, default, [inputs]) as opened:
-        outputs: Tensor = layer(convert_to_tensor(inputs))
-        return collect_named_outputs(outputs_collections, opened, outputs)
-
-
-@add_arg_scope
-def max_pool2d(
-    inputs: TensorLike,
-    kernel_size: IntsLike,
-    stride: IntsLike = 2,
-    padding: str = "VALID",
-    data_format: str | None = None,
-    outputs_collections: CollectionNames | None = None,
-    scope: str | None = None,
-) -> Tensor:
-    """The largest element of each window (tf.contrib.layers.max_pool2d).
-
-    Args:
-        inputs: A tensor.
-        kernel_size: The window's size, an integer or one for each axis.
-        stride: How far the window moves, an integer or one for each axis.
-        padding: "SAME" or "VALID".
-        data_format: "NHWC" or "NCHW", or None for "NHWC".
-        outputs_collections: Collections that the outputs are added to.
-        scope: The variable scope; by default the function's name, made unique.
-
-    Returns:
-        The outputs, a tensor.
-    """
-    layer = pooling.MaxPooling2D(kernel_size, stride, padding, layout(data_format))
-    return _pooled(layer, inputs, scope, "MaxPool2D", outputs_collections)
-
-
-@add_arg_scope
-def avg_pool2d(
-    inputs: TensorLike,
-    kernel_size: IntsLike,
-    stride: IntsLike = 2,
-    padding: str = "VALID",
-    data_format: str | None = None,
-    outputs_collections: CollectionNames | None = None,
-    scope: str | None = None,
-) -> Tensor:
-    """The mean of each window (tf.contrib.layers.avg_pool2d).
-
-    Args:
-        inputs: A tensor.
-        kernel_size: The window's size, an integer or one for each axis.
-        stride: How far the window moves, an integer or one for each axis.
-        padding: "SAME" or "VALID".
-        data_format: "NHWC" or "NCHW", or None for "NHWC".
-        outputs_collections: Collections that the outputs are added to.
-        scope: The variable scope; by default the function's name, made unique.
-
-    Returns:
-        The outputs, a tensor.
-    """
-    layer = pooling.AveragePooling2D(kernel_size, stride, padding, layout(data_format))
-    return _pooled(layer, inputs, scope, "AvgPool2D", outputs_collections)
 
 
 class _BetaFirst(normalization.BatchNormalization):

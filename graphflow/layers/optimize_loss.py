@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import dtypes
@@ -29,10 +30,11 @@ from graphflow.train.steps import get_global_step
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable
 
-OPTIMIZER_CLS_NAMES: Final[Mapping[str, type[Optimizer]]] = {
+OPTIMIZER_CLS_NAMES: Final[Mapping[str, Callable[..., Optimizer]]] = {
     "Adagrad": optimizers.AdagradOptimizer,
     "Adam": optimizers.AdamOptimizer,
     "Ftrl": optimizers.FtrlOptimizer,
+    "Momentum": partial(optimizers.MomentumOptimizer, momentum=0.9),
     "RMSProp": optimizers.RMSPropOptimizer,
     "SGD": optimizers.GradientDescentOptimizer,
 }
@@ -157,7 +159,7 @@ def _optimizer(optimizer: Any, rate: Any) -> Optimizer:
         return optimizer
     if not callable(optimizer):
         raise ValueError(f"optimizer must be a name, a class, an object or a function, got {optimizer!r}.")
-    if rate is None and inspect.isclass(optimizer):
+    if rate is None and (inspect.isclass(optimizer) or optimizer in OPTIMIZER_CLS_NAMES.values()):
         raise ValueError("optimize_loss: a learning_rate is needed if the optimizer is a name or a class.")
     made = optimizer() if rate is None else optimizer(rate)
     if not isinstance(made, Optimizer):

@@ -75,7 +75,13 @@ def l1_l2_regularizer(
 
     Returns:
         A function of a variable.
+
+    Raises:
+        ValueError: For integers, and for negative factors.
     """
+    for scale in (scale_l1, scale_l2):
+        if isinstance(scale, numbers.Integral):
+            raise ValueError(f"scale cannot be an integer: {scale}")
     scope = scope or "l1_l2_regularizer"
     if isinstance(scale_l1, numbers.Real) and float(scale_l1) == 0.0:
         return l2_regularizer(scale_l2, scope)

@@ -309,3 +309,25 @@ for _label, _shape, _options in [
     ("two axes", (3, 6), {"groups": 3, "reduction_axes": [], "scale": False, "scope": "own"}),
 ]:
     FAMILY.generated("group_norm, %s" % _label, _group_norm(_shape, _options), _label)
+
+
+def _pooled(make, shape):
+    def build(tf, t):
+        x = t.ph(t.f(*shape), [None] + list(shape[1:]))
+        y = make(tf.contrib.layers, x)
+        return t.run(y), y.shape, y.name
+
+    return build
+
+
+for _label, _make, _shape in [
+    ("max_pool2d", lambda layers, x: layers.max_pool2d(x, 2), (2, 5, 4, 3)),
+    ("avg_pool2d", lambda layers, x: layers.avg_pool2d(x, [2, 3], 1, "SAME", scope="own"), (2, 5, 4, 3)),
+    ("max_pool3d", lambda layers, x: layers.max_pool3d(x, 2), (2, 5, 4, 4, 3)),
+    (
+        "avg_pool3d",
+        lambda layers, x: layers.avg_pool3d(x, [1, 2, 3], 1, "SAME", scope="own"),
+        (2, 3, 4, 4, 3),
+    ),
+]:
+    FAMILY.generated("%s, named" % _label, _pooled(_make, _shape), _label)
