@@ -61,6 +61,8 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "contrib.layers.python.layers.embedding_ops": "contrib.layers",
     "contrib.layers.python.layers.encoders": "contrib.layers",
     "contrib.layers.python.layers.normalization": "contrib.layers",
+    "contrib.layers.python.layers.feature_column": "contrib.layers",
+    "contrib.layers.python.layers.feature_column_ops": "contrib.layers",
     "contrib.framework.python.ops.variables": "contrib.framework",
     "contrib.framework.python.ops.arg_scope": "contrib.framework",
     "contrib.framework.python.ops.ops": "contrib.framework",
