@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph import dtypes
@@ -52,12 +53,12 @@ def bucketized_column(
 
     Args:
         source_column: Of real_valued_column.
-        boundaries: Numbers, ascending.
+        boundaries: Numbers, ascending; one that follows itself counts once, such as quantiles that are the same.
 
     Returns:
         A column.
     """
-    return numeric.bucketized_column(source_column, tuple(boundaries))
+    return numeric.bucketized_column(source_column, tuple(value for value, _ in groupby(boundaries)))
 
 
 def _check_combiner(combiner: str) -> None:
@@ -283,7 +284,7 @@ def _inferred(name: str, tensor: Any) -> numeric.NumericColumn:
     size = 1 if tensor.shape.ndims == 1 else tensor.shape.with_rank(2).as_list()[1]
     if size is None:
         raise ValueError(f"The size of the feature {name!r} must be known, but its shape is {tensor.shape}.")
-    return real_valued_column(name, size)
+    return real_valued_column(name, size, dtype=tensor.dtype)
 
 
 def input_from_feature_columns(
