@@ -164,8 +164,7 @@ def _other_savers(graph: Graph, saver_def: Any) -> list[str]:
 
 def _add_nodes(result: Any, graph_def: Any, bare: Callable[[str], str | None], clear_devices: bool) -> None:
     result.versions.CopyFrom(graph_def.versions)
-    if graph_def.HasField("library"):
-        result.library.CopyFrom(graph_def.library)
+    result.library.CopyFrom(graph_def.library)
     outside: dict[str, str] = {}
     for node in graph_def.node:
         name = bare(node.name)
