@@ -45,6 +45,11 @@ class Trained:
     missing: bool = False
 
 
+def kernel_cache() -> tempfile.TemporaryDirectory[str]:
+    """A folder for graphflow's kernels; a compiler that is still at work may write into it as it is removed."""
+    return tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
+
+
 def worker(name: str, python: str, model: str, cache: str, patience: float) -> Worker:
     """A peer's process, which keeps graphflow's kernels in `cache`."""
     module = "torch" if name in TORCHES else PEERS[name].module
@@ -77,7 +82,7 @@ def begin(one: Worker, result: Trained) -> None:
 def measure(model: str, pythons: dict[str, str], options: argparse.Namespace) -> dict[str, Trained]:
     """Trains a model with every peer."""
     results = {name: Trained() for name in (COLD, *pythons)}
-    with tempfile.TemporaryDirectory() as cache:
+    with kernel_cache() as cache:
         workers = {}
         try:
             for name in results:
@@ -195,8 +200,7 @@ def check(models: list[str], pythons: dict[str, str], options: argparse.Namespac
     for model in models:
         answers = {}
         for name in ("torch", "graphflow"):
-            # A compiler that is still at work may write into the cache as it goes.
-            with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as cache:
+            with kernel_cache() as cache:
                 one = worker(name, pythons[name], model, cache, options.patience)
                 answer = one.answer()
                 answers[name] = one.ask("check") if "ready" in answer else answer
