@@ -1,6 +1,7 @@
 """What programs use of tf.contrib, a module for each part, so that `from graphflow.contrib import rnn` works, too."""
 
 from graphflow.distribute import cluster_resolver as cluster_resolver
+from . import all_reduce as all_reduce
 from . import autograph as autograph
 from . import checkpoint as checkpoint
 from . import compiler as compiler
@@ -20,6 +21,7 @@ from . import lookup as lookup
 from . import losses as losses
 from . import memory_stats as memory_stats
 from . import metrics as metrics
+from . import nccl as nccl
 from . import nn as nn
 from . import opt as opt
 from . import predictor as predictor
