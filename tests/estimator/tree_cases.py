@@ -40,6 +40,7 @@ def data() -> Dict[str, Any]:
                      "weight": (0.5 + number % 3).astype(np.float32)},
         "number": (signal + 0.1 * np.sin(number * 13.0)).astype(np.float32),
         "binary": ((signal > 0.8) ^ wrong).astype(np.int32),
+        "uneven": ((signal > 1.6) ^ wrong).astype(np.int32),  # As many of both have no bias but what is rounded away.
         "word": np.array(["no", "yes"])[((signal > 0.8) ^ wrong).astype(int)],
     }  # fmt: skip
 
@@ -86,7 +87,7 @@ CASES: Dict[str, Any] = {
     ),
     "classes": ("binary", "BoostedTreesClassifier", 1, {"n_trees": 5, "max_depth": 2}),
     "classes with a bias": (
-        "binary", "BoostedTreesClassifier", 2, {"n_trees": 3, "max_depth": 2, "center_bias": True},
+        "uneven", "BoostedTreesClassifier", 2, {"n_trees": 3, "max_depth": 2, "center_bias": True},
     ),
     "classes in memory": (
         "binary", "BoostedTreesClassifier", 1, {"n_trees": 3, "max_depth": 3, "train_in_memory": True},

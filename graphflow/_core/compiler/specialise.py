@@ -61,16 +61,19 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
     A size that becomes a constant may say the shape of what a reshape makes of something of unknown shape, and with it
     other sizes; so this is asked until nothing is new.
     """
-    while True:
-        fixed = fixed_shapes(plan, known).fixed
-        sizes = [i.name for i in plan.instructions if i.type in OF_SHAPES and fixed.issuperset(i.inputs)]
-        if not sizes:
-            break
+    folded = False
+    while (sizes := _known_sizes(plan, known)) or not folded:
         instructions: list[Instruction] = []
         for i in plan.instructions:
             instructions += _constants(i, known) if i.name in sizes else [i]
-        plan = fold(plan.with_instructions(instructions), ctx, controlled=True)
-    return mark_used(_without_dead(fold(plan, ctx, controlled=True)), frozenset())
+        plan, folded = fold(plan.with_instructions(instructions), ctx, controlled=True), True
+    return mark_used(_without_dead(plan), frozenset())
+
+
+def _known_sizes(plan: Plan, known: Known) -> set[str]:
+    """The names of the instructions that give sizes of what has a fixed shape."""
+    fixed = fixed_shapes(plan, known).fixed
+    return {i.name for i in plan.instructions if i.type in OF_SHAPES and fixed.issuperset(i.inputs)}
 
 
 def shape_changes(plan: Plan) -> list[Instruction]:
