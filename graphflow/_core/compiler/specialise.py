@@ -72,8 +72,9 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
 
 def _known_sizes(plan: Plan, known: Known) -> set[str]:
     """The names of the instructions that give sizes of what has a fixed shape."""
-    fixed = fixed_shapes(plan, known).fixed
-    return {i.name for i in plan.instructions if i.type in OF_SHAPES and fixed.issuperset(i.inputs)}
+    sizes = [i for i in plan.instructions if i.type in OF_SHAPES]
+    fixed = fixed_shapes(plan, known).fixed if sizes else ()
+    return {i.name for i in sizes if all(name in fixed for name in i.inputs)}
 
 
 def shape_changes(plan: Plan) -> list[Instruction]:
