@@ -14,6 +14,7 @@ from . import factorization as factorization
 from . import feature_column as feature_column
 from . import framework as framework
 from . import graph_editor as graph_editor
+from . import image as image
 from . import layers as layers
 from . import learn as learn
 from . import legacy_seq2seq as legacy_seq2seq

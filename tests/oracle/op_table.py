@@ -25,6 +25,7 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 
 
 def all_op_defs() -> Any:
+    import tensorflow.contrib.image  # noqa: F401  (registers its op types)
     from tensorflow.core.framework import op_def_pb2
     from tensorflow.python import pywrap_tensorflow
 

@@ -245,8 +245,66 @@ def _cropping_boxes_gradient(random: Random) -> Iterable[Sample]:
         yield Sample(inputs, {"method": "bilinear"}, expected, smooth=False, tolerance=500)
 
 
+TRANSFORMS = np.array(
+    [
+        [1, 0, 0.3, 0, 1, -0.6, 0, 0],
+        [0.93, 0.31, 0.02, -0.17, 1.13, 0.05, 0.11, 0],
+        [1, 0, 0, 0, 1, 0, -0.5, 0],
+    ],
+    SINGLE,
+)
+
+
+def _transformed(images: Any, transforms: Any, size: Any, method: str) -> Any:
+    batch, height, width, channels = images.shape
+    result = np.zeros((batch, *size, channels))
+    for n, row, column in itertools.product(range(batch), *map(range, size)):
+        a = transforms[n % len(transforms)].tolist()
+        depth = a[6] * column + a[7] * row + 1
+        if not depth:
+            continue
+        x = (a[0] * column + a[1] * row + a[2]) / depth
+        y = (a[3] * column + a[4] * row + a[5]) / depth
+        for i, j in np.ndindex(height, width):
+            if method == "BILINEAR":
+                share = max(0.0, 1 - abs(x - j)) * max(0.0, 1 - abs(y - i))
+            else:
+                share = float(
+                    (i, j) == tuple(int(math.copysign(math.floor(abs(v) + 0.5), v)) for v in (y, x))
+                )
+            result[n, row, column] += share * images[n, i, j].astype(np.float64)
+    return result
+
+
+def _projecting(random: Random) -> Iterable[Sample]:
+    for dtype, method, shape, size in [
+        (DOUBLE, "NEAREST", (2, 4, 5, 1), (3, 6)),
+        (DOUBLE, "BILINEAR", (3, 4, 5, 2), (3, 6)),
+        (SINGLE, "BILINEAR", (3, 4, 5, 1), (4, 5)),
+        (DOUBLE, "NEAREST", (3, 4, 5, 2), (5, 4)),
+        (BYTE, "NEAREST", (3, 2, 3, 1), (2, 3)),
+        (INT, "NEAREST", (3, 1, 4, 1), (2, 2)),
+        (SINGLE, "NEAREST", (0, 2, 2, 1), (2, 2)),
+        (HALF, "BILINEAR", (3, 2, 2, 3), (2, 2)),
+    ]:
+
+        def expected(
+            images: Any, transforms: Any, size: Any, method: str = method, dtype: Any = dtype
+        ) -> Any:
+            return _transformed(images, transforms, size, method).astype(dtype)
+
+        transforms = TRANSFORMS[: 1 if shape[0] == 2 else max(1, shape[0])]
+        inputs = (draw(random, dtype, shape, 0, 3), transforms, ints(*size))
+        # Of what is only shifted the gradient seen through the inverse is the true one.
+        shifted = len(transforms) == 1 and shape[0] == 2
+        loose = 2e9 if dtype == DOUBLE and method == "BILINEAR" else 50
+        attrs = {"interpolation": method}
+        yield Sample(inputs, attrs, expected, smooth=shifted, varied=(0,), tolerance=loose)
+
+
 KINDS = [DOUBLE, SINGLE, BYTE, INT, HALF]
 TABLE: dict[str, Draw] = {
+    "ImageProjectiveTransformV2": _projecting,
     "ResizeBilinear": _resizing(_bilinear, KINDS),
     "ResizeBicubic": _resizing(_bicubic, KINDS),
     "ResizeArea": _resizing(_area, KINDS, centred=False),

@@ -102,6 +102,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "ExtractGlimpse",
             "ExtractJpegShape",
             "HSVToRGB",
+            "ImageProjectiveTransformV2",
             "NonMaxSuppression*",
             "RGBToHSV",
             "SampleDistortedBoundingBoxV2",

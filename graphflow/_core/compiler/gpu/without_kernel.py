@@ -89,6 +89,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "ExtractGlimpse",
             "ExtractJpegShape",
             "HSVToRGB",
+            "ImageProjectiveTransformV2",
             "NonMaxSuppression*",
             "RGBToHSV",
             "Resize*",
