@@ -257,6 +257,7 @@ from graphflow._core.interop.import_graph import import_graph_def as import_grap
 from graphflow._core.ops.state.variable_collections import global_variables_initializer as _initialize_all_variables
 from graphflow._core.ops.state.variable_collections import local_variables_initializer as _initialize_local_variables
 from graphflow._core.ops.state.variable_collections import variables_initializer as _initialize_variables
+from graphflow._core.ops.state.scopes import init_scope as init_scope
 from . import initializers as initializers
 from graphflow._core.graph.dtypes import int16 as int16
 from graphflow._core.graph.dtypes import int32 as int32
@@ -349,6 +350,7 @@ from graphflow._core.ops.control_flow.printing import print_v2 as _print
 from . import protos as protos
 from graphflow.debugging.profiling import profile as profile
 from graphflow._core.ops.control_flow.checking import py_func as py_func
+from graphflow._core.ops.control_flow.python_functions import py_function as py_function
 from . import profiler as profiler
 from . import python_io as python_io
 from graphflow._core.ops.math.decompositions import qr as qr

@@ -30,6 +30,7 @@ from . import rnn as rnn
 from . import seq2seq as seq2seq
 from . import slim as slim
 from . import staging as staging
+from . import stateless as stateless
 from . import summary as summary
 from . import tensor_forest as tensor_forest
 from . import tensorboard as tensorboard

@@ -28,7 +28,7 @@ from graphflow._core.ops.math.math import add, cast, exp, log, maximum
 from graphflow._core.ops.math.reductions import reduce_all
 from graphflow._core.ops.rules import same_as_input
 
-_UNIFORM_TYPES = (*FLOATS, dtypes.int32, dtypes.int64)
+UNIFORM_TYPES = (*FLOATS, dtypes.int32, dtypes.int64)
 
 
 def _drawn_infer(op: Operation) -> Signature:
@@ -141,7 +141,7 @@ def _seeds(seed: int | None) -> dict[str, Any]:
     return {"seed": graph_seed or 0, "seed2": op_seed or 0}
 
 
-def _shape_tensor(shape: Any) -> Tensor:
+def shape_tensor(shape: Any) -> Tensor:
     """A shape as a vector, of int32 if it is empty."""
     if isinstance(shape, list | tuple):
         if not shape:
@@ -163,7 +163,7 @@ def _scaled(
     """mean + stddev * draws of a standard distribution."""
     element_type = as_dtype(dtype)
     with op_scope(name, default, [shape, mean, stddev]) as scope:
-        sizes = _shape_tensor(shape)
+        sizes = shape_tensor(shape)
         mean_tensor = convert_to_tensor(mean, dtype=element_type, name="mean")
         stddev_tensor = convert_to_tensor(stddev, dtype=element_type, name="stddev")
         drawn = apply(definition, (sizes,), {"dtype": element_type, **_seeds(seed)}).outputs[0]
@@ -261,15 +261,15 @@ def random_uniform(
         True
     """
     element_type = as_dtype(dtype)
-    if element_type not in _UNIFORM_TYPES:
-        allowed = ", ".join(d.name for d in _UNIFORM_TYPES)
+    if element_type not in UNIFORM_TYPES:
+        allowed = ", ".join(d.name for d in UNIFORM_TYPES)
         raise ValueError(f"random_uniform: invalid dtype {element_type.name}, expected one of {allowed}.")
     if maxval is None:
         if element_type.is_integer:
             raise ValueError(f"Must specify maxval for integer dtype {element_type.name}")
         maxval = 1
     with op_scope(name, "random_uniform", [shape, minval, maxval]) as scope:
-        sizes = _shape_tensor(shape)
+        sizes = shape_tensor(shape)
         low = convert_to_tensor(minval, dtype=element_type, name="min")
         high = convert_to_tensor(maxval, dtype=element_type, name="max")
         attrs = _seeds(seed)
@@ -435,7 +435,7 @@ def random_poisson(
         A tensor of shape [*shape, *lam.shape].
     """
     element_type = as_dtype(dtype)
-    if element_type not in _UNIFORM_TYPES:
+    if element_type not in UNIFORM_TYPES:
         raise TypeError(f"random_poisson draws floats, int32 or int64, not {element_type.name}.")
     with op_scope(name, "random_poisson", [lam, shape]):
         sizes = convert_to_tensor(shape, dtype=dtypes.int32, name="shape")

@@ -312,6 +312,17 @@ def _stateless_multinomial(random: Random) -> Iterable[Sample]:
         yield Sample((logits, scalar(count), ints(3, 5)), {"output_dtype": gf.int64}, reference)
 
 
+def _stateless(dtypes: Sequence[Any]) -> Draw:
+    def generate(random: Random) -> Iterable[Sample]:
+        for dtype in dtypes:
+            for shape in SHAPES:
+                # Integers are drawn of one that can be, so that they are known.
+                bounds = (scalar(5, dtype), scalar(6, dtype)) if np.dtype(dtype).kind == "i" else ()
+                yield Sample((np.array(shape, np.int32), ints(3, 5), *bounds), {"dtype": gf.as_dtype(dtype)})
+
+    return generate
+
+
 def _candidates(random: Random) -> Iterable[Sample]:
     for rows, columns, count, classes, unique in (
         (2, 3, 4, 9, True),
@@ -409,6 +420,10 @@ TABLE: dict[str, Draw] = {
     "RandomShuffle": _shuffle,
     "Multinomial": _multinomial,
     "StatelessMultinomial": _stateless_multinomial,
+    "StatelessRandomUniform": _stateless([SINGLE, DOUBLE]),
+    "StatelessRandomUniformInt": _stateless([INT, np.int64]),
+    "StatelessRandomNormal": _stateless([SINGLE, DOUBLE]),
+    "StatelessTruncatedNormal": _stateless([SINGLE, DOUBLE]),
     "LogUniformCandidateSampler": _candidates,
     "UniformCandidateSampler": _candidates,
     "RandomGamma": _per_parameter({}),

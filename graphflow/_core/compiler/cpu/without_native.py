@@ -256,7 +256,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "NearestNeighbors",
             "NthElement",
             "PopulationCount",
-            "StatelessMultinomial",
+            "Stateless*",
             "StridedSliceAssign",
             "UnravelIndex",
             "UpperBound",

@@ -234,7 +234,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "RandomPoissonV2",
             "StridedSliceAssign",
             "UnravelIndex",
-            "StatelessMultinomial",
+            "Stateless*",
             "RandomShuffle",
             "UpperBound",
         ),

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
-from graphflow._core.graph.defaults import get_default_graph
+from graphflow._core.graph.defaults import get_default_graph, outermost
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.types import CollectionNames, DeviceLike, SupportsTensor
@@ -69,6 +69,29 @@ def op_scope(values: Iterable[Any], name: str | None, default_name: str | None =
         default_name: The name if there is none.
     """
     return name_scope(name, default_name, values)
+
+
+@contextmanager
+def init_scope() -> Iterator[None]:
+    """Builds outside of branches, loops, control dependencies and functions, as initial values are (tf.init_scope).
+
+    Inside, the default graph is that around all functions. Name scopes stay as they are.
+
+    Examples:
+        >>> with gf.control_dependencies([gf.no_op()]), gf.init_scope():
+        ...     step = gf.no_op()
+        >>> step.control_inputs
+        []
+    """
+    graph = get_default_graph()
+    around = outermost(graph)
+    name = graph.get_name_scope()
+    with around.as_default(), around.context_scope(None):
+        if around is graph or not name:
+            yield
+        else:
+            with around.name_scope(f"{name}/"):
+                yield
 
 
 def device(device_name_or_function: DeviceLike | None) -> AbstractContextManager[None]:
