@@ -45,10 +45,12 @@ from graphflow._core.ops.nn.embedding import embedding_lookup as embedding_looku
 from graphflow._core.ops.nn.embedding import embedding_lookup_sparse as embedding_lookup_sparse
 from graphflow._core.ops.nn.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from graphflow._core.ops.nn.normalization import fused_batch_norm as fused_batch_norm
+from graphflow.nn.sampling import fixed_unigram_candidate_sampler as fixed_unigram_candidate_sampler
 from graphflow._core.ops.math.sorting import in_top_k as in_top_k
 from graphflow._core.ops.nn.nn import l2_loss as l2_loss
 from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.nn.nn import leaky_relu as leaky_relu
+from graphflow.nn.sampling import learned_unigram_candidate_sampler as learned_unigram_candidate_sampler
 from graphflow._core.ops.nn.normalization import local_response_normalization as local_response_normalization
 from graphflow.nn.cross_entropy import log_poisson_loss as log_poisson_loss
 from graphflow._core.ops.math.math import log_sigmoid as log_sigmoid

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -31,11 +33,12 @@ def _draw(
     range_max: int,
     seed: int | None,
     name: str | None,
+    **others: Any,
 ) -> Samples:
     if unique and num_sampled > range_max:
         raise ValueError(f"Sampling {num_sampled} distinct classes from {range_max} is impossible.")
     return random.candidate_sampler(
-        definition, true_classes, num_true, num_sampled, unique, range_max, seed, name
+        definition, true_classes, num_true, num_sampled, unique, range_max, seed, name, **others
     )
 
 
@@ -91,6 +94,80 @@ def uniform_candidate_sampler(
         name: A name for the operation.
     """
     return _draw(random.UNIFORM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name)
+
+
+def fixed_unigram_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    vocab_file: str = "",
+    distortion: float = 1.0,
+    num_reserved_ids: int = 0,
+    num_shards: int = 1,
+    shard: int = 0,
+    unigrams: Sequence[float] = (),
+    seed: int | None = None,
+    name: str | None = None,
+) -> Samples:
+    """Classes drawn by given weights (tf.nn.fixed_unigram_candidate_sampler), TensorFlow's for the same seeds.
+
+    Args:
+        true_classes: The true classes, [batch, num_true] of int64.
+        num_true: How many true classes an example has.
+        num_sampled: How many classes are drawn for a batch.
+        unique: Whether no class is drawn twice for a batch.
+        range_max: How many classes there are, with the reserved ones.
+        vocab_file: A file with a line for each class, which ends in a comma and its weight.
+        distortion: The power to which the weights are raised.
+        num_reserved_ids: So many classes, the first ones, have no weight in the list and are never drawn.
+        num_shards: With `shard`: every so many-th class alone is drawn.
+        shard: The first of these.
+        unigrams: The weights, if there is no file.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+
+    Raises:
+        ValueError: Not exactly one of `vocab_file` and `unigrams` is given, there is no such shard, or more distinct
+            classes are asked for than there are.
+    """
+    if bool(vocab_file) == bool(len(unigrams)):
+        raise ValueError("Must provide exactly one of vocab_file and unigrams.")
+    if not 0 <= shard < num_shards:
+        raise ValueError(f"shard must be in [0, num_shards), got {shard} of {num_shards}.")
+    return _draw(
+        random.FIXED_UNIGRAM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name,
+        vocab_file=os.fspath(vocab_file), distortion=float(distortion), num_reserved_ids=int(num_reserved_ids),
+        num_shards=int(num_shards), shard=int(shard), unigrams=[float(u) for u in unigrams],
+    )  # fmt: skip
+
+
+def learned_unigram_candidate_sampler(
+    true_classes: TensorLike,
+    num_true: int,
+    num_sampled: int,
+    unique: bool,
+    range_max: int,
+    seed: int | None = None,
+    name: str | None = None,
+) -> Samples:
+    """Classes drawn as often as they were true classes before, and once (tf.nn.learned_unigram_candidate_sampler).
+
+    The counts begin anew with each session.
+
+    Args:
+        true_classes: The true classes, [batch, num_true] of int64.
+        num_true: How many true classes an example has.
+        num_sampled: How many classes are drawn for a batch.
+        unique: Whether no class is drawn twice for a batch.
+        range_max: Classes are drawn below it.
+        seed: The op's own seed; with the graph's it decides what is drawn.
+        name: A name for the operation.
+    """
+    return _draw(
+        random.LEARNED_UNIGRAM_SAMPLER, true_classes, num_true, num_sampled, unique, range_max, seed, name
+    )
 
 
 def all_candidate_sampler(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -125,3 +126,93 @@ def test_what_a_draw_costs_does_not_follow_from_the_number_of_classes() -> None:
             return min(taken)
 
         assert fastest(many) < 5 * fastest(few) + 1e-3
+
+
+CLASSES = np.array([[0, 2], [3, 4]])
+WEIGHTS = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]
+
+
+def _twice(sampler: Any) -> list[Any]:
+    with gf.Graph().as_default():
+        gf.set_random_seed(7)
+        sample = sampler()
+        with gf.Session() as session:
+            return [session.run(sample) for _ in range(2)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "drawn", "true", "first"),
+    [
+        (
+            (4, True, 6, {"unigrams": WEIGHTS, "seed": 11}),
+            [[2, 3, 4, 5], [3, 2, 5, 1]],
+            [[0.190476194, 0.5714285969], [0.7619047761, 0.9523809552]],
+            [0.5714285969, 0.761904776, 0.952380955, 1.1428571939],
+        ),
+        (
+            (8, False, 6, {"unigrams": WEIGHTS, "distortion": 0.75, "seed": 11}),
+            [[2, 3, 4, 5, 4, 5, 4, 1], [5, 1, 1, 2, 2, 5, 5, 4]],
+            [[0.534506142, 1.21841061], [1.51181173, 1.78722906]],
+            [1.21841061, 1.51181173, 1.78722906, 2.04911423, 1.78722906, 2.04911423, 1.78722906, 0.898928642],
+        ),
+        (
+            (5, False, 8, {"unigrams": WEIGHTS, "num_reserved_ids": 2, "seed": 11}),
+            [[2, 5, 5, 7, 6], [6, 7, 2, 7, 6]],
+            [[0.0, 0.2380952388], [0.47619047, 0.714285731]],
+            [0.2380952388, 0.952380955, 0.952380955, 1.42857146, 1.19047618],
+        ),
+        (
+            (3, True, 3, {"unigrams": WEIGHTS, "num_shards": 2, "shard": 1, "seed": 11}),
+            [[2, 1, 0], [2, 0, 1]],
+            [[0.8654119968, 0.99951171875], [0.0, 0.0]],
+            [0.99951171875, 0.98843896, 0.865411996],
+        ),
+        (
+            (6, False, 6, {"vocab_file": "a,5\nb,1\nc,2\nd,3\ne,9\nf,4\n", "distortion": 0.5, "seed": 12}),
+            [[0, 0, 1, 5, 1, 5], [1, 5, 0, 5, 0, 4]],
+            [[1.17870473, 0.745478272], [0.91302073, 1.58139824]],
+            [1.17870473, 1.17870473, 0.527132749, 1.05426549, 0.527132749, 1.05426549],
+        ),
+    ],
+)
+def test_classes_by_given_weights_are_tensorflows(
+    tmp_path: Path, arguments: Any, drawn: Any, true: Any, first: Any
+) -> None:
+    count, unique, classes, others = arguments
+    if "vocab_file" in others:
+        (tmp_path / "vocabulary").write_text(others["vocab_file"])
+        others = {**others, "vocab_file": str(tmp_path / "vocabulary")}
+    found = _twice(
+        lambda: gf.nn.fixed_unigram_candidate_sampler(CLASSES, 2, count, unique, classes, **others)
+    )
+    assert [run[0].tolist() for run in found] == drawn
+    np.testing.assert_allclose(found[0][1], true, rtol=1e-6)
+    np.testing.assert_allclose(found[0][2], first, rtol=1e-6)
+
+
+def test_classes_by_counts_are_tensorflows() -> None:
+    found = _twice(lambda: gf.nn.learned_unigram_candidate_sampler(CLASSES, 2, 4, True, 6, seed=11))
+    assert [run[0].tolist() for run in found] == [[5, 2, 3, 4], [4, 5, 3, 1]]
+    np.testing.assert_allclose(found[0][1], np.full([2, 2], 0.6651020646), rtol=1e-6)
+    np.testing.assert_allclose(found[1][1], np.full([2, 2], 0.8), rtol=1e-6)
+    np.testing.assert_allclose(found[1][2], [0.8, 0.4, 0.8, 0.4], rtol=1e-6)
+    found = _twice(lambda: gf.nn.learned_unigram_candidate_sampler(CLASSES, 2, 6, False, 9, seed=5))
+    assert [run[0].tolist() for run in found] == [[2, 6, 1, 4, 0, 8], [2, 1, 5, 0, 2, 7]]
+
+
+def test_weights_that_cannot_be_are_refused() -> None:
+    sampler = gf.nn.fixed_unigram_candidate_sampler
+    with pytest.raises(ValueError, match="exactly one of vocab_file and unigrams"):
+        sampler(CLASSES, 2, 4, True, 6)
+    with pytest.raises(ValueError, match="got 2 of 2"):
+        sampler(CLASSES, 2, 2, True, 6, unigrams=WEIGHTS, num_shards=2, shard=2)
+    with gf.Session() as session:
+        for others, message in (
+            ({"unigrams": WEIGHTS[:3]}, "weights of 3 classes"),
+            ({"unigrams": [0.0] * 6}, "the weight 0"),
+            ({"unigrams": [0.0] * 5 + [1.0]}, "range is too small"),
+        ):
+            with pytest.raises(gf.errors.InvalidArgumentError, match=message):
+                session.run(sampler(CLASSES, 2, 2, True, 6, **others))
+        with pytest.raises(gf.errors.NotFoundError, match="nothing/here"):
+            session.run(sampler(CLASSES, 2, 2, True, 6, vocab_file="nothing/here"))

@@ -78,6 +78,7 @@ OTHERS = {
     "get_session_tensor", "get_variable_scope",
     "hessians", "image.decode_and_crop_jpeg", "image.decode_bmp", "image.decode_gif", "image.decode_image",
     "image.decode_jpeg", "image.decode_png", "image.extract_jpeg_shape", "image.is_jpeg", "import_graph_def",
+    "init_scope",
     "initialize_all_variables", "initialize_local_variables", "initialize_variables",
     "is_tensor", "is_variable_initialized", "local_variables",
     "linalg.matrix_rank", "linalg.tridiagonal_solve", "losses.get_losses", "make_ndarray",

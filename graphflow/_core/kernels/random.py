@@ -10,12 +10,14 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from graphflow._core.common.files import storage
 from graphflow._core.common.philox.generator import Philox
 from graphflow._core.graph.claims import calling_module
-from graphflow._core.kernels import candidates
+from graphflow._core.kernels import candidates, unigram
 from graphflow._core.kernels.registry import Kernel, Node, add_kernel
-from graphflow.errors import InvalidArgumentError
+from graphflow.errors import InvalidArgumentError, NotFoundError
 
 Draw = Callable[..., Any]
 _DRAWING: set[str] = set()
@@ -104,37 +106,110 @@ def _poisson(node: Node) -> Draw:
     return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)
 
 
+Sampled = tuple[Any, Any, Any]
+Chances = Callable[[candidates.Classes], npt.NDArray[np.float32]]
+
+
+def _check_true_classes(node: Node, true_classes: Any, possible: int) -> None:
+    per_row = node.attrs["num_true"]
+    if true_classes.ndim != 2:
+        raise InvalidArgumentError(None, None, "true_classes must be a matrix")
+    if true_classes.shape[1] != per_row:
+        raise InvalidArgumentError(
+            None,
+            None,
+            f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {per_row}",
+        )
+    if node.attrs["unique"] and node.attrs["num_sampled"] > possible:
+        raise InvalidArgumentError(None, None, "Sampler's range is too small.")
+
+
+def _sampled(
+    node: Node, generator: Philox, true_classes: Any, draw: candidates.Draw, chances: Chances
+) -> Sampled:
+    wanted = node.attrs["num_sampled"]
+    stream = generator.reserve(wanted * candidates.RESERVED_PER_CANDIDATE)
+    sampled, tries = candidates.drawn(stream, draw, wanted, node.attrs["unique"])
+    of_true, of_sampled = (
+        candidates.expected_counts(chances(ids), wanted, tries) for ids in (true_classes, sampled)
+    )
+    return sampled, of_true, of_sampled
+
+
 def _sampler(
     op_type: str, draws_of: Callable[[int], candidates.Draw], probability: Callable[..., Any]
 ) -> None:
     @random_kernel(op_type)
     def _(node: Node) -> Draw:
-        wanted, per_row, classes, unique = (
-            node.attrs[name] for name in ("num_sampled", "num_true", "range_max", "unique")
-        )
+        classes = node.attrs["range_max"]
         draw = draws_of(classes)
 
-        def run(generator: Philox, true_classes: Any) -> tuple[Any, Any, Any]:
-            if true_classes.ndim != 2:
-                raise InvalidArgumentError(None, None, "true_classes must be a matrix")
-            if true_classes.shape[1] != per_row:
-                raise InvalidArgumentError(
-                    None,
-                    None,
-                    f"true_classes must have num_true columns, expected: {true_classes.shape[1]} was: {per_row}",
-                )
-            if unique and wanted > classes:
-                raise InvalidArgumentError(None, None, "Sampler's range is too small.")
-            stream = generator.reserve(wanted * candidates.RESERVED_PER_CANDIDATE)
-            sampled, tries = candidates.drawn(stream, draw, wanted, unique)
-            of_true, of_sampled = (
-                candidates.expected_counts(probability(ids, classes), wanted, tries)
-                for ids in (true_classes, sampled)
-            )
-            return sampled, of_true, of_sampled
+        def run(generator: Philox, true_classes: Any) -> Sampled:
+            _check_true_classes(node, true_classes, classes)
+            return _sampled(node, generator, true_classes, draw, lambda ids: probability(ids, classes))
 
         return run
 
 
 _sampler("LogUniformCandidateSampler", candidates.log_uniform, candidates.log_uniform_probability)
 _sampler("UniformCandidateSampler", candidates.uniform, candidates.uniform_probability)
+
+
+@random_kernel("FixedUnigramCandidateSampler")
+def _fixed_unigram(node: Node) -> Draw:
+    classes, path = node.attrs["range_max"], node.attrs["vocab_file"]
+    made: list[tuple[candidates.Draw, Any]] = []
+
+    def run(generator: Philox, true_classes: Any) -> Sampled:
+        if not made:
+            unigrams = _weights_in(path) if path else node.attrs["unigrams"]
+            weights = unigram.weights(
+                unigrams,
+                *(node.attrs[name] for name in ("distortion", "num_reserved_ids", "num_shards", "shard")),
+            )
+            if weights.size != classes:
+                raise InvalidArgumentError(
+                    None, None, f"range_max is {classes}, but there are weights of {weights.size} classes."
+                )
+            if not weights.any():
+                raise InvalidArgumentError(None, None, "Every class has the weight 0.")
+            made.append((unigram.fixed(weights), weights))
+        draw, weights = made[0]
+        _check_true_classes(node, true_classes, int(np.count_nonzero(weights)))
+        return _sampled(node, generator, true_classes, draw, lambda ids: unigram.share(ids, weights))
+
+    return run
+
+
+def _weights_in(path: str) -> list[float]:
+    """The numbers behind the last comma of each line of a file."""
+    try:
+        with storage.opened(path) as file:
+            return [float(line.rpartition(b",")[2]) for line in file.read().splitlines()]
+    except ValueError as error:
+        raise InvalidArgumentError(
+            None, None, f"Each line of the vocabulary {path} must end in a weight behind a comma: {error}"
+        ) from error
+    except OSError as error:
+        raise NotFoundError(None, None, f"{path}; {error.strerror}") from error
+
+
+def _learned_unigram(node: Node) -> Kernel:
+    classes = node.attrs["range_max"]
+
+    def run_learned(run: Any, true_classes: Any) -> Sampled:
+        _check_true_classes(node, true_classes, classes)
+        counts = run.mine(f"unigrams/{node.name}", lambda: np.ones(classes, np.int64))
+        draw = unigram.counted(counts)
+        found = _sampled(
+            node, state_of(run, node), true_classes, draw, lambda ids: unigram.share(ids, counts)
+        )
+        seen = true_classes.reshape(-1)
+        np.add.at(counts, seen[(seen >= 0) & (seen < classes)], 1)
+        return found
+
+    return run_learned
+
+
+add_kernel(("LearnedUnigramCandidateSampler",), _learned_unigram, True, False, globals())
+_DRAWING.add("LearnedUnigramCandidateSampler")

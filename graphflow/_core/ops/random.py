@@ -133,6 +133,8 @@ def _sampler(name: str) -> OpDef:
 
 LOG_UNIFORM_SAMPLER = _sampler("LogUniformCandidateSampler")
 UNIFORM_SAMPLER = _sampler("UniformCandidateSampler")
+FIXED_UNIGRAM_SAMPLER = _sampler("FixedUnigramCandidateSampler")
+LEARNED_UNIGRAM_SAMPLER = _sampler("LearnedUnigramCandidateSampler")
 
 
 def _seeds(seed: int | None) -> dict[str, Any]:
@@ -451,9 +453,11 @@ def candidate_sampler(
     range_max: int,
     seed: int | None,
     name: str | None,
+    **others: Any,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The classes that a sampler draws, and how often the true and the drawn ones are expected among them."""
     numbers = {"num_true": num_true, "num_sampled": num_sampled, "range_max": range_max}
     attrs = {**{key: int(value) for key, value in numbers.items()}, "unique": bool(unique), **_seeds(seed)}
+    attrs |= others
     sampled, of_true, of_sampled = apply(definition, (true_classes,), attrs, name=name).outputs
     return sampled, of_true, of_sampled

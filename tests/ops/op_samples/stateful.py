@@ -333,6 +333,14 @@ def _candidates(random: Random) -> Iterable[Sample]:
         yield Sample((random.integers(0, classes, (rows, columns)).astype(np.int64),), attrs)
 
 
+def _fixed_unigrams(random: Random) -> Iterable[Sample]:
+    for sample in _candidates(random):
+        classes = sample.attrs["range_max"]
+        others = {"distortion": 0.5, "num_reserved_ids": 0, "num_shards": 1, "shard": 0, "vocab_file": ""}
+        unigrams = [float(k + 1) for k in range(classes)]
+        yield Sample(sample.inputs, {**sample.attrs, **others, "unigrams": unigrams})
+
+
 def _per_parameter(attrs: dict[str, Any]) -> Draw:
     def generate(random: Random) -> Iterable[Sample]:
         for dtype in (DOUBLE, SINGLE):
@@ -426,6 +434,8 @@ TABLE: dict[str, Draw] = {
     "StatelessTruncatedNormal": _stateless([SINGLE, DOUBLE]),
     "LogUniformCandidateSampler": _candidates,
     "UniformCandidateSampler": _candidates,
+    "FixedUnigramCandidateSampler": _fixed_unigrams,
+    "LearnedUnigramCandidateSampler": _candidates,
     "RandomGamma": _per_parameter({}),
     "RandomPoissonV2": _per_parameter({"dtype": gf.float32}),
     "Print": _print,
