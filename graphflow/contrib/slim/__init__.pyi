@@ -39,6 +39,7 @@ from graphflow.layers.model_variables import local_variable as local_variable
 from graphflow.contrib import losses as losses
 from graphflow.contrib import metrics as metrics
 from . import model_analyzer as model_analyzer
+from . import nets as nets
 from graphflow.layers.model_variables import model_variable as model_variable
 from graphflow.contrib.slim.data import parallel_reader as parallel_reader
 from graphflow.contrib.slim.data import prefetch_queue as prefetch_queue
