@@ -6,6 +6,8 @@ from graphflow._core.cluster.client.device_setter import RandomStrategy as Rando
 from graphflow.contrib.evaluation import StopAfterNEvalsHook as StopAfterNEvalsHook
 from graphflow.contrib.evaluation import SummaryAtEndHook as SummaryAtEndHook
 from graphflow.contrib.train_op import add_gradients_summaries as add_gradients_summaries
+from graphflow.train.bucketing import bucket as bucket
+from graphflow.train.bucketing import bucket_by_sequence_length as bucket_by_sequence_length
 from graphflow._core.cluster.client.device_setter import byte_size_load_fn as byte_size_load_fn
 from graphflow.contrib.evaluation import checkpoints_iterator as checkpoints_iterator
 from graphflow.contrib.train_op import clip_gradient_norms as clip_gradient_norms
