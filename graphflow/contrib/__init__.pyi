@@ -9,6 +9,7 @@ from . import crf as crf
 from . import data as data
 from . import distribute as distribute
 from . import distributions as distributions
+from . import eager as eager
 from . import estimator as estimator
 from . import factorization as factorization
 from . import feature_column as feature_column
