@@ -1,11 +1,23 @@
 """Linear algebra, as tf.linalg: products, norms, diagonals, decompositions, and what is solved with them."""
 
-from graphflow.linalg.linear_operators import LinearOperator as LinearOperator
-from graphflow.linalg.linear_operators import LinearOperatorDiag as LinearOperatorDiag
-from graphflow.linalg.linear_operators import LinearOperatorFullMatrix as LinearOperatorFullMatrix
-from graphflow.linalg.linear_operators import LinearOperatorIdentity as LinearOperatorIdentity
-from graphflow.linalg.linear_operators import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
-from graphflow.linalg.linear_operators import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from graphflow.linalg.operators.base import LinearOperator as LinearOperator
+from graphflow.linalg.operators.combined import LinearOperatorAdjoint as LinearOperatorAdjoint
+from graphflow.linalg.operators.combined import LinearOperatorBlockDiag as LinearOperatorBlockDiag
+from graphflow.linalg.operators.structured import LinearOperatorCirculant as LinearOperatorCirculant
+from graphflow.linalg.operators.structured import LinearOperatorCirculant2D as LinearOperatorCirculant2D
+from graphflow.linalg.operators.structured import LinearOperatorCirculant3D as LinearOperatorCirculant3D
+from graphflow.linalg.operators.combined import LinearOperatorComposition as LinearOperatorComposition
+from graphflow.linalg.operators.diagonal import LinearOperatorDiag as LinearOperatorDiag
+from graphflow.linalg.operators.dense import LinearOperatorFullMatrix as LinearOperatorFullMatrix
+from graphflow.linalg.operators.structured import LinearOperatorHouseholder as LinearOperatorHouseholder
+from graphflow.linalg.operators.diagonal import LinearOperatorIdentity as LinearOperatorIdentity
+from graphflow.linalg.operators.combined import LinearOperatorInversion as LinearOperatorInversion
+from graphflow.linalg.operators.combined import LinearOperatorKronecker as LinearOperatorKronecker
+from graphflow.linalg.operators.low_rank import LinearOperatorLowRankUpdate as LinearOperatorLowRankUpdate
+from graphflow.linalg.operators.dense import LinearOperatorLowerTriangular as LinearOperatorLowerTriangular
+from graphflow.linalg.operators.diagonal import LinearOperatorScaledIdentity as LinearOperatorScaledIdentity
+from graphflow.linalg.operators.structured import LinearOperatorToeplitz as LinearOperatorToeplitz
+from graphflow.linalg.operators.diagonal import LinearOperatorZeros as LinearOperatorZeros
 from graphflow._core.ops.math.linalg import adjoint as adjoint
 from graphflow._core.ops.math.linalg import matrix_band_part as _band_part
 band_part = _band_part
