@@ -240,6 +240,16 @@ def _solve(name: str) -> Draw:
     return generate
 
 
+def _logarithms(random: Random) -> Iterable[Sample]:
+    def reference(a: Any) -> Any:
+        values, vectors = np.linalg.eig(a.astype(np.complex128))
+        return (vectors * np.log(values)[..., None, :] @ np.linalg.inv(vectors)).astype(a.dtype)
+
+    for dtype, a in _squares(random):
+        if dtype.kind == "c":
+            yield Sample((a,), {}, reference, tolerance=50)
+
+
 def _tridiagonal(random: Random) -> Iterable[Sample]:
     def reference(diagonals: Any, b: Any) -> Any:
         full = np.zeros((*diagonals.shape[:-2], diagonals.shape[-1], diagonals.shape[-1]), diagonals.dtype)
@@ -363,6 +373,7 @@ TABLE |= {
     "MatrixInverse": _inverse,
     "MatrixDeterminant": _determinants,
     "LogMatrixDeterminant": _log_determinants,
+    "MatrixLogarithm": _logarithms,
     "MatrixSolve": _solve("MatrixSolve"),
     "MatrixTriangularSolve": _solve("MatrixTriangularSolve"),
     "TridiagonalSolve": _tridiagonal,

@@ -59,6 +59,12 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
+        "logarithms of matrices, by roots that are found element after element",
+        "a few ms for a small matrix, of a matrix of a batch after the other",
+        ("MatrixLogarithm",),
+        (),
+    ),
+    (
         "equations with three diagonals, solved row after row",
         "some 30 us a row, of all matrices of a batch together",
         ("TridiagonalSolve",),

@@ -173,6 +173,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "LogMatrixDeterminant",
             "MatrixDeterminant",
             "MatrixInverse",
+            "MatrixLogarithm",
             "MatrixSolve",
             "MatrixTriangularSolve",
             "Qr",

@@ -5,7 +5,7 @@ BLAS, through NumPy, knows float32, float64 and their complex kin; float16 is co
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -221,3 +221,83 @@ def _eliminate(above: Array, middle: Array, below: Array, x: Array, pivoting: bo
             if i + 2 < size:
                 x[..., i, :] -= second[..., i, None] * x[..., i + 2, :]
             x[..., i, :] /= middle[..., i, None]
+
+
+_NEAR: Final = 0.25
+"""How far from the identity, by the 1-norm, the approximation has all digits of a double."""
+_NODES: Final = 7
+_MOST_ROOTS: Final = 64
+_MOST_SHIFTS: Final = 60
+"""Steps for one eigenvalue; two or three are usual."""
+
+
+def _schur(matrix: Array) -> tuple[Array, Array]:
+    """A unitary matrix Q and an upper triangle T with Q T Q^H the matrix, by QR steps with Wilkinson's shifts."""
+    triangle, unitary = matrix.copy(), np.eye(len(matrix), dtype=matrix.dtype)
+    small = np.finfo(np.float64).eps * np.linalg.norm(matrix)
+    for end in range(len(matrix), 1, -1):
+        for step in range(1, _MOST_SHIFTS + 1):
+            if np.linalg.norm(triangle[end - 1, : end - 1]) <= small:
+                break
+            corner = np.linalg.eigvals(triangle[end - 2 : end, end - 2 : end])
+            shift = corner[np.argmin(np.abs(corner - triangle[end - 1, end - 1]))]
+            if step % 10 == 0:  # One that no symmetry holds fast.
+                shift += np.linalg.norm(triangle[end - 1, :end]) * (0.6 + 0.3j)
+            block = triangle[:end, :end] - shift * np.eye(end)
+            turn = np.linalg.qr(block)[0]
+            triangle[:, :end] = triangle[:, :end] @ turn
+            triangle[:end] = adjoint_of(turn) @ triangle[:end]
+            unitary[:, :end] = unitary[:, :end] @ turn
+        triangle[end - 1, : end - 1] = 0
+    return unitary, triangle
+
+
+def _root(triangle: Array) -> Array:
+    """The principal square root of an upper triangle, column after column."""
+    root = np.diag(np.sqrt(np.diag(triangle)))
+    for j in range(1, len(root)):
+        for i in range(j - 1, -1, -1):
+            rest = triangle[i, j] - root[i, i + 1 : j] @ root[i + 1 : j, j]
+            root[i, j] = rest / (root[i, i] + root[j, j])
+    return root
+
+
+def _logarithm(matrix: Array) -> Array:
+    """The principal logarithm of one matrix; of NaNs if an eigenvalue is zero, for then there is none.
+
+    By Schur's form, and inverse scaling and squaring of the triangle, after Higham, "Functions of Matrices", 2008,
+    chapter 11: the triangle's square roots come close to the identity, where a rational approximation has all digits.
+    """
+    if not np.isfinite(matrix).all():
+        return np.full_like(matrix, np.nan + 1j * np.nan)
+    unitary, triangle = _schur(matrix)
+    values = np.diag(triangle).copy()
+    if not values.all():
+        return np.full_like(matrix, np.nan + 1j * np.nan)
+    one, roots = np.eye(len(matrix)), 0
+    while np.linalg.norm(triangle - one, 1) > _NEAR and roots < _MOST_ROOTS:
+        triangle, roots = _root(triangle), roots + 1
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES)
+    rest = triangle - one
+    parts = (
+        weight * np.linalg.solve(one + (1 + node) / 2 * rest, rest)
+        for node, weight in zip(nodes, weights, strict=True)
+    )
+    found = np.triu(sum(parts)) * 2.0 ** (roots - 1)
+    np.fill_diagonal(found, np.log(values))
+    return unitary @ found @ adjoint_of(unitary)
+
+
+def _logarithms(x: Array) -> Array:
+    require_matrices(x)
+    if x.shape[-1] != x.shape[-2]:
+        raise InvalidArgumentError(
+            None, None, f"Input matrix must be square, got: {x.shape[-2]} != {x.shape[-1]}."
+        )
+    if not x.size:
+        return x.copy()
+    found = [_logarithm(each) for each in x.reshape(-1, *x.shape[-2:]).astype(np.complex128)]
+    return np.stack(found).reshape(x.shape).astype(x.dtype)
+
+
+simple("MatrixLogarithm", _logarithms)

@@ -298,10 +298,32 @@ def _tridiagonal_gradient(op: Operation, g: Tensor) -> tuple[Tensor, Tensor]:
     return numeric.negative(array.matrix_transpose(array.concat(products, -1))), rhs_gradient
 
 
+def _logarithm_infer(op: Operation) -> Signature:
+    x = op.inputs[0]
+    dims = x.shape.with_rank_at_least(2)
+    if dims.ndims is None:
+        return [(x.dtype, None)]
+    side = dims[-1:].merge_with(dims[-2:-1])
+    return [(x.dtype, tuple(dims[:-2].concatenate(side).concatenate(side).as_list()))]
+
+
+def _logarithm_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    """The derivative in a direction is a block of the logarithm of a matrix of twice the size."""
+    turned = adjoint(op.inputs[0])
+    upper = array.concat([turned, g], -1)
+    lower = array.concat([array.zeros_like(g), turned], -1)
+    whole = apply(MATRIX_LOGARITHM, (array.concat([upper, lower], -2),), {}).outputs[0]
+    half = array.shape(g)[-1]
+    return (whole[..., :half, half:],)
+
+
 TRIDIAGONAL_SOLVE = op_def(
     "TridiagonalSolve", ("diagonals: T=float32|float64|complex", "rhs: T"), infer=_tridiagonal_infer,
     gradient=_tridiagonal_gradient,
 )  # fmt: skip
+MATRIX_LOGARITHM = op_def(
+    "MatrixLogarithm", ("input: T=complex",), infer=_logarithm_infer, gradient=_logarithm_gradient
+)
 DIAGONAL = "float|int32|int64|complex"
 MATRIX_DIAG = op_def(
     "MatrixDiag", ("diagonal: T",), infer=_matrix_diag_infer, gradient=lambda op, g: (matrix_diag_part(g),)
@@ -447,6 +469,23 @@ def cross(a: TensorLike, b: TensorLike, name: str | None = None) -> Tensor:
         A tensor like `a`.
     """
     return binary(CROSS, a, b, name)
+
+
+def logm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal logarithms of square complex matrices (tf.linalg.logm).
+
+    Args:
+        input: Square complex matrices in the last two axes.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape, whose exponentials the given ones are; NaNs for singular ones, which have none.
+
+    Raises:
+        TypeError: For another dtype than complex64 and complex128.
+        ValueError: For what is no square matrix.
+    """
+    return apply(MATRIX_LOGARITHM, (input,), {}, name).outputs[0]
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:
