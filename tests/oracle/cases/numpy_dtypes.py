@@ -386,6 +386,7 @@ tf.random.stateless_normal([3], [1, 2], a())
 tf.random.stateless_truncated_normal([3], [1, 2], a())
 tf.py_function(lambda x: x, [a(2)], tf.float32)
 tf.linalg.expm(a(2, 2))
+tf.linalg.logm(a(2, 2))
 tf.linalg.pinv(a(2, 2))
 tf.linalg.normalize(a(2, 2))[0]
 tf.linalg.tridiagonal_matmul(a(3, 2), a(2, 1))
