@@ -30,6 +30,8 @@ from graphflow.layers.optimize_loss import optimize_loss as optimize_loss
 from graphflow.layers.contrib import relu_layer as _relu
 from graphflow.layers.contrib import relu6_layer as _relu6
 from graphflow.layers.contrib_composed import repeat as repeat
+from graphflow.layers.contrib_channelwise import conv2d_in_plane as conv2d_in_plane
+from graphflow.layers.contrib_channelwise import conv2d_in_plane as convolution2d_in_plane
 from graphflow.layers.contrib_channelwise import separable_conv2d as separable_conv2d
 from graphflow.layers.contrib_channelwise import separable_conv2d as _separable_convolution2d
 from graphflow.layers.contrib_composed import softmax as softmax

@@ -7,13 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import CollectionNames, Initializer, IntsLike, Regularizer, TensorLike
+from graphflow._core.ops.array.array import tile
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros, xavier_initializer
+from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.layers import channelwise
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.arguments import integers
-from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
+from graphflow.layers.contrib_scope import WEIGHTS, Activation, collections_of, finished, layer_scope, layout
+from graphflow.layers.model_variables import model_variable
+from graphflow.layers.named_outputs import last_dimension
 from graphflow.nn import bias_add, depthwise_conv2d, relu
 
 if TYPE_CHECKING:
@@ -196,3 +200,71 @@ def _by_channel(
     if biases is not None:
         outputs = bias_add(outputs, weight("biases", [size * multiplier], *biases), data_format=data_format)
     return outputs
+
+
+@add_arg_scope
+def conv2d_in_plane(
+    inputs: TensorLike,
+    kernel_size: IntsLike,
+    stride: IntsLike = 1,
+    padding: str = "SAME",
+    activation_fn: Activation = relu,
+    normalizer_fn: Callable[..., Any] | None = None,
+    normalizer_params: Mapping[str, Any] | None = None,
+    weights_initializer: Initializer = xavier_initializer(),
+    weights_regularizer: Regularizer | None = None,
+    biases_initializer: Initializer = Zeros(),
+    biases_regularizer: Regularizer | None = None,
+    reuse: bool | ReuseMode | None = None,
+    variables_collections: CollectionNames | Mapping[str, CollectionNames] | None = None,
+    outputs_collections: CollectionNames | None = None,
+    trainable: bool = True,
+    scope: str | VariableScope | None = None,
+) -> Tensor:
+    """Images of which each channel is convolved with the same window (tf.contrib.layers.conv2d_in_plane).
+
+    Args:
+        inputs: Images [batch, height, width, channels]; the number of channels has to be known.
+        kernel_size: The window's size, an integer or one for each axis.
+        stride: How far the window moves, an integer or one for each axis.
+        padding: "SAME" or "VALID".
+        activation_fn: A function of the outputs; None for none.
+        normalizer_fn: Takes the place of the biases.
+        normalizer_params: A dictionary of its arguments.
+        weights_initializer: What the variable begins with; None for biases makes none.
+        weights_regularizer: From the variable to a scalar that is added to the losses, or None.
+        biases_initializer: What the variable begins with; None for biases makes none.
+        biases_regularizer: From the variable to a scalar that is added to the losses, or None.
+        reuse: Whether to take the variables that are there in the scope.
+        variables_collections: Collections that the variables are added to, one for all or by the variable's
+            name.
+        outputs_collections: Collections that the outputs are added to.
+        trainable: Whether its variables are among those that optimizers train.
+        scope: The variable scope; by default "ConvInPlane", made unique.
+
+    Returns:
+        A tensor of as many channels.
+
+    Raises:
+        ValueError: If the inputs have not four axes, or the number of channels is not known.
+    """
+    with variable_scope(scope, "ConvInPlane", [inputs], reuse=reuse) as opened:
+        images = convert_to_tensor(inputs)
+        channels = last_dimension(images.shape, 4)
+
+        def variable(name: str, shape: list[int], initializer: Any, regularizer: Any) -> Any:
+            collections = collections_of(variables_collections, name)
+            return model_variable(
+                name, shape, images.dtype, initializer, regularizer, trainable, collections=collections
+            )
+
+        size = integers(kernel_size, 2, "kernel_size")
+        window = variable("weights", [*size, 1, 1], weights_initializer, weights_regularizer)
+        steps = (1, *integers(stride, 2, "stride"), 1)
+        outputs = depthwise_conv2d(images, tile(window, [1, 1, channels, 1]), steps, padding)
+        if normalizer_fn is None and biases_initializer is not None:
+            biases = variable("biases", [channels], biases_initializer, biases_regularizer)
+            outputs = bias_add(outputs, biases)
+        return finished(
+            outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
+        )

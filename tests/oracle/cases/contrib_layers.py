@@ -12,6 +12,9 @@ FAMILY.differentiable(
     tf.contrib.layers.linear(ph(f(2, 3)), 4)
     tf.contrib.layers.conv2d(ph(f(2, 4, 5, 2), [None, 4, 5, 2]), 3, 3)
     tf.contrib.layers.conv2d(ph(f(2, 4, 5, 2)), 3, [3, 2], stride=2, padding="VALID", activation_fn=tf.nn.tanh)
+    tf.contrib.layers.conv2d_in_plane(ph(f(2, 4, 5, 3), [None, 4, 5, 3]), 3)
+    tf.contrib.layers.conv2d_in_plane(ph(f(2, 4, 4, 2)), [2, 3], 2, "VALID", None, biases_initializer=None)
+    tf.contrib.layers.convolution2d_in_plane(ph(f(2, 4, 4, 2)), 2, normalizer_fn=tf.contrib.layers.layer_norm)
     tf.contrib.layers.max_pool2d(ph(f(2, 4, 4, 2)), 2)
     tf.contrib.layers.max_pool2d(ph(f(2, 4, 4, 2)), [2, 2], stride=1, padding="SAME", scope="pool")
     tf.contrib.layers.avg_pool2d(ph(f(2, 4, 4, 2)), 2)
@@ -43,6 +46,8 @@ FAMILY.expressions(
     [v.name for v in [
         tf.contrib.layers.batch_norm(ph(f(2, 2, 3, 1)), 0.9, True, True, updates_collections=None, fused=False),
         tf.global_variables()][1]]
+    [v.name for v in [tf.contrib.slim.conv2d_in_plane(ph(f(2, 3, 3, 1)), 2), tf.model_variables()][1]]
+    tf.contrib.layers.conv2d_in_plane(ph(f(2, 3, 3, 2)), 2, scope="mine").name
     tf.contrib.layers.fully_connected(ph(f(2, 3)), 4).name
     tf.contrib.layers.conv2d(ph(f(2, 3, 3, 1)), 4, 2).name
     """
