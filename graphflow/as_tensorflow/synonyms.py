@@ -36,7 +36,6 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "contrib.nccl.python.ops": "contrib.nccl",
     "contrib.nccl.python.ops.nccl_ops": "contrib.nccl",
     "python.ops.nccl_ops": "contrib.nccl",
-    "contrib.graph_editor.select": "contrib.graph_editor",
     "contrib.tpu.python.tpu": "contrib.tpu",
     "contrib.tpu.python.tpu.tpu_config": "contrib.tpu",
     "contrib.tpu.python.tpu.tpu_estimator": "contrib.tpu",

@@ -31,7 +31,7 @@ from graphflow.layers.contrib import relu_layer as _relu
 from graphflow.layers.contrib import relu6_layer as _relu6
 from graphflow.layers.contrib_composed import repeat as repeat
 from graphflow.layers.contrib_channelwise import conv2d_in_plane as conv2d_in_plane
-from graphflow.layers.contrib_channelwise import conv2d_in_plane as convolution2d_in_plane
+from graphflow.layers.contrib_channelwise import conv2d_in_plane as _convolution2d_in_plane
 from graphflow.layers.contrib_channelwise import separable_conv2d as separable_conv2d
 from graphflow.layers.contrib_channelwise import separable_conv2d as _separable_convolution2d
 from graphflow.layers.contrib_composed import softmax as softmax
@@ -68,6 +68,7 @@ convolution2d_transpose = _convolution2d_transpose
 elu = _elu
 relu = _relu
 relu6 = _relu6
+convolution2d_in_plane = _convolution2d_in_plane
 separable_convolution2d = _separable_convolution2d
 variance_scaling_initializer = _variance_scaling_initializer
 xavier_initializer_conv2d = _xavier_initializer_conv2d

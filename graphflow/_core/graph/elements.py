@@ -220,6 +220,15 @@ class Operation:
                 self._control_inputs.append(op)
         self.graph.note_change(self)
 
+    def remove_control_inputs(self, ops: Sequence[Operation]) -> None:
+        """Makes it wait for `ops` no more.
+
+        Args:
+            ops: The operations.
+        """
+        self._control_inputs = [op for op in self._control_inputs if op not in ops]
+        self.graph.note_change(self)
+
     def update_input(self, index: int, tensor: Tensor) -> None:
         """Replaces an input. For the library's use: it closes the cycle of a loop.
 

@@ -4,13 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 
+Elements: TypeAlias = "Graph | Operation | Tensor | Iterable[Operation | Tensor]"
+"""Operations and tensors, as functions here take them."""
 
-def _listed(given: Any) -> list[Any]:
+
+def listed(given: Elements) -> list[Any]:
+    """What is given as a list: of a graph its operations, of one element this.
+
+    Args:
+        given: A graph, an operation, a tensor, or some of these.
+
+    Returns:
+        A list of them.
+    """
     if isinstance(given, Graph):
         return list(given.get_operations())
     return list(given) if isinstance(given, Iterable) and not isinstance(given, Tensor) else [given]
@@ -20,11 +31,11 @@ def _walk(
     seeds: list[Operation],
     following: Callable[[Operation], Iterable[Operation]],
     inclusive: bool,
-    within_ops: Any,
+    within_ops: Elements | None,
     within_ops_fn: Callable[[Operation], bool] | None,
 ) -> list[Operation]:
     """All that is reached from some operations, in the order in which it is."""
-    within = None if not within_ops else set(_listed(within_ops))
+    within = None if not within_ops else set(listed(within_ops))
     begun = [op for op in dict.fromkeys(seeds) if within is None or op in within]
     found, waiting = dict.fromkeys(begun), begun
     while waiting:
@@ -40,11 +51,11 @@ def _walk(
 
 
 def get_backward_walk_ops(
-    seed_ops: Any,
+    seed_ops: Elements,
     inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: Elements | None = None,
     within_ops_fn: Callable[[Operation], bool] | None = None,
-    stop_at_ts: Any = (),
+    stop_at_ts: Elements = (),
     control_inputs: bool = False,
 ) -> list[Operation]:
     """The operations that others need (tf.contrib.graph_editor.get_backward_walk_ops).
@@ -60,8 +71,8 @@ def get_backward_walk_ops(
     Returns:
         A list of operations.
     """
-    stops = set(_listed(stop_at_ts))
-    seeds = [one.op if isinstance(one, Tensor) else one for one in _listed(seed_ops)]
+    stops = set(listed(stop_at_ts))
+    seeds = [one.op if isinstance(one, Tensor) else one for one in listed(seed_ops)]
 
     def before(op: Operation) -> list[Operation]:
         found = [tensor.op for tensor in op.inputs if tensor not in stops]
@@ -71,11 +82,11 @@ def get_backward_walk_ops(
 
 
 def get_forward_walk_ops(
-    seed_ops: Any,
+    seed_ops: Elements,
     inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: Elements | None = None,
     within_ops_fn: Callable[[Operation], bool] | None = None,
-    stop_at_ts: Any = (),
+    stop_at_ts: Elements = (),
     control_outputs: None = None,
 ) -> list[Operation]:
     """The operations that need others (tf.contrib.graph_editor.get_forward_walk_ops).
@@ -91,8 +102,8 @@ def get_forward_walk_ops(
     Returns:
         A list of operations.
     """
-    stops = set(_listed(stop_at_ts))
-    given = _listed(seed_ops)
+    stops = set(listed(stop_at_ts))
+    given = listed(seed_ops)
     seeds: list[Operation] = []
     for one in given:
         seeds += one.consumers() if isinstance(one, Tensor) else [one]
@@ -104,11 +115,11 @@ def get_forward_walk_ops(
 
 
 def get_walks_intersection_ops(
-    forward_seed_ops: Any,
-    backward_seed_ops: Any,
+    forward_seed_ops: Elements,
+    backward_seed_ops: Elements,
     forward_inclusive: bool = True,
     backward_inclusive: bool = True,
-    within_ops: Any = None,
+    within_ops: Elements | None = None,
     within_ops_fn: Callable[[Operation], bool] | None = None,
     control_inputs: bool = False,
 ) -> list[Operation]:
@@ -135,7 +146,7 @@ def get_walks_intersection_ops(
     return [op for op in behind if op in before]
 
 
-def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operation]:
+def filter_ops_from_regex(ops: Elements, regex: str | re.Pattern[str]) -> list[Operation]:
     """The operations in whose names a pattern is found (tf.contrib.graph_editor.filter_ops_from_regex).
 
     Args:
@@ -145,10 +156,10 @@ def filter_ops_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Operat
     Returns:
         A list of operations.
     """
-    return [op for op in _listed(ops) if re.search(regex, op.name)]
+    return [op for op in listed(ops) if re.search(regex, op.name)]
 
 
-def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]:
+def filter_ts_from_regex(ops: Elements, regex: str | re.Pattern[str]) -> list[Tensor]:
     """The tensors in whose names a pattern is found (tf.contrib.graph_editor.filter_ts_from_regex).
 
     Args:
@@ -159,6 +170,6 @@ def filter_ts_from_regex(ops: Any, regex: str | re.Pattern[str]) -> list[Tensor]
         A list of tensors.
     """
     found: Sequence[Tensor] = [
-        tensor for one in _listed(ops) for tensor in ([one] if isinstance(one, Tensor) else one.outputs)
+        tensor for one in listed(ops) for tensor in ([one] if isinstance(one, Tensor) else one.outputs)
     ]
     return [tensor for tensor in found if re.search(regex, tensor.name)]
