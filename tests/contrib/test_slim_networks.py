@@ -23,7 +23,7 @@ def nets(name: str) -> Any:
     return importlib.import_module(f"graphflow.contrib.slim.nets.{name}")
 
 
-@pytest.mark.parametrize("name", RECORDED["structures"])
+@pytest.mark.parametrize("name", cases.CASES)
 def test_is_made_as_in_tensorflow(name: str) -> None:
     found = cases.structure(gf, nets, name)
     for part, expected in RECORDED["structures"][name].items():
