@@ -85,7 +85,22 @@ server.join()
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="stops a process")
+def _stop(pid: int) -> None:
+    """Stops a process; on a busy machine its threads go on until one of them has taken the signal."""
+    os.kill(pid, signal.SIGSTOP)
+    limit = time.monotonic() + 30
+    while any(_state(task) != "T" for task in Path(f"/proc/{pid}/task").iterdir()):
+        assert time.monotonic() < limit
+        time.sleep(0.005)
+
+
+def _state(task: Path) -> str:
+    return (task / "stat").read_text().rpartition(")")[2].split()[0]
+
+
+@pytest.mark.skipif(
+    not Path("/proc").is_dir(), reason="stops a process, and looks there whether it has stopped"
+)
 def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(stack: ExitStack) -> None:
     cluster = spec_of(stack, ps=1, worker=1)
     ps = subprocess.Popen(
@@ -109,7 +124,7 @@ def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(s
         assert cluster["ps"][0] in str(caught.value) or "/job:ps" in str(caught.value)
         assert clock.seconds - begun < 2.0  # Half a second, and what work there is.
 
-    os.kill(ps.pid, signal.SIGSTOP)
+    _stop(ps.pid)
     soon = gf.RunOptions(timeout_in_ms=500)
     deadline_holds(lambda: session.run(value, options=soon))  # It is registered.
     deadline_holds(lambda: session.run(value + 1.0, options=soon))  # It has to be registered.
@@ -117,7 +132,7 @@ def test_promise_2_one_deadline_covers_connecting_running_fetching_and_closing(s
     os.kill(ps.pid, signal.SIGCONT)
     with gf.Session(target, config=gf.ConfigProto(device_filters=["/job:ps"])) as again:
         assert again.run(value + 1.0).tolist() == [2.0, 3.0]
-        os.kill(ps.pid, signal.SIGSTOP)
+        _stop(ps.pid)
         begun = clock.seconds
         again.close()
         session.close()

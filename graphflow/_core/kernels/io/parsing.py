@@ -120,6 +120,11 @@ class _Feature:
             if sequence:
                 return self.blank((0, *self.dims[1:]), default)
             if default.size == 0 and 0 not in self.dims:
+                if place.step:
+                    raise place.wrong(
+                        f"{place.of(self.key, 'Feature list')}  Data types don't match. Expected type: "
+                        f"{_NAMES[self.dtype]}, but the step has no values."
+                    )
                 raise place.wrong(
                     f"Feature: {self.key} (data type: {_NAMES[self.dtype]}) is required but could not be found. Give "
                     "it a default_value if it may be missing."
