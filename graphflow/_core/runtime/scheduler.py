@@ -92,7 +92,9 @@ class Scheduler:
         self._transfers = transfers
         self._counts = counts
         self._watched = run.deadline is not None
-        self._changed = threading.Condition(threading.Lock())
+        self._lock = threading.Lock()
+        """Entered by itself: a Ctrl-C while a Condition is entered, by code in Python, leaves the lock taken."""
+        self._changed = threading.Condition(self._lock)
         self._ready: deque[RunStage] = deque()
         self._at_work: dict[str, tuple[int, StageRunner]] = {}
         """The thread and the stage of each device that is computing."""
@@ -109,7 +111,7 @@ class Scheduler:
     def run(self) -> list[Any]:
         """The fetched values. Raises the error of the first stage that fails, after all others have ended."""
         try:
-            with self._changed:
+            with self._lock:
                 self._ready.extend(self._progress.ready())
                 if self._watched:
                     self._call_helpers(len(self._ready))
@@ -117,7 +119,7 @@ class Scheduler:
             while True:
                 while work is not None:
                     work = self._compute(work)
-                with self._changed:
+                with self._lock:
                     while not self._over and (self._watched or not self._ready or self._error is not None):
                         self._wait()
                     if self._over:
@@ -173,7 +175,7 @@ class Scheduler:
             self._pool().submit(self._help)
 
     def _help(self) -> None:
-        with self._changed:
+        with self._lock:
             self._coming -= 1
             work = self._take()
         while work is not None:
@@ -196,15 +198,13 @@ class Scheduler:
         except BaseException as raised:
             if self._thread == threading.get_ident() and not isinstance(raised, Exception):
                 raise
-            with (
-                self._changed
-            ):  # Before other stages fail because this one has: their errors are not the cause.
+            with self._lock:  # Before other stages fail because this one has: their errors are not the cause.
                 self._error = self._error or raised
             self._run.failed(raised)
             error = raised
         del values
         runner.took(time.perf_counter() - begun)
-        with self._changed:
+        with self._lock:
             del self._at_work[work.device]
             if error is not None:
                 self._fail(error)
@@ -239,7 +239,7 @@ class Scheduler:
 
     def _abandon(self) -> None:
         """Leaves without waiting for helpers. While one is at work, the run counts as active: it may still write."""
-        with self._changed:
+        with self._lock:
             self._fail(errors.CancelledError(None, None, "The run was cancelled."))
             own = threading.get_ident()
             for device in [d for d, (thread, _) in self._at_work.items() if thread == own]:
