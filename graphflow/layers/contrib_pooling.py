@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from graphflow._core.graph.elements import Tensor
@@ -12,15 +11,6 @@ from graphflow.layers import pooling
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.contrib_scope import layout
 from graphflow.layers.named_outputs import collect_named_outputs
-
-_VOLUMES: Mapping[Any, str] = {None: "channels_last", "NDHWC": "channels_last", "NCDHW": "channels_first"}
-
-
-def _layout_of_volumes(data_format: str | None) -> str:
-    """The layout in the terms of gf.layers; ValueError if it is not known."""
-    if data_format not in _VOLUMES:
-        raise ValueError(f"data_format has to be either NCDHW or NDHWC, got {data_format!r}.")
-    return _VOLUMES[data_format]
 
 
 def _pooled(
@@ -116,7 +106,7 @@ def max_pool3d(
     Returns:
         The outputs, a tensor.
     """
-    how = (kernel_size, stride, padding, _layout_of_volumes(data_format))
+    how = (kernel_size, stride, padding, layout(data_format, 3))
     return _pooled(pooling.MaxPooling3D, how, inputs, scope, "MaxPool3D", outputs_collections)
 
 
@@ -144,5 +134,5 @@ def avg_pool3d(
     Returns:
         The outputs, a tensor.
     """
-    how = (kernel_size, stride, padding, _layout_of_volumes(data_format))
+    how = (kernel_size, stride, padding, layout(data_format, 3))
     return _pooled(pooling.AveragePooling3D, how, inputs, scope, "AvgPool3D", outputs_collections)

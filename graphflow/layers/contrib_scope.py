@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import ReuseMode
 
 Activation = Callable[[Tensor], Any] | None
-_FORMATS: Mapping[Any, str] = {None: "channels_last", "NHWC": "channels_last", "NCHW": "channels_first"}
+_FORMATS: Mapping[int, tuple[str, str]] = {2: ("NHWC", "NCHW"), 3: ("NDHWC", "NCDHW")}
+"""By how many axes images have beside batch and channels: the one with channels last, and with these first."""
 WEIGHTS: Mapping[str, str] = {"kernel": "weights", "bias": "biases"}
 
 
-def layout(data_format: str | None) -> str:
-    """The layout in the terms of gf.layers; ValueError if it is not known."""
-    if data_format not in _FORMATS:
-        raise ValueError(f"data_format has to be either NCHW or NHWC, got {data_format!r}.")
-    return _FORMATS[data_format]
+def layout(data_format: str | None, axes: int = 2) -> str:
+    """The layout of images, or of volumes of three axes, in the terms of gf.layers; ValueError if it is not known."""
+    last, first = _FORMATS[axes]
+    if data_format not in (None, last, first):
+        raise ValueError(f"data_format has to be either {first} or {last}, got {data_format!r}.")
+    return "channels_first" if data_format == first else "channels_last"
 
 
 def collections_of(

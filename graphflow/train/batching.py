@@ -23,7 +23,7 @@ from graphflow._core.ops.io.summaries import scalar as scalar_summary
 from graphflow._core.ops.math.math import cast, maximum
 from graphflow._core.ops.math.segments import dynamic_partition
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
-from graphflow.train.sparse_components import SparseComponent, queued, restored
+from graphflow.train.sparse_components import SparseComponent, in_form_of, listed, queued, restored
 
 
 def batch(
@@ -358,8 +358,8 @@ def _batch(
     tensors: Any, keep_input: Any, batch_size: Any, threads: int, capacity: int, many: bool, shapes: Any, pad: bool,
     smaller: bool, shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
-    with op_scope(name, "batch", [*_listed(tensors), keep_input]) as scope:
-        examples = _Examples.of([_listed(tensors)], keep_input, many, shapes)
+    with op_scope(name, "batch", [*listed(tensors), keep_input]) as scope:
+        examples = _Examples.of([listed(tensors)], keep_input, many, shapes)
         queue = (PaddingFIFOQueue if pad else FIFOQueue)(
             capacity, examples.types, examples.shapes, None, shared_name
         )
@@ -387,9 +387,9 @@ def _shuffle_batch(
     tensors: Any, keep_input: Any, batch_size: Any, capacity: int, least: int, threads: int, seed: int | None,
     many: bool, shapes: Any, smaller: bool, shared_name: str | None, name: str | None,
 ) -> Any:  # fmt: skip
-    with op_scope(name, "shuffle_batch", [*_listed(tensors), keep_input]) as scope:
+    with op_scope(name, "shuffle_batch", [*listed(tensors), keep_input]) as scope:
         _check_capacity(capacity, least)
-        examples = _Examples.of([_listed(tensors)], keep_input, many, shapes)
+        examples = _Examples.of([listed(tensors)], keep_input, many, shapes)
         queue = RandomShuffleQueue(capacity, least, examples.types, examples.shapes, None, seed, shared_name)
         examples.fill(queue, threads)
         _fullness(queue, capacity, least)
@@ -410,19 +410,13 @@ def _shuffle_batch_join(
         return _taken(queue, batch_size, smaller, scope, tensors_list[0], examples.sparse)
 
 
-def _listed(tensors: Any) -> list[Any]:
-    if isinstance(tensors, Mapping):
-        return [tensors[key] for key in sorted(tensors, key=str)]
-    return list(tensors) if isinstance(tensors, list | tuple) else [tensors]
-
-
 def _sources(tensors_list: Sequence[Any]) -> list[list[Any]]:
     if not tensors_list:
         raise ValueError("Expected at least one set of tensors")
     first = tensors_list[0]
     if isinstance(first, Mapping) and any(set(tensors) != set(first) for tensors in tensors_list):
         raise ValueError("All dictionaries in tensors_list must have the same keys")
-    return [_listed(tensors) for tensors in tensors_list]
+    return [listed(tensors) for tensors in tensors_list]
 
 
 def _condition(keep_input: Any, many: bool) -> Tensor:
@@ -473,7 +467,4 @@ def _taken(
     """The batch, in the form of the tensors that were given."""
     take = queue.dequeue_up_to if smaller else queue.dequeue_many
     taken = take(batch_size, name=scope)
-    taken = restored(taken, sparse)
-    if not isinstance(like, Mapping):
-        return taken
-    return dict(zip(sorted(like, key=str), [taken] if len(like) == 1 else taken, strict=True))
+    return in_form_of(like, restored(taken, sparse))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from graphflow._core.ops.math.math import cast
 from graphflow._core.ops.math.reductions import reduce_min
 from graphflow.errors import CancelledError, OutOfRangeError
 from graphflow.train.queue_runner import QueueRunner, add_queue_runner
-from graphflow.train.sparse_components import SparseComponent, queued, restored
+from graphflow.train.sparse_components import SparseComponent, in_form_of, listed, queued, restored
 
 
 def bucket(
@@ -64,7 +64,7 @@ def bucket(
     Raises:
         ValueError: There are no tensors, or a list does not have an item for each bucket.
     """
-    listed = _listed(tensors)
+    components = listed(tensors)
     sizes = list(batch_size) if isinstance(batch_size, list | tuple) else [batch_size] * num_buckets
     capacities = [capacity] * num_buckets if bucket_capacities is None else list(bucket_capacities)
     for what, found in (("batch_size", sizes), ("bucket_capacities", capacities)):
@@ -72,11 +72,11 @@ def bucket(
             raise ValueError(
                 f"If {what} is a list it must have num_buckets elements, got {len(found)} vs. {num_buckets}."
             )
-    if not listed:
+    if not components:
         raise ValueError("Expected at least one tensor in bucket().")
-    with op_scope(name, "bucket", [*listed, which_bucket]):
-        sparse = [SparseComponent.of([tensor], False) for tensor in listed]
-        values = [queued(tensor, False) for tensor in listed]
+    with op_scope(name, "bucket", [*components, which_bucket]):
+        sparse = [SparseComponent.of([tensor], False) for tensor in components]
+        values = [queued(tensor, False) for tensor in components]
         keep = convert_to_tensor(keep_input)
         size_tensors = [convert_to_tensor(s, dtype=dtypes.int32, name="batch_size") for s in sizes]
         types = [value.dtype for value in values]
@@ -132,11 +132,7 @@ def bucket(
         full = cast(top.size(), dtypes.float32) * (1.0 / capacity)
         scalar(f"bucket/{top.name}/fraction_of_{capacity}_full", full)
         which, *rest = top.dequeue(name="dequeue_top")
-        batches = restored(rest, sparse)
-        if isinstance(tensors, Mapping):
-            batches = batches if isinstance(batches, list) else [batches]
-            return which, dict(zip(sorted(tensors, key=str), batches, strict=True))
-        return which, batches
+        return which, in_form_of(tensors, restored(rest, sparse))
 
 
 def bucket_by_sequence_length(
@@ -189,8 +185,8 @@ def bucket_by_sequence_length(
             raise ValueError(
                 f"Buckets must contain sequential increasing lengths, but saw: {low} before {high}"
             )
-    listed = _listed(tensors)
-    with op_scope(name, "bucket_by_sequence_length", [*listed, input_length]):
+    components = listed(tensors)
+    with op_scope(name, "bucket_by_sequence_length", [*components, input_length]):
         length = convert_to_tensor(input_length, dtype=dtypes.int32, name="input_length")
         limits = np.iinfo(np.int32)
         inside = logical_and(
@@ -200,18 +196,10 @@ def bucket_by_sequence_length(
         which = cast(reduce_min(where(inside)), dtypes.int32)
         wanted = None if shapes is None else [[], *shapes]
         _, (lengths, *batches) = bucket(
-            [length, *listed], which, batch_size, len(boundaries) + 1, num_threads, capacity, bucket_capacities,
+            [length, *components], which, batch_size, len(boundaries) + 1, num_threads, capacity, bucket_capacities,
             wanted, dynamic_pad, allow_smaller_final_batch, keep_input, shared_name,
         )  # fmt: skip
-        if isinstance(tensors, Mapping):
-            return lengths, dict(zip(sorted(tensors, key=str), batches, strict=True))
-        return lengths, batches
-
-
-def _listed(tensors: Any) -> list[Any]:
-    if isinstance(tensors, Mapping):
-        return [tensors[key] for key in sorted(tensors, key=str)]
-    return list(tensors) if isinstance(tensors, list | tuple) else [tensors]
+        return lengths, in_form_of(tensors, batches)
 
 
 def _part(shared_name: str | None, number: int) -> str | None:

@@ -1,8 +1,8 @@
-"""SparseTensors in queues: each is three strings there, and a batch of them is one SparseTensor again."""
+"""The components of examples in queues: a SparseTensor is three strings there, and a batch of them is one again."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from graphflow._core.graph.dtypes import DType
@@ -70,3 +70,18 @@ def restored(taken: Any, sparse: Sequence[SparseComponent | None]) -> Any:
     parts = zip(taken if isinstance(taken, list | tuple) else [taken], sparse, strict=True)
     read = [t if one is None else deserialize_many_sparse(t, one.dtype, one.rank) for t, one in parts]
     return read if len(read) > 1 else read[0]
+
+
+def listed(tensors: Any) -> list[Any]:
+    """The components of an example, a tensor, a list or a dictionary of them, in the order that queues have."""
+    if isinstance(tensors, Mapping):
+        return [tensors[key] for key in sorted(tensors, key=str)]
+    return list(tensors) if isinstance(tensors, list | tuple) else [tensors]
+
+
+def in_form_of(tensors: Any, components: Any) -> Any:
+    """A dictionary of these components if the example is one; otherwise what is given, a list or a single one."""
+    if not isinstance(tensors, Mapping):
+        return components
+    several = components if isinstance(components, list | tuple) else [components]
+    return dict(zip(sorted(tensors, key=str), several, strict=True))

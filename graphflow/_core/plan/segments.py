@@ -28,6 +28,7 @@ from typing import Final
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.op_def import lookup
+from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
@@ -260,10 +261,7 @@ def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> lis
     types.update(zip(part.feeds, part.feed_types))
     result: list[Segment] = []
     for blocks, group in reversed(groups):
-        segment = _segment(group, prologue, set(part.feeds), needed, () if result else last, blocks)
-        if all(name in types for name in segment.plan.feeds):
-            fed = tuple([types[name] for name in segment.plan.feeds])
-            segment = replace(segment, plan=replace(segment.plan, feed_types=fed))
+        segment = _segment(group, prologue, types, set(part.feeds), needed, () if result else last, blocks)
         result.insert(0, segment)
         needed |= set(segment.plan.feeds)
     return result
@@ -272,12 +270,17 @@ def cut(groups: Sequence[tuple[bool, Sequence[Instruction]]], part: Plan) -> lis
 def _segment(
     group: Sequence[Instruction],
     prologue: Mapping[str, Instruction],
+    types: Mapping[str, tuple[dtypes.DType, Dims]],
     fed: set[str],
     needed: set[str],
     last: tuple[str, ...],
     blocks: bool,
 ) -> Segment:
-    """One segment. `needed`: what later segments take of it. `last`: what the run fetches of the prologue."""
+    """One segment.
+
+    types: of what it may be fed, as far as anybody says them. needed: what later segments take of it. last: what the
+    run fetches of the prologue.
+    """
     written = {name for i in group for name in i.writes()}
     receives = {i.attrs["key"]: i.outputs[0] for i in group if i.type == kinds.RECEIVE}
     sends: dict[Key, str | None] = {}
@@ -301,7 +304,8 @@ def _segment(
     taken = dict.fromkeys([*(n for i in work for n in i.free_variables()), *fetches])
     feeds = tuple(n for n in taken if n not in made and n not in prologue)
     used = [prologue[n] for n in taken if n in prologue]
-    plan = Plan((*used, *work), feeds, tuple(fetches), ())
+    known = tuple([types[name] for name in feeds if name in types])
+    plan = Plan((*used, *work), feeds, tuple(fetches), (), known if len(known) == len(feeds) else ())
     return Segment(plan, receives, sends, blocks)
 
 

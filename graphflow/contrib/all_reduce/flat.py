@@ -77,6 +77,17 @@ def reduced_in_pieces(
     return found
 
 
+def through(tensors: Sequence[Tensor], un_op: Unary | None) -> list[Tensor]:
+    """Each tensor after a function of it, on its device; as it is if there is no function."""
+    if un_op is None:
+        return list(tensors)
+    found = []
+    for tensor in tensors:
+        with device(tensor.device):
+            found.append(un_op(tensor))
+    return found
+
+
 def _on_each_device(tensors: Sequence[Tensor], red_op: Binary, un_op: Unary | None) -> list[Tensor]:
     devices = [tensor.device for tensor in tensors]
     return reduced_in_pieces(tensors, devices, lambda parts: reduce(red_op, parts), un_op)
@@ -173,11 +184,4 @@ def build_nccl_all_reduce(
     """
     if red_op is not add:
         raise ValueError(f"red_op not supported by NCCL all-reduce: {red_op!r}; it takes gf.add.")
-    sums = all_reduced(input_tensors, red_op)
-    if not un_op:
-        return sums
-    found = []
-    for whole in sums:
-        with device(whole.device):
-            found.append(un_op(whole))
-    return found
+    return through(all_reduced(input_tensors, red_op), un_op)

@@ -17,6 +17,7 @@ from graphflow.contrib.all_reduce.flat import (
     build_recursive_hd_all_reduce,
     build_ring_all_reduce,
     build_shuffle_all_reduce,
+    through,
 )
 
 
@@ -47,17 +48,9 @@ def _nccl_sum(_number: int, tensors: list[Tensor]) -> Tensor:
     return build_nccl_all_reduce(tensors, add)[0]
 
 
-def _alone(tensors: list[Tensor], un_op: Unary | None) -> list[Tensor]:
-    found = []
-    for tensor in tensors:
-        with device(tensor.device):
-            found.append(un_op(tensor) if un_op else tensor)
-    return found
-
-
 def _ring(tensors: list[Tensor], subdiv: int, red_op: Binary, un_op: Unary | None) -> list[Tensor]:
     if len(tensors) == 1:
-        return _alone(tensors, un_op)
+        return through(tensors, un_op)
     return build_ring_all_reduce(tensors, len(tensors), subdiv, [0], red_op, un_op)
 
 

@@ -10,39 +10,32 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from graphflow._core.compiler.shapes.fixed import Known
-from graphflow._core.graph import dtypes
+from graphflow._core.compiler.shapes.levels import Level, described
 from graphflow._core.graph.shapes import Dims
-from graphflow._core.plan.inference import Makers, Type, View, inferred
+from graphflow._core.plan.inference import Type
 from graphflow._core.plan.ir import Instruction
 
 
-class PartialShapes:
+class PartialShapes(Level):
     """What the shape rules say of the values of a plan, while somebody walks through it."""
 
     def __init__(self, known: Known, fixed: Collection[str], makers: Mapping[str, Instruction]) -> None:
         """known: the shapes of a run. fixed: the values of which these are the same whenever those of the feeds are.
         makers: what makes each value.
         """
-        self._known, self._fixed, self._makers = known, fixed, makers
+        super().__init__(makers)
+        self._known, self._fixed = known, fixed
         self._dims: dict[str, Dims] = {}
         """Of values that are not fixed; only what is more than the graph says."""
-        self._view = View()
 
     def type_of(self, value: str) -> Type | None:
-        """Dtype and shape of a value."""
-        if value in self._fixed and self._known[value][1] != "object":
-            shape, dtype = self._known[value]
-            return dtypes.as_dtype(dtype), shape
+        """See Level."""
+        whole = described(value, self._known) if value in self._fixed else None
         maker = self._makers.get(value)
-        if maker is None:
-            return None
+        if whole is not None or maker is None:
+            return whole
         position = maker.outputs.index(value)
         return maker.dtypes[position], self._dims.get(value, maker.shapes[position])
-
-    def made(self, value: str) -> tuple[Instruction, Makers] | None:
-        """What makes a value."""
-        maker = self._makers.get(value)
-        return None if maker is None else (maker, self)
 
     def add(self, i: Instruction) -> list[str]:
         """Looks at an instruction of which some results are not fixed, after those that make what it takes.
@@ -53,13 +46,8 @@ class PartialShapes:
         plain = i.definition is not None and not i.bodies and not i.is_variable and not i.is_constant
         if not plain or not any(self._says_more(name) for name in i.inputs):
             return []
-        operation = self._view.operation(i, self)
-        try:
-            results = inferred(operation, operation.inputs)
-        except Exception:  # What is wrong with it is told by NumPy's kernel when it runs.
-            return []
         whole = []
-        for output, said, (_, dims) in zip(i.outputs, i.shapes, results, strict=False):
+        for output, said, (_, dims) in zip(i.outputs, i.shapes, self.results(i), strict=False):
             if dims is None or dims == said:
                 continue
             if None not in dims and output in self._known and self._known[output][0] == tuple(dims):

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from graphflow._core.compiler.shapes.fixed import Known
+from graphflow._core.compiler.shapes.levels import Level, described
 from graphflow._core.compiler.specialise import static_type
-from graphflow._core.graph import dtypes
 from graphflow._core.plan import kinds
-from graphflow._core.plan.inference import Makers, Type, View, inferred
+from graphflow._core.plan.inference import Type
 from graphflow._core.plan.ir import Instruction, Plan, producers
 
 
-class _Level:
-    """A plan and what is known of its values, as shape rules look at it."""
+class _Level(Level):
+    """A plan of which the shapes of some values are known."""
 
     def __init__(self, makers: Mapping[str, Instruction], known: Known) -> None:
-        self._makers, self._known = makers, known
+        super().__init__(makers)
+        self._known = known
 
     def type_of(self, value: str) -> Type | None:
-        """Dtype and shape of a value."""
-        if value not in self._known or self._known[value][1] == "object":
-            return None
-        shape, dtype = self._known[value]
-        return dtypes.as_dtype(dtype), shape
-
-    def made(self, value: str) -> tuple[Instruction, Makers] | None:
-        """What makes a value."""
-        maker = self._makers.get(value)
-        return None if maker is None else (maker, self)
+        """See Level."""
+        return described(value, self._known)
 
 
 def add_unseen(plan: Plan, known: Known, around: Mapping[str, Instruction] | None = None) -> None:
@@ -56,13 +49,8 @@ def add_unseen(plan: Plan, known: Known, around: Mapping[str, Instruction] | Non
 
 def _infer(i: Instruction, makers: Mapping[str, Instruction], known: Known) -> None:
     level = _Level(makers, known)
-    results: list[Type] = []
-    if all(level.type_of(name) is not None for name in i.inputs) and i.definition is not None:
-        operation = View().operation(i, level)
-        try:
-            results = list(inferred(operation, operation.inputs))
-        except Exception:  # What is wrong with it is told by NumPy's kernel, if it runs.
-            results = []
+    seen = all(level.type_of(name) is not None for name in i.inputs) and i.definition is not None
+    results = level.results(i) if seen else []
     for position, output in enumerate(i.outputs):
         found = static_type(i, position)
         if found is None and position < len(results):

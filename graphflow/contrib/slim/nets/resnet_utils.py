@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
@@ -178,12 +178,16 @@ def bottlenecks(
     return Block(scope, unit_fn, [{**sizes, "stride": 1}] * (num_units - 1) + [{**sizes, "stride": stride}])
 
 
-def blocks_of(block: Callable[..., Block], counts: tuple[int, int, int, int]) -> list[Block]:
-    """The paper's four blocks, of so many units."""
+_UNITS: Final = {50: (3, 4, 6, 3), 101: (3, 4, 23, 3), 152: (3, 8, 36, 3), 200: (3, 24, 36, 3)}
+"""By the number of its layers, how many units each block of a network has."""
+
+
+def blocks_of(block: Callable[..., Block], layers: int) -> list[Block]:
+    """The four blocks of the network of so many layers."""
     strides = (2, 2, 2, 1)
     return [
         block(f"block{number}", base_depth=32 * 2**number, num_units=count, stride=stride)
-        for number, (count, stride) in enumerate(zip(counts, strides, strict=True), 1)
+        for number, (count, stride) in enumerate(zip(_UNITS[layers], strides, strict=True), 1)
     ]
 
 

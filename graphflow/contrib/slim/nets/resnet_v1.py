@@ -154,7 +154,7 @@ def resnet_v1_50(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v1_block, (3, 4, 6, 3))
+    blocks = blocks_of(resnet_v1_block, 50)
     return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -185,7 +185,7 @@ def resnet_v1_101(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v1_block, (3, 4, 23, 3))
+    blocks = blocks_of(resnet_v1_block, 101)
     return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -216,7 +216,7 @@ def resnet_v1_152(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v1_block, (3, 8, 36, 3))
+    blocks = blocks_of(resnet_v1_block, 152)
     return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -247,5 +247,5 @@ def resnet_v1_200(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v1_block, (3, 24, 36, 3))
+    blocks = blocks_of(resnet_v1_block, 200)
     return resnet_v1(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)

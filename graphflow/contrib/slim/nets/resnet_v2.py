@@ -161,7 +161,7 @@ def resnet_v2_50(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v2_block, (3, 4, 6, 3))
+    blocks = blocks_of(resnet_v2_block, 50)
     return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -192,7 +192,7 @@ def resnet_v2_101(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v2_block, (3, 4, 23, 3))
+    blocks = blocks_of(resnet_v2_block, 101)
     return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -223,7 +223,7 @@ def resnet_v2_152(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v2_block, (3, 8, 36, 3))
+    blocks = blocks_of(resnet_v2_block, 152)
     return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
 
 
@@ -254,5 +254,5 @@ def resnet_v2_200(
     Raises:
         ValueError: output_stride cannot be reached.
     """
-    blocks = blocks_of(resnet_v2_block, (3, 24, 36, 3))
+    blocks = blocks_of(resnet_v2_block, 200)
     return resnet_v2(inputs, blocks, num_classes, is_training, global_pool, output_stride, True, reuse, scope)
