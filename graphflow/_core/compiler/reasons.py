@@ -60,12 +60,14 @@ class ManyShapes(StaysOnNumpy):
 class WorthCutting(StaysOnNumpy):
     """The plan is better run in stages.
 
-    after: the names of the instructions after which to cut.
+    after: the names of the instructions after which to cut. due: the run of its own at which each stage goes over at
+    the latest if bits are fixed.
     """
 
     def __init__(self, after: frozenset[str]) -> None:
         super().__init__("sizes that follow from values cut it into stages, each of which becomes compiled")
         self.after = after
+        self.due: int | None = None
 
 
 class Declines(StaysOnNumpy):

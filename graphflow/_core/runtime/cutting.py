@@ -1,13 +1,14 @@
 """CutExecutable: a plan that goes over to stages once it is known that more of it becomes compiled so.
 
 Which it is follows from the plan and the shapes of its first observed run (compiler/shapes/data_sizes.py). It goes over
-at the run after that one; so where bits are fixed they still are, as each stage goes over at a fixed run of its own.
+at a run that follows from these; so where bits are fixed they still are, as each stage goes over at a fixed run of its
+own, which is the one at which the whole plan would have.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from graphflow._core.compiler.reasons import StaysOnNumpy, WorthCutting
@@ -19,11 +20,10 @@ from graphflow._core.runtime.executable import Compiled, Executable
 class CutExecutable(Executable):
     """An executable that becomes compiled, whole or in stages. Thread-safe.
 
-    whole: runs the plan until it raises WorthCutting. stages(after): makes what runs it in stages, cut after the named
-    instructions.
+    whole: runs the plan until it raises WorthCutting. stages(how): makes what runs it in stages.
     """
 
-    def __init__(self, whole: TieredExecutable, stages: Callable[[Collection[str]], Executable]) -> None:
+    def __init__(self, whole: TieredExecutable, stages: Callable[[WorthCutting], Executable]) -> None:
         self.whole = whole
         self.uses_variables = whole.uses_variables
         self._make = stages
@@ -42,7 +42,7 @@ class CutExecutable(Executable):
             return (self.whole if self._stages is None else self.now).run(run, feeds)
         except WorthCutting as found:
             with self._lock:
-                stages = self._stages = self._stages or self._make(found.after)
+                stages = self._stages = self._stages or self._make(found)
         return stages.run(run, feeds)
 
     def parts(self) -> Sequence[Executable]:

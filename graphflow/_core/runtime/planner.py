@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import sys
 import threading
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Final
 from weakref import WeakSet
 
 from graphflow._core.codegen.openblas import choose_kernels
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
-from graphflow._core.compiler.reasons import NothingNative
+from graphflow._core.compiler.reasons import NothingNative, WorthCutting
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
 from graphflow._core.kernels.table import KERNELS, make_kernel
@@ -227,6 +228,7 @@ class Planner:
         cut = self.partition(plan)
         plain = options.compiled == "never" or options.check_numerics
         cells: list[VariableCell] = []
+        compute_threads = threads or self._config.intra_op_parallelism_threads or usable_cores()
 
         def base(part: Plan, inside: bool) -> NumpyExecutable:
             if self._verifies and part not in self._verified:
@@ -244,11 +246,13 @@ class Planner:
                 found.reason = NothingNative()
             return found
 
-        def faster(found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset()) -> Executable:
+        def faster(
+            found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset(), due: int | None = None
+        ) -> Executable:
             if options.traced:
                 tiered = None if plain else self._compiled_like(part, store)
                 if tiered is not None and tiered.worth_cutting is not None:
-                    return in_stages(part, self.partition(part), found.borrows, tiered.worth_cutting.after)
+                    return in_stages(part, self.partition(part), found.borrows, tiered.worth_cutting)
                 return found if tiered is None else TracedExecutable(found, tiered)
             gpu = gpu_of(part)
             if gpu is not None and not options.looks:
@@ -257,25 +261,32 @@ class Planner:
                 return on_gpu
             if plain or _has_files(part) or found.reason is not None:
                 return found
-            tiered = self._tiered(found, part, store, options, threads)
-            return CutExecutable(
-                tiered, lambda after: in_stages(part, self.partition(part), found.borrows, after)
-            )
+            policy = TierPolicy(options.compiled, options.seeded, compute_threads, options.verify, due)
+            tiered = self._tiered(found, part, store, policy)
 
-        def stage(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
+            def in_its_stages(how: WorthCutting) -> Executable:
+                return in_stages(part, self.partition(part), found.borrows, how)
+
+            return CutExecutable(tiered, in_its_stages)
+
+        def stage(part: Plan, waits: bool, kept: frozenset[str], due: int | None = None) -> StageRunner:
             found = base(part, True)
             if waits:
                 types = dict.fromkeys(i.type for i in part.instructions if i.blocks)
                 found.because = (
                     f"{', '.join(types) or 'what is near'} may wait; it runs with the short work beside it"
                 )
-            runner = StageRunner(found if waits else faster(found, part, kept), found, waits or _loops(part))
+            executable = found if waits else faster(found, part, kept, due)
+            runner = StageRunner(executable, found, waits or _loops(part))
             if self.has_gpus and not runner.executable.takes_device_arrays:
                 runner.takes = for_host
             return runner
 
-        def in_stages(part: Plan, cut: Partition, borrows: bool, after: Collection[str] = ()) -> Executable:
-            return StagedExecutable(part, cut, stage, self.threads, borrows, after)
+        def in_stages(
+            part: Plan, cut: Partition, borrows: bool, how: WorthCutting | None = None
+        ) -> Executable:
+            make = stage if how is None else partial(stage, due=how.due)
+            return StagedExecutable(part, cut, make, self.threads, borrows, how.after if how else ())
 
         if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
             return faster(base(plan, borrows), plan)
@@ -297,12 +308,9 @@ class Planner:
         base: NumpyExecutable,
         plan: Plan,
         store: ResourceStore,
-        options: ExecutionOptions,
-        threads: int | None,
+        policy: TierPolicy,
     ) -> TieredExecutable:
         """An executable that starts as `base` and becomes compiled."""
-        threads = threads or self._config.intra_op_parallelism_threads or usable_cores()
-        policy = TierPolicy(options.compiled, options.seeded, threads, options.verify)
         made = TieredExecutable(base, plan, store, KERNELS, self.context(), policy)
         with self._lock:
             self._compiling.add(made)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
+from itertools import cycle
 from typing import Any
 
 import numpy as np
@@ -52,20 +53,21 @@ def test_a_thousand_quick_steps_wait_for_no_compiler() -> None:
 
 
 @pytest.mark.parametrize("share", [0.5, 1.1])
-def test_the_plan_of_a_short_program_is_not_made(share: float) -> None:
+@pytest.mark.parametrize("sizes", [[3], [3, 2, 3, 4]], ids=["one size", "sizes that vary"])
+def test_the_plan_of_a_short_program_is_not_made(share: float, sizes: list[int]) -> None:
     """It would take longer than many of its steps; where it goes over it is made before that."""
     with gf.Graph().as_default():
         train, x, _ = _line()
         with gf.Session() as session:
             session.run(gf.global_variables_initializer())
-            feeds = {x: [1.0, 2.0, 3.0]}
+            feeds = cycle([{x: [1.0] * size} for size in sizes])
             for _ in range(4):
-                session.run(train, feeds)
+                session.run(train, next(feeds))
             tiered = executable_for(session, train, [x]).whole
             runs = int(tiered._family.due)
             assert runs > 100
             for _ in range(int(share * runs)):
-                session.run(train, feeds)
+                session.run(train, next(feeds))
             assert tiered._family.has_plan == (share > 1) == bool(compiled_plans(session))
 
 
@@ -153,3 +155,36 @@ def test_it_goes_over_at_the_same_run_where_it_went_on_from_saved_state(
     assert gone_over[0][stop:] == gone_over[1][stop:]
     first = gone_over[0].index(True)
     assert due.FIRST_DUE_RUN < first < len(sizes)
+
+
+def _train_on_kept() -> tuple[Any, Any, Any]:
+    x = gf.placeholder(gf.float32, [20, 6])
+    kept = gf.placeholder(gf.bool, [20])
+    hidden = gf.matmul(
+        gf.boolean_mask(x, kept), gf.get_variable("w", initializer=np.ones([6, 4], np.float32))
+    )
+    for _ in range(12):
+        hidden = gf.tanh(hidden) + gf.reduce_mean(gf.square(hidden))
+    return gf.train.GradientDescentOptimizer(0.01).minimize(gf.reduce_mean(hidden)), x, kept
+
+
+def test_stages_go_over_at_the_run_at_which_the_plan_would(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its own time each, which is shorter, would stay on NumPy for some times as many runs."""
+    monkeypatch.setattr(due, "NUMPY_FIRST_SECONDS", BY_ESTIMATE / 4)
+    with gf.Graph().as_default():
+        train, x, kept = _train_on_kept()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            feeds = {x: np.ones([20, 6]), kept: np.arange(20) < 9}
+            for _ in range(4):
+                session.run(train, feeds)
+            executable = executable_for(session, train, list(feeds))
+            runs = int(executable.whole._family.due)
+            assert runs > 40
+            for _ in range(4, runs - 1):
+                session.run(train, feeds)
+            assert executable.whole.worth_cutting is not None
+            assert compiled_plans(session) == []
+            session.run(train, feeds)
+            session.run(train, feeds)
+            assert compiled_plans(session)

@@ -6,7 +6,9 @@ NumPy for as many runs as NumPy computes in a fifth of a second, by an estimate.
 is what is lost at most; a model whose step takes 25 milliseconds or more loses nothing.
 
 To make such a plan takes as long as some hundred of these steps. It is made when three quarters of them are over, since
-a program that ends before has no use for it; a compiler that has kernels to make begins by that much later.
+a program that ends before has no use for it; a compiler that has kernels to make begins by that much later. That holds
+for the plans of all sizes that have come by then. A plan that is cut into stages is so at that time, and they go over at
+the run at which it would have: each by itself is short, and by its own time would go over much later.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 
 FIRST_DUE_RUN: Final = 8
-_LAST_DUE_RUN: Final = 4000
+LAST_DUE_RUN: Final = 4000
 WARMING: Final = "GRAPHFLOW_WARM_CACHE"
 """The variable that `graphflow cache warm` sets for a program, which may be a short run of a long one."""
 _INSTRUCTIONS_A_SECOND: Final = 250_000
@@ -46,7 +48,7 @@ def due_run(plan: Plan, known: Known, times: Mapping[str, int] | None) -> int:
     seconds = sum(_seconds(i, known) for i in plan.instructions)
     inner = (i for outer in plan.instructions for body in outer.bodies for i in walk(body) if i.outputs)
     seconds += sum(_seconds(i, known) * (times or {}).get(i.outputs[0], 0) for i in inner)
-    return max(FIRST_DUE_RUN, min(_LAST_DUE_RUN, int(NUMPY_FIRST_SECONDS / max(seconds, 1e-9))))
+    return max(FIRST_DUE_RUN, min(LAST_DUE_RUN, int(NUMPY_FIRST_SECONDS / max(seconds, 1e-9))))
 
 
 def preparing_run(due: int) -> int:

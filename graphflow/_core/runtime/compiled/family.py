@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
 from graphflow._core.common.records import dataclass
-from graphflow._core.runtime.compiled.due import FIRST_DUE_RUN, due_run, preparing_run
+from graphflow._core.runtime.compiled.due import FIRST_DUE_RUN, LAST_DUE_RUN, due_run, preparing_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,11 +33,13 @@ _SAMPLE: Final = frozenset(4**k for k in range(16))
 class Family:
     """The kernels and structures of the plans of one executable.
 
-    runs: of all combinations of sizes, while they were on their way to compiled code. first: the text of the
-    combination that was observed first, for which a plan is made first, "" before that. due: the run at which plans of
-    fixed bits go over, which the sizes of that combination decide. filled: the plans that templates gave.
+    latest: the run at which plans of fixed bits go over at the latest; None if their sizes say when. runs: of all
+    combinations of sizes, while they were on their way to compiled code. first: the text of the combination that was
+    observed first, for which a plan is made first, "" before that. due: the run at which plans of fixed bits go over,
+    which the sizes of that combination decide. filled: the plans that templates gave.
     """
 
+    latest: int | None = None
     runs: int = 0
     first: str = ""
     due: int = FIRST_DUE_RUN
@@ -69,14 +71,19 @@ class Family:
         state.known = dict(known)
         if not self.first:
             self.first = str(state.shapes)
-            self.due = due_run(plan, known, times)
+            self.due = min(due_run(plan, known, times), self.latest or LAST_DUE_RUN)
             self.to_come = state if waits else None
 
-    def is_time(self, combinations: int) -> bool:
-        """Whether the plan that is to come is to be made now, or another one of so many would be before it."""
+    def is_time(self) -> bool:
+        """Whether plans that go over at a fixed run are to be made now."""
         if self._prepared_for != self.due:
             self._prepared_for, self._prepared_at = self.due, preparing_run(self.due)
-        return combinations > 1 or self.runs >= self._prepared_at
+        return self.runs >= self._prepared_at
+
+    @property
+    def left(self) -> int:
+        """In how many more runs plans of fixed bits go over, FIRST_DUE_RUN at least."""
+        return max(FIRST_DUE_RUN, self.due - self.runs)
 
     def is_half_way(self) -> bool:
         """Whether half of the time is over in which plans of fixed bits stay on NumPy, by runs or by the clock."""

@@ -100,7 +100,7 @@ class TieredExecutable(Executable):
         self._states: dict[Any, Combination] = {}
         self._runs = 0
         self._arena = Arena()
-        self._family = Family()
+        self._family = Family(policy.due)
         self._observer = Observer(base, plan, store, kernels)
         self._told: set[type[StaysOnNumpy]] = set()
         self.worth_cutting: WorthCutting | None = None
@@ -138,7 +138,7 @@ class TieredExecutable(Executable):
 
     def forget(self) -> None:
         """Begins again, with what the restored tier state says."""
-        self._states, self._family, self.worth_cutting = {}, Family(), None
+        self._states, self._family, self.worth_cutting = {}, Family(self._policy.due), None
         self.values = FedValues(self.plan)
         self.__dict__.pop("_filling", None)
         self._room.open()
@@ -250,6 +250,8 @@ class TieredExecutable(Executable):
                 AHEAD.begin()
             self._prepare_in_time(state)
             if self.worth_cutting is not None:
+                _count(self, state, -1)  # The stages do this run.
+                self.worth_cutting.due = self._family.left
                 raise self.worth_cutting
             if state.reason is not None:
                 return None
@@ -262,9 +264,8 @@ class TieredExecutable(Executable):
             if state.job is None and state.known is None:
                 observed = always or self._family.runs >= _OBSERVED_RUN
                 return self._observe(state, run, feeds) if observed else None
-            waits = self._family.to_come is state or not (
-                always or self._is_fixed or self._family.has_kernels()
-            )
+            comes = self._family.is_time() if self._is_fixed else always or self._family.has_kernels()
+            waits = self._family.to_come is state or not comes
             if state.job is None and not waits:
                 self._prepare(state, state.known or {})
             if state.job is None or (self._is_fixed and not self._is_due(state)):
@@ -307,14 +308,14 @@ class TieredExecutable(Executable):
             self._family.observed(state, seen.known, seen.times, self.plan, self._is_fixed)
             if self._family.to_come is state:
                 self._prepare_in_time(state)
-            else:
+            elif not self._is_fixed or self._family.is_time():
                 self._prepare(state, seen.known)
         return result
 
     def _prepare_in_time(self, held: Combination) -> None:
         """Makes the plan that is to come if it is time. held: the combination whose lock the caller has."""
         first = self._family.to_come
-        if first is None or not self._family.is_time(len(self._states)):
+        if first is None or not self._family.is_time():
             return
         if first is held or first.lock.acquire(blocking=False):
             try:

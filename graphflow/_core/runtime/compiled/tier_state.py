@@ -28,13 +28,15 @@ class TierPolicy:
     """When and how a plan goes over to compiled code.
 
     mode: "auto", "never" or "always" of ConfigProto. seeded: see random_seed.gives_the_same. threads: of one run.
-    verify: `verify_compiled` of ConfigProto.
+    verify: `verify_compiled` of ConfigProto. due: the run at which a plan of fixed bits goes over at the latest, as a
+    stage of one whose time is nearly over; None if its own sizes say when.
     """
 
     mode: str
     seeded: bool
     threads: int
     verify: bool | None = None
+    due: int | None = None
 
 
 @dataclass(frozen=True)
