@@ -12,6 +12,7 @@ import graphflow
 from graphflow._core.cluster.elastic import group_timeouts as g
 from graphflow._core.common import compile_timeouts as c
 from graphflow._core.common import timeouts as t
+from graphflow._core.common.waiting import wait_timeouts as w
 from tests.common.timeouts import MODULES, PAGE, PROJECT, page, read
 
 PACKAGE = Path(graphflow.__file__).parent
@@ -123,6 +124,12 @@ def test_times_that_depend_on_each_other_are_in_order() -> None:
     assert (
         2.5 * t.LAUNCHER_STOP_SECONDS + t.LAUNCHER_DRAIN_SECONDS < 5.0
     )  # Promise 3: nothing is left after 5 s.
+    assert (
+        2 * w.WATCH_LOOK_SECONDS
+        <= w.WAIT_PATIENCE_SECONDS
+        < w.FUNCTION_PATIENCE_SECONDS
+        < w.WATCH_IDLE_SECONDS
+    )
     assert t.MEMBER_BUSY_SECONDS < t.QUICK_STAGE_SECONDS < t.SERVED_AT_ONCE_SECONDS
 
 

@@ -15,9 +15,10 @@ from types import ModuleType
 from graphflow._core.cluster.elastic import group_timeouts
 from graphflow._core.common import compile_timeouts, timeouts
 from graphflow._core.common.files import file_timeouts
+from graphflow._core.common.waiting import wait_timeouts
 
 PROJECT = Path(__file__).parents[2]
-MODULES: tuple[ModuleType, ...] = (timeouts, group_timeouts, file_timeouts, compile_timeouts)
+MODULES: tuple[ModuleType, ...] = (timeouts, wait_timeouts, group_timeouts, file_timeouts, compile_timeouts)
 PAGE = PROJECT / "docs" / "timeouts.md"
 _TITLE = re.compile(r"# ---- (.*?) -+")
 _HEAD = """\
@@ -25,8 +26,9 @@ _HEAD = """\
 
 After these times something happens by itself: a wait ends, a peer counts as lost, memory is freed. They stand in
 `timeouts.py` and `compile_timeouts.py` in `graphflow/_core/common`, in
-`graphflow/_core/cluster/elastic/group_timeouts.py` and in `graphflow/_core/common/files/file_timeouts.py`, from which
-this page is written (`python -m tests.common.timeouts --write`). The last column names the test that fails, or does
+`graphflow/_core/cluster/elastic/group_timeouts.py`, `graphflow/_core/common/files/file_timeouts.py` and
+`graphflow/_core/common/waiting/wait_timeouts.py`, from which this page is written
+(`python -m tests.common.timeouts --write`). The last column names the test that fails, or does
 not come to its end, if the number is quite another one, or that sets it to a shorter one and sees that what it is for
 comes about. What a program can set, such as `connect_timeout_in_ms`, is in `gf.ConfigProto` and `gf.RunOptions`; a
 time here is then what holds if nothing is set.

@@ -6,8 +6,8 @@ about. docs/timeouts.md is written from here:
 
     python -m tests.common.timeouts --write
 
-Those of the compile server are in compile_timeouts.py, of files in files/file_timeouts.py, of groups in
-cluster/elastic/group_timeouts.py. The compiler process and compiled programs have their own in codegen/cpu.
+Those of the compile server are in compile_timeouts.py, of waits of a run in waiting/wait_timeouts.py, of files in
+files/file_timeouts.py, of groups in cluster/elastic/group_timeouts.py. The compiler process has its own in codegen/cpu.
 """
 
 from __future__ import annotations

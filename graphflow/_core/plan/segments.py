@@ -13,8 +13,9 @@ A message costs more than a small value does. So a small value waits for somethi
 needs it before.
 
 An instruction that may wait for other runs (`blocks`) is a segment of its own, which holds no variable and no memory of
-others. What takes results of an instruction that is named in `cuts` is in a later one. Variables and constants belong
-to no segment: each segment has its own copies in its prologue.
+others. Where one such may wait for another of the same run, segments say which others they need
+(waits/independent_waits.py). What takes results of an instruction that is named in `cuts` is in a later one. Variables
+and constants belong to no segment: each segment has its own copies in its prologue.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from graphflow._core.graph.shapes import Dims
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
+from graphflow._core.plan.waits.independent_waits import Group, waits_apart
 
 Key = tuple[str, str, str]
 """An edge between parts: the value with its state, the device that sends it, the device that receives it."""
@@ -49,12 +51,17 @@ class Segment:
         receives; its fetches what later segments and sends take and what the run fetches.
     receives: the value that each edge brings. sends: the value that goes out on each edge, None for a mere signal.
     blocks: it may wait for other runs.
+    needs: the places in the part of the segments that come first; None if all before it do. turn, calls: as those of a
+        Group of independent_waits.py.
     """
 
     plan: Plan
     receives: Mapping[Key, str]
     sends: Mapping[Key, str | None]
     blocks: bool
+    needs: tuple[int, ...] | None = None
+    turn: str = ""
+    calls: bool = False
 
 
 def segments(partition: Partition) -> dict[str, list[Segment]]:
@@ -67,7 +74,25 @@ def segments(partition: Partition) -> dict[str, list[Segment]]:
     if any(least.values()):
         numbers = _numbers(partition, least)
     _send_together(partition, numbers)
+    apart = waits_apart(partition.parts, numbers, False)
+    if apart is not None:
+        return cut_apart(apart, partition)
     return {device: _cut(part, numbers[device]) for device, part in partition.parts.items()}
+
+
+def cut_apart(groups: Mapping[str, Sequence[Group]], partition: Partition) -> dict[str, list[Segment]]:
+    """The segments of each part that groups of its instructions make, which say what they need."""
+    return {
+        device: [
+            replace(segment, needs=group.needs, turn=group.turn, calls=group.calls)
+            for segment, group in zip(
+                cut([(group.blocks, group.instructions) for group in groups[device]], part),
+                groups[device],
+                strict=True,
+            )
+        ]
+        for device, part in partition.parts.items()
+    }
 
 
 def _numbers(partition: Partition, least: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:

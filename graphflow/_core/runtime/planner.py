@@ -26,6 +26,7 @@ from graphflow._core.plan.partition import Partition, partition
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.pipeline import run_passes
 from graphflow._core.plan.verify import Verifier, asked_by_environment, verify
+from graphflow._core.plan.waits.independent_waits import may_hold_up
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.compiled.cores import usable_cores
@@ -288,7 +289,7 @@ class Planner:
             make = stage if how is None else partial(stage, due=how.due)
             return StagedExecutable(part, cut, make, self.threads, borrows, how.after if how else ())
 
-        if len(cut.parts) == 1 and (plain or _is_one_stage(plan)):
+        if len(cut.parts) == 1 and (plain or _is_one_stage(plan)) and not may_hold_up(plan):
             return faster(base(plan, borrows), plan)
         return in_stages(plan, cut, borrows)
 

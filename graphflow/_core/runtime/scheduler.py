@@ -4,6 +4,9 @@ A device computes one stage at a time; Progress says which stages can be compute
 microseconds. So a helper is woken only if a stage is ready that takes longer than that, or that may wait, while the
 thread which sees it has another stage to compute. A thread that has finished a stage goes on with one that is ready.
 
+If one operation of a run may wait for another, a run is looked at: when a stage has waited for a while, helpers compute
+what can begin beside it (runtime/progress.py). They count as active by themselves then.
+
 A run with a deadline is computed on helpers alone, in the NumPy tier. There it is known which operation each thread is
 computing, and the caller can return while a helper is still at work.
 """
@@ -22,13 +25,14 @@ import graphflow.errors as errors
 from graphflow._core.common.frames import current_frames
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
+from graphflow._core.common.waiting.wait_timeouts import WAIT_PATIENCE_SECONDS, WATCH_LOOK_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.explain import current, first
 from graphflow._core.runtime.progress import Parts, Progress, RunStage
-from graphflow._core.runtime.threads import ThreadPool
+from graphflow._core.runtime.threads import WATCHMAN, ThreadPool
 
 
 class Plain(Protocol):
@@ -73,7 +77,8 @@ class StageRunner:
 class Scheduler:
     """One run of some parts, on several threads if that is worth it.
 
-    transfers: the Send and the Recv of each edge. counts: whether the run counts as active in its store.
+    transfers: the Send and the Recv of each edge. counts: whether the run counts as active in its store. each_counts:
+    whether, if so, each thread of it does. thread: the one that calls, by default this one.
     """
 
     def __init__(
@@ -84,20 +89,25 @@ class Scheduler:
         pool: Callable[[], ThreadPool],
         transfers: Sequence[tuple[Instruction, Instruction]],
         counts: bool,
+        each_counts: bool = False,
+        thread: int | None = None,
     ) -> None:
         self._progress = Progress(parts, feeds)
         self._run = run
-        self._thread = threading.get_ident()
+        self._thread = threading.get_ident() if thread is None else thread
         self._pool = pool
         self._transfers = transfers
         self._counts = counts
+        self._each_counts = counts and each_counts
         self._watched = run.deadline is not None
         self._lock = threading.Lock()
         """Entered by itself: a Ctrl-C while a Condition is entered, by code in Python, leaves the lock taken."""
         self._changed = threading.Condition(self._lock)
         self._ready: deque[RunStage] = deque()
-        self._at_work: dict[str, tuple[int, StageRunner]] = {}
-        """The thread and the stage of each device that is computing."""
+        self._at_work: dict[RunStage, tuple[int, StageRunner]] = {}
+        """The stages that are computed, each with its thread and what computes it."""
+        self._still = 0, 0
+        """How far the run was when it was last looked at, and how often it has been so far."""
         self._coming = 0
         """How many helpers were called and have not begun."""
         self._idle = False
@@ -110,12 +120,23 @@ class Scheduler:
 
     def run(self) -> list[Any]:
         """The fetched values. Raises the error of the first stage that fails, after all others have ended."""
+        if not self._progress.may_be_overdue:
+            return self._to_the_end()
+        WATCHMAN.begin(self)
+        try:
+            return self._to_the_end()
+        finally:
+            WATCHMAN.end(self)
+
+    def _to_the_end(self, work: RunStage | None = None) -> list[Any]:
+        """`run`, unless it was begun elsewhere: then with what the calling thread computes next, if anything."""
         try:
             with self._lock:
                 self._ready.extend(self._progress.ready())
                 if self._watched:
                     self._call_helpers(len(self._ready))
-                work = None if self._watched else self._take()
+                elif work is None:
+                    work = self._take()
             while True:
                 while work is not None:
                     work = self._compute(work)
@@ -126,11 +147,51 @@ class Scheduler:
                         break
                     work = self._take()
         except BaseException:
-            self._abandon()
+            self.abandon()
             raise
         if self._error is not None:
             raise self._error
         return self._progress.fetched()
+
+    # ---- a run that another way of computing has begun ------------------------------------------------------------
+
+    def take_over(self, done: Sequence[Sequence[Any]]) -> RunStage:
+        """Continues a run of one part: its first stages gave these results, and the calling thread is at the next.
+
+        Returns that stage, with which `go_on` must be called when it has ended.
+        """
+        for results in done:
+            (work,) = self._progress.ready()
+            self._progress.done(work, results)
+        (work,) = self._progress.ready()
+        self._at_work[work] = self._thread, work.stage.run
+        return work
+
+    def go_on(self, work: RunStage, results: Sequence[Any], error: BaseException | None) -> list[Any]:
+        """The fetched values, as `run` returns them, after the stage that the calling thread was at has ended."""
+        if error is not None:
+            if not isinstance(error, Exception):
+                self.abandon()
+                raise error
+            self._note(error)
+        return self._to_the_end(self._ended(work, results, error))
+
+    # ---- what waits for long --------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """See Watched: lets stages begin beside one that has waited for a while."""
+        moves, times = self._still
+        times = times + 1 if moves == self._progress.moves else 0
+        self._still = self._progress.moves, times
+        if times:
+            self.overdue(times * WATCH_LOOK_SECONDS)
+
+    def overdue(self, seconds: float) -> None:
+        """For so long nothing has begun or ended: what can begin beside that begins."""
+        with self._lock:
+            if self._error is None:
+                self._ready.extend(self._progress.overdue(seconds, WAIT_PATIENCE_SECONDS))
+                self._call_helpers(len(self._ready))
 
     @property
     def _over(self) -> bool:
@@ -154,7 +215,7 @@ class Scheduler:
         if self._error is not None or not self._ready:
             return None
         work = self._ready.popleft()
-        self._at_work[work.device] = (threading.get_ident(), work.stage.run)
+        self._at_work[work] = (threading.get_ident(), work.stage.run)
         if self._run.trace is not None:
             for edge in work.stage.receives:
                 self._run.trace(self._transfers[edge][1], self._free[work.device])
@@ -192,20 +253,35 @@ class Scheduler:
         values = [runner.takes(value) for value in work.values]
         work.values = ()
         begun = time.perf_counter()
+        own = self._thread == threading.get_ident()
+        function = runner.base.call if self._watched else runner.executable.run
         try:
             with runner.around():
-                results = (runner.base.call if self._watched else runner.executable.run)(self._run, values)
+                if own or not self._each_counts:
+                    results = function(self._run, values)
+                else:
+                    results = self._run.store.running(self._run, function, values)
         except BaseException as raised:
-            if self._thread == threading.get_ident() and not isinstance(raised, Exception):
+            if own and not isinstance(raised, Exception):
                 raise
-            with self._lock:  # Before other stages fail because this one has: their errors are not the cause.
-                self._error = self._error or raised
-            self._run.failed(raised)
+            self._note(raised)
             error = raised
         del values
         runner.took(time.perf_counter() - begun)
+        return self._ended(work, results, error)
+
+    def _note(self, error: BaseException) -> None:
+        """A stage has failed: this is the cause, and not the errors of stages that fail because it has."""
         with self._lock:
-            del self._at_work[work.device]
+            if self._error is None and isinstance(error, errors.DeadlineExceededError):
+                error = self._with_others(error)
+            self._error = self._error or error
+        self._run.failed(error)
+
+    def _ended(self, work: RunStage, results: Sequence[Any], error: BaseException | None) -> RunStage | None:
+        """A stage has ended; returns the next one for this thread."""
+        with self._lock:
+            del self._at_work[work]
             if error is not None:
                 self._fail(error)
             elif self._error is None:
@@ -237,25 +313,21 @@ class Scheduler:
         self._ready.clear()
         self._run.cancel()
 
-    def _abandon(self) -> None:
+    def abandon(self) -> None:
         """Leaves without waiting for helpers. While one is at work, the run counts as active: it may still write."""
         with self._lock:
             self._fail(errors.CancelledError(None, None, "The run was cancelled."))
             own = threading.get_ident()
-            for device in [d for d, (thread, _) in self._at_work.items() if thread == own]:
-                del self._at_work[device]
-            if self._at_work and self._counts:
+            for work in [w for w, (thread, _) in self._at_work.items() if thread == own]:
+                del self._at_work[work]
+            if self._at_work and self._counts and not self._left:
                 self._left = True
                 self._run.store.enter()
 
     def _give_up(self) -> None:
         if self._error is not None:  # A loop saw the deadline first, and has said where.
             raise self._error
-        frames = current_frames()
-        at_work = [
-            current(runner.base.part, frames.get(thread)) + self._awaited_by(thread)
-            for thread, runner in self._at_work.values()
-        ]
+        at_work = self._named(list(self._at_work.values()))
         keys = [self._transfers[edge][0].attrs["key"] for edge in self._progress.awaited()]
         waiting = [f"{value!r} from {source}" for value, source, _ in keys]
         found = {
@@ -267,6 +339,20 @@ class Scheduler:
         raise errors.DeadlineExceededError(
             None, None, f"The run did not finish within its operation timeout.{told}"
         )
+
+    def _with_others(self, error: errors.OpError) -> errors.OpError:
+        """The error of a wait at the deadline, with what the other threads of the run wait for at that time."""
+        own = threading.get_ident()
+        others = [(t, runner) for t, runner in self._at_work.values() if t != own and self._awaited_by(t)]
+        if not others:
+            return error
+        text = f"{error.message}\nBeside it: {'; '.join(self._named(others))}."
+        return type(error)(None, error.op, text).with_traceback(error.__traceback__)
+
+    def _named(self, at_work: Sequence[tuple[int, StageRunner]]) -> list[str]:
+        """The operations that threads are computing, each with what it waits for."""
+        frames = current_frames()
+        return [current(r.base.part, frames.get(thread)) + self._awaited_by(thread) for thread, r in at_work]
 
     def _awaited_by(self, thread: int) -> str:
         awaited = self._run.store.awaited(thread)

@@ -9,6 +9,9 @@ computed in memory of their own, and variables are borrowed.
 On one device the cuts before and after what waits follow the plan's one order and do not change it. Between them it is
 cut after the instructions that `after` names, as those whose results have sizes that are known only then
 (compiler/shapes/data_sizes.py). A stage that would be too short is joined to the waiting instructions beside it.
+
+If one wait may be for another of the same run, stages say which others they need (plan/waits/independent_waits.py).
+They are computed in their order, one at a time, until one has waited for a while; then others begin beside it.
 """
 
 from __future__ import annotations
@@ -20,18 +23,20 @@ from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.waiting.wait_timeouts import FUNCTION_PATIENCE_SECONDS, WAIT_PATIENCE_SECONDS
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
-from graphflow._core.plan.segments import Key, Segment, cut, numbers_with_cuts, segments
+from graphflow._core.plan.segments import Key, Segment, cut, cut_apart, numbers_with_cuts, segments
+from graphflow._core.plan.waits.independent_waits import numbers_in_order, waits_apart
 from graphflow._core.resources.borrowing import borrowed_from
 from graphflow._core.runtime.assemble import copied
 from graphflow._core.runtime.compiled.cores import one_core
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.gpu.held import HeldValue, host
-from graphflow._core.runtime.inline_scheduler import InlineScheduler
+from graphflow._core.runtime.inline_scheduler import InlineRun, InlineScheduler
 from graphflow._core.runtime.progress import Parts, PartStage
 from graphflow._core.runtime.scheduler import Scheduler, StageRunner
 from graphflow._core.runtime.threads import ThreadPool
@@ -69,7 +74,19 @@ class StagedExecutable(Executable):
             runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
             if self._devices > 1 and not stage.blocks:
                 runner.around = one_core
-            return PartStage(runner, stage.plan.feeds, stage.plan.fetches, receives, sends)
+            patience = 0.0
+            if stage.blocks and stage.needs is not None:
+                patience = FUNCTION_PATIENCE_SECONDS if stage.calls else WAIT_PATIENCE_SECONDS
+            return PartStage(
+                runner,
+                stage.plan.feeds,
+                stage.plan.fetches,
+                receives,
+                sends,
+                stage.needs,
+                stage.turn,
+                patience,
+            )
 
         fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))
         self._parts = Parts(
@@ -91,7 +108,10 @@ class StagedExecutable(Executable):
             run.pausable = False  # While one device waits, another may be at work on a variable.
         alone = self._devices == 1 or self._inline.all_quick
         alone = alone and run.deadline is None and run.trace is None
-        if alone:
+        if alone and self._parts.apart and self._devices == 1:
+            pool, counts = self._pool, self.uses_variables
+            values = InlineRun(self._inline, run, feeds, pool, self._transfers, counts).values()
+        elif alone:
             with one_core() if self._devices > 1 else _NOTHING:
                 values = self._inline.run(run, feeds)
         else:
@@ -105,7 +125,10 @@ class StagedExecutable(Executable):
 
     def _at_once(self, run: RunContext, feeds: Sequence[Any]) -> list[Any]:
         """The fetched values of a run in which the devices compute at the same time."""
-        scheduler = Scheduler(self._parts, run, feeds, self._pool, self._transfers, self.uses_variables)
+        apart = self._devices == 1 and self._parts.apart
+        scheduler = Scheduler(
+            self._parts, run, feeds, self._pool, self._transfers, self.uses_variables, apart
+        )
         values = scheduler.run()
         self._inline.all_quick = not any(runner.slow for each in self.runners.values() for runner in each)
         return values
@@ -155,6 +178,9 @@ def _is_gpu(device: str) -> bool:
 def _in_order(partition: Partition, after: Collection[str]) -> Mapping[str, Sequence[Segment]]:
     """The stages of a plan for one device."""
     ((device, plan),) = partition.parts.items()
+    apart = None if after else waits_apart(partition.parts, {device: numbers_in_order(plan)}, True)
+    if apart is not None:
+        return cut_apart(apart, partition)
     work = [i for i in plan.instructions if not i.is_prologue]
     numbers = numbers_with_cuts(plan, after) if after else dict.fromkeys([i.name for i in work], 0)
     stretches = [(blocks, tuple(group)) for blocks, group in groupby(work, lambda i: i.blocks)]

@@ -1,4 +1,4 @@
-"""The threads that run the parts of a plan.
+"""The threads that run the parts of a plan, and the one that looks whether an operation of a run waits for another.
 
 A part may hold its thread for as long as a Python function in it sleeps. So the number of threads has no limit, since a
 limit could make another run wait. All threads are daemons, so that none keeps the process from ending.
@@ -9,11 +9,14 @@ always work for some. If threads took turns, as many would stay as one burst of 
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final, Protocol
 
 from graphflow._core.common.timeouts import IDLE_THREAD_SECONDS
+from graphflow._core.common.waiting.wait_timeouts import WATCH_IDLE_SECONDS, WATCH_LOOK_SECONDS
 
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
@@ -78,3 +81,69 @@ class ThreadPool:
                 self._idle.remove(worker)
                 return
         worker.called.acquire()  # It was called a moment after it had waited for long enough.
+
+
+class Watched(Protocol):
+    """A run that is to be looked at."""
+
+    def look(self) -> None:
+        """Called every `WATCH_LOOK_SECONDS`; must not raise."""
+
+
+class Watchman:
+    """Looks at runs, every moment as long as there are some. Thread-safe.
+
+    Most runs end before the first look: to begin and to end one must cost nothing. So its thread sleeps and looks, and
+    nobody wakes it.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._watched: dict[Watched, None] = {}
+        self._came = False
+        """Whether a run has begun since the last look."""
+        self._looks = False
+        """Whether there is a thread."""
+
+    def begin(self, run: Watched) -> None:
+        """A run begins that is to be looked at until its `end`."""
+        self._watched[run] = None
+        self._came = True
+        if not self._looks:
+            self._start()
+
+    def end(self, run: Watched) -> None:
+        """A run is not to be looked at any more; it may be looked at once more still."""
+        self._watched.pop(run, None)
+
+    def _start(self) -> None:
+        with self._lock:
+            if not self._looks:
+                self._looks = True
+                threading.Thread(target=self._look, name="graphflow watch", daemon=True).start()
+
+    def _look(self) -> None:
+        idle = 0.0
+        while True:
+            time.sleep(WATCH_LOOK_SECONDS)
+            for run in list(self._watched):
+                run.look()
+            idle = 0.0 if self._came or self._watched else idle + WATCH_LOOK_SECONDS
+            self._came = False
+            if idle > WATCH_IDLE_SECONDS:
+                self._looks = False
+                if not self._watched:
+                    return
+                with self._lock:  # One has come meanwhile, and may have started another thread.
+                    if self._looks:
+                        return
+                    self._looks = True
+
+    def renew(self) -> None:
+        """Forgets all runs, in a process that was forked: no thread of the other one is in it."""
+        self.__init__()  # type: ignore[misc]
+
+
+WATCHMAN: Final = Watchman()
+"""The one of this process."""
+os.register_at_fork(after_in_child=WATCHMAN.renew)

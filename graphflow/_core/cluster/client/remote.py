@@ -242,4 +242,4 @@ def _stage_tree(stage: Segment, writer: PlanWriter, edges: dict[Key, int]) -> Ma
             [edges.setdefault(key, len(edges)), name, task_of(key[2])] for key, name in stage.sends.items()
         ],
         "blocks": stage.blocks,
-    }
+    } | ({} if stage.needs is None else {"needs": stage.needs, "turn": stage.turn, "calls": stage.calls})

@@ -17,6 +17,7 @@ from typing import Any, Final, Protocol
 import graphflow.errors as errors
 from graphflow._core.common.machine import Machine, StepEvent, hold, step_event
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.waiting.wait_timeouts import WAIT_PATIENCE_SECONDS
 
 MOST_EARLY_BYTES: Final = 8 << 30
 """Bytes of tensors that may wait for their steps to begin."""
@@ -32,6 +33,8 @@ class StepProgress(Protocol):
 
     ended: bool
     """Whether all of the step is through here."""
+    moves: int
+    """How many stages have begun or ended, of parts in which others may begin beside one that waits."""
 
     def arrived(self, edges: Sequence[int], values: Sequence[Any]) -> None:
         """Values came along edges; edges beyond the values are signals."""
@@ -39,6 +42,13 @@ class StepProgress(Protocol):
 
     def ready(self) -> list[Any]:
         """Instructions to compute the stages that can begin, each with the `key` of the step."""
+        ...
+
+    def overdue(self, seconds: float, patience: float) -> list[Any]:
+        """What `ready` gives when `moves` has not changed for so long.
+
+        patience: for so long a part waits for what it receives before it does what comes after.
+        """
         ...
 
     def done(self, work: Any, results: Sequence[Any]) -> list[Any]:
@@ -123,6 +133,14 @@ class StageFailed(StepEvent):
 
 
 @step_event
+class StepStill(StepEvent):
+    """Nothing of a step has begun or ended here for so many seconds; one operation may wait for another."""
+
+    key: StepKey
+    seconds: float
+
+
+@step_event
 class StepFailed(StepEvent):
     """A step cannot go on here, for a reason beside its stages: its master is told, unless it has ended here."""
 
@@ -197,7 +215,7 @@ class TaskSteps(Machine):
             PlanRegistered: self._plan_registered, PlanReleased: self._plan_released,
             MasterGone: self._master_gone, StepBegun: self._step_begun,
             TensorsArrived: self._arrived, StageDone: self._stage_done, StageFailed: self._stage_failed,
-            StepFailed: self._step_failed, StepAborted: self._aborted,
+            StepStill: self._step_still, StepFailed: self._step_failed, StepAborted: self._aborted,
         }  # fmt: skip
 
     # ---- questions, which change nothing ----
@@ -276,6 +294,10 @@ class TaskSteps(Machine):
             return []
         self._end(key)
         return [TellFailed(key, event.error)]
+
+    def _step_still(self, event: StepStill) -> Instructions:
+        progress = self.steps.get(event.key)
+        return [] if progress is None else progress.overdue(event.seconds, WAIT_PATIENCE_SECONDS)
 
     def _step_failed(self, event: StepFailed) -> Instructions:
         return self._fail(event.key, event.error)

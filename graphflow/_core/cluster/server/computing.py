@@ -1,4 +1,4 @@
-"""Computing one stage of a step on a task, in whichever thread: what is noted beside its results."""
+"""Computing one stage of a step on a task, in whichever thread: what is noted beside its results; and StepWatch."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from functools import partial
 from typing import Any
 
 import graphflow.errors as errors
+from graphflow._core.cluster.protocol.task_steps import StepKey, StepProgress
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.waiting.wait_timeouts import WATCH_LOOK_SECONDS
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.compiled.cores import one_core
 from graphflow._core.runtime.executable import Executable
 from graphflow._core.runtime.progress import RunStage
+from graphflow._core.runtime.threads import WATCHMAN
 
 
 def tasks_beside(addresses: Mapping[str, str], task: str) -> int:
@@ -91,3 +94,33 @@ def _changing(
     if context.request_id is not None and runner.changes:
         return deduplicator.carry_out(runner.executable, runner.changes, context, values)
     return runner.executable.run(context, values)
+
+
+class StepWatch:
+    """Watches one step until it has ended.
+
+    steps: the steps that have begun here, and have not ended. tell: called in the watchman's thread, with how long
+    nothing of the step has begun or ended.
+    """
+
+    def __init__(
+        self, key: StepKey, steps: Mapping[StepKey, StepProgress], tell: Callable[[StepKey, float], None]
+    ) -> None:
+        self._key = key
+        self._steps = steps
+        self._tell = tell
+        self._moves = -1
+        self._times = 0
+        WATCHMAN.begin(self)
+
+    def look(self) -> None:
+        """See Watched."""
+        progress = self._steps.get(self._key)
+        if progress is None:
+            WATCHMAN.end(self)
+            return
+        moves = progress.moves
+        self._times = self._times + 1 if moves == self._moves else 0
+        self._moves = moves
+        if self._times:
+            self._tell(self._key, self._times * WATCH_LOOK_SECONDS)

@@ -35,11 +35,12 @@ from graphflow._core.cluster.protocol.task_steps import (
     StepBegun,
     StepFailed,
     StepKey,
+    StepStill,
     TellDone,
     TellFailed,
     TensorsArrived,
 )
-from graphflow._core.cluster.server.computing import TaskStageRunner, compute
+from graphflow._core.cluster.server.computing import StepWatch, TaskStageRunner, compute
 from graphflow._core.cluster.server.deduplicator import Deduplicator
 from graphflow._core.cluster.server.links import Links
 from graphflow._core.cluster.server.reports import StepReports
@@ -243,6 +244,9 @@ class Steps:
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
         runner: TaskStageRunner = i.stage.run
         context = self.contexts.get(i.key) or self._context(i.key)
+        if i.stage.patience and not context.watched:
+            context.watched = True
+            StepWatch(i.key, self._worker.steps, self._still)
         request = context.request_id
         if (
             runner.seconds < SERVED_AT_ONCE_SECONDS
@@ -261,6 +265,10 @@ class Steps:
                 following += self._computed(i, results, error)
         else:
             self._pool.submit(self._run_on_pool, i)
+
+    def _still(self, key: StepKey, seconds: float) -> None:
+        """Nothing of a step has begun or ended for so long; from any thread."""
+        self._links.sockets.call(lambda: self.work(self._step(StepStill(self._clock(), key, seconds))))
 
     def _run_on_pool(self, work: RunStage) -> None:
         context = self.contexts.get(work.key)

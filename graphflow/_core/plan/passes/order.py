@@ -5,7 +5,8 @@ whose operation was built earliest. A use of a variable is a read at the place o
 train_op])` always gives the loss before the step, whichever is listed first.
 
 What has nothing to do with an instruction that may wait, such as a dequeue, comes before it: if it fails, the run ends
-and waits for nobody. What only what comes behind the wait takes stays there, with what it is compiled together with.
+and waits for nobody. Another one that may wait does not: what it may hold up is seen to in independent_waits.py. What
+only what comes behind the wait takes stays there, with what it is compiled together with.
 """
 
 from __future__ import annotations

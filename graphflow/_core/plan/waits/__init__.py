@@ -1,0 +1,1 @@
+"""Which instructions of a plan may wait for one another."""
