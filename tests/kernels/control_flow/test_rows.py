@@ -70,7 +70,7 @@ def test_rows_are_used_as_arrays_are(uses: str, options: str, before: int) -> No
     arrays, rows = made(**OPTIONS[options]), made(**OPTIONS[options])
     expected = done(arrays, USES[uses])
     found = done(rows, USES[uses][:before])
-    assert rows.as_rows(ROW, "float32") is not None or before
+    assert rows.as_rows(ROW, np.dtype("float32")) is not None or before
     assert found + done(rows, USES[uses][before:]) == expected
 
 
@@ -79,7 +79,7 @@ def test_a_list_of_rows_takes_an_array_as_it_is_and_never_writes_to_it() -> None
     value.setflags(write=False)
     array = made()
     array.scatter(np.arange(3), value)
-    rows = array.as_rows(ROW, "float32")
+    rows = array.as_rows(ROW, np.dtype("float32"))
     assert rows is not None and rows.data is value
     added = made(sums=True)
     added.scatter(np.arange(3), value)
@@ -91,7 +91,7 @@ def test_a_list_of_rows_takes_an_array_as_it_is_and_never_writes_to_it() -> None
 def test_gradients_of_rows_read_as_zeros_before_they_are_written() -> None:
     array = made(clear=False)
     array.write(0, row(1))
-    assert array.as_rows(ROW, "float32") is not None
+    assert array.as_rows(ROW, np.dtype("float32")) is not None
     gradient = array.gradient("gradients")
     assert gradient is array.gradient("gradients")
     np.testing.assert_array_equal(gradient.read(0), row(0))
@@ -100,14 +100,17 @@ def test_gradients_of_rows_read_as_zeros_before_they_are_written() -> None:
 def test_a_list_without_rows_of_that_shape_says_so() -> None:
     array = made()
     array.write(0, row(1))
-    assert array.as_rows((3,), "float32") is None
-    assert array.as_rows(ROW, "float64") is None
+    assert array.as_rows((3,), np.dtype("float32")) is None
+    assert array.as_rows(ROW, np.dtype("float64")) is None
     array.close()
-    assert array.as_rows(ROW, "float32") is None
+    assert array.as_rows(ROW, np.dtype("float32")) is None
 
 
 def test_a_stack_gives_back_what_was_pushed_last_whatever_its_shape() -> None:
-    stack, pushed = RowStack(ROW, "float32"), [row(k) if k % 7 else np.arange(k) for k in range(1, 100)]
+    stack, pushed = (
+        RowStack(ROW, np.dtype("float32")),
+        [row(k) if k % 7 else np.arange(k) for k in range(1, 100)],
+    )
     for value in pushed:
         stack.append(value)
     assert len(stack) == 99 and not stack.plain
@@ -116,3 +119,19 @@ def test_a_stack_gives_back_what_was_pushed_last_whatever_its_shape() -> None:
     assert not stack and stack.plain
     with pytest.raises(IndexError):
         stack.pop()
+
+
+def test_a_stack_is_kept_for_other_runs_once_it_is_empty() -> None:
+    home: list[RowStack] = []
+    stack = RowStack(ROW, np.dtype("float32"), 4, home)
+    stack.append(row(1))
+    assert not stack.go_home() and not home
+    stack.pop()
+    assert stack.go_home() and home == [stack]
+    assert not RowStack(ROW, np.dtype("float32")).go_home()
+
+
+def test_a_large_stack_is_not_kept() -> None:
+    home: list[RowStack] = []
+    assert not RowStack((1 << 20,), np.dtype("float32"), 16, home).go_home()
+    assert not home

@@ -352,6 +352,40 @@ def test_a_row_that_there_is_not_is_told_alike() -> None:
     assert told[0] == told[1] and "(6,)" in told[0]
 
 
+def test_what_a_run_keeps_for_its_gradient_is_its_own() -> None:
+    """Its stacks are used again by later runs, which may be shorter, fail, or come at the same time."""
+    x, turns = gf.placeholder(gf.float32, [3]), gf.placeholder(gf.int32, [])
+    most = gf.placeholder_with_default(1e9, [])
+
+    def turn(i: Any, a: Any) -> Any:
+        with gf.control_dependencies([gf.assert_less(gf.reduce_max(a), most)]):
+            return i + 1, gf.sin(a) * a + 1.0
+
+    _, last = gf.while_loop(lambda i, a: i < turns, turn, [0, x])
+    fetches = [last, gf.gradients(last, x)[0]]
+    fed = [{x: values(count, 3), turns: count % 7 + 1} for count in range(24)]
+    with gf.Session(config=gf.ConfigProto(compiled="never")) as session:
+        expected = [session.run(fetches, feeds) for feeds in fed]
+    with gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+        for feeds, right in zip(fed, expected, strict=True):
+            with pytest.raises(gf.errors.InvalidArgumentError):
+                session.run(fetches, {**feeds, turns: 6, most: 1.5})
+            np.testing.assert_allclose(session.run(fetches, feeds), right, rtol=1e-4, atol=1e-4)
+        found: dict[int, Any] = {}
+
+        def run_some(first: int) -> None:
+            for number in range(first, len(fed), 3):
+                found[number] = session.run(fetches, fed[number])
+
+        threads = [threading.Thread(target=run_some, args=(first,)) for first in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for number, right in enumerate(expected):
+            np.testing.assert_allclose(found[number], right, rtol=1e-4, atol=1e-4)
+
+
 def test_what_fails_inside_names_the_operation_and_its_line() -> None:
     divisor, rows = gf.placeholder(gf.int32, []), gf.placeholder(gf.int32, [2])
     table = gf.constant(values(1, 5, 3))

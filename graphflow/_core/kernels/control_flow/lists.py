@@ -76,15 +76,15 @@ class ArrayList:
 
     # ---- elements, or rows --------------------------------------------------------------------------------------
 
-    def as_rows(self, shape: tuple[int, ...], dtype: str) -> Rows | None:
+    def as_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Rows | None:
         """Its elements as rows of that shape and NumPy dtype, which it uses from then on; None if they have another."""
         if self._rows is None and not self._closed:
             self._make_rows(shape, dtype)
         rows = self._rows
-        return rows if rows is not None and (rows.shape, rows.data.dtype.name) == (shape, dtype) else None
+        return rows if rows is not None and rows.shape == shape and rows.dtype == dtype else None
 
-    def _make_rows(self, shape: tuple[int, ...], dtype: str) -> None:
-        if self._dtype is dtypes.string or np.dtype(self._dtype.as_numpy_dtype).name != dtype:
+    def _make_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        if self._dtype is dtypes.string or self._dtype.as_numpy_dtype != dtype:
             return
         if not shapes.compatible(self._dims, shape):
             return
@@ -135,7 +135,7 @@ class ArrayList:
         if rows is None:
             self._elements[position] = element
             return
-        if element.shape not in (None, rows.shape) or not _is_plain(element.value, rows.data.dtype.name):
+        if element.shape not in (None, rows.shape) or not _is_plain(element.value, rows.dtype):
             self._use_elements()
             self._elements[position] = element
             return
@@ -216,9 +216,7 @@ class ArrayList:
         fresh = self._rows is None and not any(self._elements) and not self._closed
         if not plain or not fresh or not (count <= len(self) or self._dynamic):
             return False
-        if not np.array_equal(indices, np.arange(count)) or not shapes.compatible(
-            self._dims, value.shape[1:]
-        ):
+        if not _in_order(indices) or not shapes.compatible(self._dims, value.shape[1:]):
             return False
         size = max(count, len(self))
         data = value
@@ -332,7 +330,7 @@ class ArrayList:
         if rows is None or not count:
             return None
         places = np.asarray(indices)
-        in_order = count <= rows.size and np.array_equal(places, np.arange(count))
+        in_order = count <= rows.size and _in_order(places)
         if not in_order and (
             self._clear or places.min() < 0 or places.max() >= rows.size
         ):  # An index that comes twice is an error if the first read clears.
@@ -395,9 +393,14 @@ def _blank(dtype: DType, shape: Sequence[int]) -> Any:
     return np.zeros(shape, dtype.as_numpy_dtype)[()]
 
 
-def _is_plain(value: Any, dtype: str) -> bool:
+def _is_plain(value: Any, dtype: np.dtype[Any]) -> bool:
     """Whether a value can be a row of an array of that dtype, or is none."""
-    return value is None or isinstance(value, np.ndarray | np.generic) and value.dtype.name == dtype
+    return value is None or isinstance(value, np.ndarray | np.generic) and value.dtype == dtype
+
+
+def _in_order(indices: Any) -> bool:
+    """Whether they are 0, 1, 2 and so on."""
+    return bool((indices == np.arange(len(indices))).all())
 
 
 def _rows(value: Any) -> Any:

@@ -7,8 +7,8 @@ is what is lost at most; a model whose step takes 25 milliseconds or more loses 
 
 To make such a plan takes as long as some hundred of these steps. It is made when three quarters of them are over, since
 a program that ends before has no use for it; a compiler that has kernels to make begins by that much later. That holds
-for the plans of all sizes that have come by then. A plan that is cut into stages is so at that time, and they go over at
-the run at which it would have: each by itself is short, and by its own time would go over much later.
+for the plans of all sizes that have come by then. A plan that is to run in stages is cut at that time, and they go over
+at the run at which it would have: each by itself is short, and by its own time would go over much later.
 """
 
 from __future__ import annotations

@@ -7,10 +7,11 @@ values have other shapes than those that it is made for run on NumPy.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from graphflow._core.compiler.native_parts import draws
 from graphflow._core.compiler.nodes import Binding, KernelNode, NestedNode, Part
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.control_flow.lists import ArrayList
-from graphflow._core.kernels.control_flow.rows import RowStack, address
+from graphflow._core.kernels.control_flow.rows import Rows, RowStack, address
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, operand
@@ -37,6 +38,10 @@ _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
 _LARGEST: Final = 1 << 24
 """The most rows for which a stack has room from the start, because it had so many before."""
+
+
+Found: TypeAlias = "dict[str, tuple[Any, int]]"
+"""Arrays, each with its address if that is known, 0 otherwise."""
 
 
 class NativeLoop:
@@ -57,12 +62,12 @@ class NativeLoop:
         self._condition = assemble(loop.condition, store, kernels).function
         self._base = assemble(loop.body, store, kernels).function
         known = parts[1].job.lowering.known
-        self._types = [known[name] for name in loop.body.feeds[: self._count]]
+        self._types = [_kind(known[name]) for name in loop.body.feeds[: self._count]]
         self._bindings: dict[str, Binding] = {}
         for part in parts:
             self._bindings.update(part.job.lowering.around.bindings)
         variables = {name: i for part in parts for name, i in part.job.lowering.variables.items()}
-        self._cells = [(name, store.cell(i), known[name]) for name, i in variables.items()]
+        self._cells = [(name, store.cell(i), *_kind(known[name])) for name, i in variables.items()]
         self._find_captured(loop, parts)
         self._threads_of_blas: Callable[[], AbstractContextManager[Any]] = (
             single_threaded if any(_uses_blas(part) for part in parts) else nullcontext
@@ -85,8 +90,11 @@ class NativeLoop:
         ]
         self._draws.sort(key=itemgetter(0))  # Who holds several states has taken them in one order.
         self._patches = self._find_patches()
-        self._bound = dict.fromkeys(self._externals, 0)
+        self._bound: dict[str, Callable[[], Any]] = dict.fromkeys(self._externals, _nothing)
+        """The array whose address each name has in the program."""
+        self._row_types = {root: np.dtype(binding.dtype) for root, binding in self._bindings.items()}
         self._rooms: dict[str, int] = {}
+        self._homes: dict[str, list[RowStack]] = {root: [] for root in self._bindings}
         self._used: dict[int, ArrayList | RowStack] = {}
         """The lists and stacks of a run, by the places of their descriptors."""
         self._stacks: dict[str, RowStack] = {}
@@ -96,11 +104,11 @@ class NativeLoop:
         taken = {name for part in parts for name in part.feeds}
         self._externals: dict[str, int] = {}
         self._scalars: dict[str, Any] = {}
-        self._captured: list[tuple[int, str, tuple[int, ...], str]] = []
+        self._captured: list[tuple[int, str, tuple[int, ...], np.dtype[Any]]] = []
         handles = set(self._handled())
         names = [name for name in loop.body.feeds[self._count :] if name in taken]
         for name in names:
-            shape, dtype = next(p.job.lowering.known[name] for p in parts if name in p.feeds)
+            shape, dtype = _kind(next(p.job.lowering.known[name] for p in parts if name in p.feeds))
             if name in handles:
                 continue
             self._captured.append((loop.instruction.inputs.index(name), name, shape, dtype))
@@ -157,18 +165,22 @@ class NativeLoop:
         found = self._found(run, values)
         if found is None:
             return self._on_numpy(run, values)
-        for name, array in found.items():
-            place = address(array)
-            if self._bound[name] != place:
+        bound = self._bound
+        for name, (array, place) in found.items():
+            if bound[name]() is not array:
+                place = place or address(array)
                 for part, position, shift in self._patches[name]:
                     part[position] = place + shift
-                self._bound[name] = place
+                bound[name] = weakref.ref(array)
         for variable, value in zip(self._variables, values, strict=False):
             variable[...] = value
         with self._threads_of_blas():
             self._turn(run, found)
         for root, stack in self._stacks.items():
-            self._rooms[root] = min(_LARGEST, max(self._rooms.get(root, 0), stack.room))
+            if stack.room > self._rooms.get(root, 0):
+                self._rooms[root] = min(_LARGEST, stack.room)
+            if stack.go_home():
+                del run.per_run[self._bindings[root].of]
         self._used, self._stacks = {}, {}
         return tuple([variable.copy()[()] for variable in self._variables])
 
@@ -191,7 +203,7 @@ class NativeLoop:
                 for own, state in held:
                     state[...] = own
 
-    def _turn(self, run: RunContext, found: dict[str, Any]) -> None:
+    def _turn(self, run: RunContext, found: Found) -> None:
         status, place = self._status, address(self._words)
         status[0], begin = 0, 0
         self._words[words.PHASE] = words.BEGUN
@@ -206,7 +218,7 @@ class NativeLoop:
             current = self._control.current()
             if not again:
                 assert current is not None
-                self._seen = found
+                self._seen = {name: array for name, (array, _) in found.items()}
                 try:
                     raise current.steps.failing().error()
                 finally:
@@ -214,7 +226,7 @@ class NativeLoop:
             run.check()
             stopped = None if current is None else current.steps.asking()
             if stopped is not None:
-                self._seen = found
+                self._seen = {name: array for name, (array, _) in found.items()}
                 try:
                     self._answer(stopped)
                 finally:
@@ -231,60 +243,60 @@ class NativeLoop:
 
     # ---- what it takes --------------------------------------------------------------------------------------------
 
-    def _found(self, run: RunContext, values: Sequence[Any]) -> dict[str, Any] | None:
+    def _found(self, run: RunContext, values: Sequence[Any]) -> Found | None:
         """What lies elsewhere in this run, by name; None if it is not as the loop was made for."""
-        for value, kind in zip(values, self._types, strict=False):
-            if (np.shape(value), getattr(value, "dtype", None)) != kind:
+        for value, (shape, dtype) in zip(values, self._types, strict=False):
+            if getattr(value, "dtype", None) != dtype or value.shape != shape:
                 return None
-        found: dict[str, Any] = {}
+        found: Found = {}
         for position, name, shape, dtype in self._captured:
             value = values[position]
-            if np.shape(value) != shape or getattr(value, "dtype", None) != dtype:
+            if getattr(value, "dtype", None) != dtype or value.shape != shape:
                 return None
             if shape == ():
                 self._scalars[name][0] = value
             else:
                 plain = value.flags.c_contiguous and value.flags.aligned
-                found[name] = value if plain else np.array(value, order="C")
-        for name, cell, kind in self._cells:
+                found[name] = (value if plain else np.array(value, order="C")), 0
+        for name, cell, shape, dtype in self._cells:
             value = cell.value
-            if value is None or (value.shape, value.dtype) != kind or not value.flags.c_contiguous:
+            if value is None or value.dtype != dtype or value.shape != shape or not value.flags.c_contiguous:
                 return None
-            found[name] = value
-        self._used, self._stacks = {}, {}
+            found[name] = value, 0
+        used: dict[int, ArrayList | RowStack] = {}
+        self._used, self._stacks = used, {}
         for root, binding in self._bindings.items():
-            descriptor = (
-                self._stack(run, root, binding)
-                if binding.kind == "stack"
-                else self._list(root, binding, values)
-            )
-            if descriptor is None:
+            rows: RowStack | Rows | None
+            if binding.kind == "stack":
+                rows = self._stack(run, root, binding)
+                behind: ArrayList | RowStack | None = rows
+            else:
+                behind = self._array_of(root, values)
+                rows = None if behind is None else behind.as_rows(binding.shape, self._row_types[root])
+            if rows is None or behind is None:
                 return None
-            found[root] = descriptor
+            used[rows.place] = behind
+            found[root] = rows.descriptor, rows.place
         return found
 
-    def _stack(self, run: RunContext, root: str, binding: Binding) -> Any:
-        """The descriptor of a stack of this run; None if something else lies on it."""
+    def _stack(self, run: RunContext, root: str, binding: Binding) -> RowStack | None:
+        """A stack of this run; None if something else lies on it."""
         stack = run.per_run.get(binding.of)
+        dtype = self._row_types[root]
         if not isinstance(stack, RowStack):
-            lying = stack or []
-            stack = RowStack(binding.shape, binding.dtype, max(self._rooms.get(root, 0), 2 * len(lying)))
+            lying, home = stack or [], self._homes[root]
+            try:
+                stack = home.pop()
+            except IndexError:
+                room = max(self._rooms.get(root, 0), 2 * len(lying))
+                stack = RowStack(binding.shape, dtype, room, home)
             for value in lying:
                 stack.append(value)
             run.per_run[binding.of] = stack
-        if not stack.plain or (stack.shape, stack.dtype.name) != (binding.shape, binding.dtype):
+        if not stack.plain or stack.shape != binding.shape or stack.dtype != dtype:
             return None
-        self._stacks[root] = self._used[address(stack.descriptor)] = stack
-        return stack.descriptor
-
-    def _list(self, root: str, binding: Binding, values: Sequence[Any]) -> Any:
-        """The descriptor of a list of this run; None if it cannot have rows of that shape."""
-        array = self._array_of(root, values)
-        rows = None if array is None else array.as_rows(binding.shape, binding.dtype)
-        if array is None or rows is None:
-            return None
-        self._used[address(rows.descriptor)] = array
-        return rows.descriptor
+        self._stacks[root] = stack
+        return stack
 
     def _array_of(self, root: str, values: Sequence[Any]) -> ArrayList | None:
         binding = self._bindings.get(root)
@@ -308,6 +320,14 @@ class NativeLoop:
             raise failure(node.instruction, error.message, type(error)) from error
         if made is not None:
             stopped.made()[...] = made
+
+
+def _kind(known: tuple[tuple[int, ...], str]) -> tuple[tuple[int, ...], np.dtype[Any]]:
+    return known[0], np.dtype(known[1])
+
+
+def _nothing() -> None:
+    """Stands for a weak reference whose array has gone."""
 
 
 def _uses_blas(part: Part) -> bool:
