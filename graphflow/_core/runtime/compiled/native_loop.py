@@ -93,11 +93,11 @@ class NativeLoop:
         self._bound: dict[str, Callable[[], Any]] = dict.fromkeys(self._externals, _nothing)
         """The array whose address each name has in the program."""
         self._row_types = {root: np.dtype(binding.dtype) for root, binding in self._bindings.items()}
-        self._rooms: dict[str, int] = {}
-        self._homes: dict[str, list[RowStack]] = {root: [] for root in self._bindings}
+        self._stacks = {
+            r: _Stack(b, self._row_types[r]) for r, b in self._bindings.items() if b.kind == "stack"
+        }
         self._used: dict[int, ArrayList | RowStack] = {}
         """The lists and stacks of a run, by the places of their descriptors."""
-        self._stacks: dict[str, RowStack] = {}
 
     def _find_captured(self, loop: LoopJob, parts: Sequence[Part]) -> None:
         """Where what the loop takes lies: a scalar is brought to a place of its own, all else is told its address."""
@@ -176,12 +176,9 @@ class NativeLoop:
             variable[...] = value
         with self._threads_of_blas():
             self._turn(run, found)
-        for root, stack in self._stacks.items():
-            if stack.room > self._rooms.get(root, 0):
-                self._rooms[root] = min(_LARGEST, stack.room)
-            if stack.go_home():
-                del run.per_run[self._bindings[root].of]
-        self._used, self._stacks = {}, {}
+        for stack in self._stacks.values():
+            stack.end(run)
+        self._used = {}
         return tuple([variable.copy()[()] for variable in self._variables])
 
     @contextmanager
@@ -263,12 +260,11 @@ class NativeLoop:
             if value is None or value.dtype != dtype or value.shape != shape or not value.flags.c_contiguous:
                 return None
             found[name] = value, 0
-        used: dict[int, ArrayList | RowStack] = {}
-        self._used, self._stacks = used, {}
+        self._used = used = dict[int, ArrayList | RowStack]()
         for root, binding in self._bindings.items():
             rows: RowStack | Rows | None
             if binding.kind == "stack":
-                rows = self._stack(run, root, binding)
+                rows = self._stacks[root].begin(run)
                 behind: ArrayList | RowStack | None = rows
             else:
                 behind = self._array_of(root, values)
@@ -278,25 +274,6 @@ class NativeLoop:
             used[rows.place] = behind
             found[root] = rows.descriptor, rows.place
         return found
-
-    def _stack(self, run: RunContext, root: str, binding: Binding) -> RowStack | None:
-        """A stack of this run; None if something else lies on it."""
-        stack = run.per_run.get(binding.of)
-        dtype = self._row_types[root]
-        if not isinstance(stack, RowStack):
-            lying, home = stack or [], self._homes[root]
-            try:
-                stack = home.pop()
-            except IndexError:
-                room = max(self._rooms.get(root, 0), 2 * len(lying))
-                stack = RowStack(binding.shape, dtype, room, home)
-            for value in lying:
-                stack.append(value)
-            run.per_run[binding.of] = stack
-        if not stack.plain or stack.shape != binding.shape or stack.dtype != dtype:
-            return None
-        self._stacks[root] = stack
-        return stack
 
     def _array_of(self, root: str, values: Sequence[Any]) -> ArrayList | None:
         binding = self._bindings.get(root)
@@ -320,6 +297,42 @@ class NativeLoop:
             raise failure(node.instruction, error.message, type(error)) from error
         if made is not None:
             stopped.made()[...] = made
+
+
+class _Stack:
+    """A stack that a loop uses: that of each run, and those that are kept for later ones."""
+
+    def __init__(self, binding: Binding, dtype: np.dtype[Any]) -> None:
+        self._name, self._shape, self._dtype = binding.of, binding.shape, dtype
+        self._room = 0
+        self._home: list[RowStack] = []
+        self._used: RowStack | None = None
+
+    def begin(self, run: RunContext) -> RowStack | None:
+        """The stack of a run; None if something else lies on it."""
+        stack = run.per_run.get(self._name)
+        if not isinstance(stack, RowStack):
+            lying = stack or []
+            try:
+                stack = self._home.pop()
+            except IndexError:
+                stack = RowStack(self._shape, self._dtype, max(self._room, 2 * len(lying)), self._home)
+            for value in lying:
+                stack.append(value)
+            run.per_run[self._name] = stack
+        if not stack.plain or stack.shape != self._shape or stack.dtype != self._dtype:
+            return None
+        self._used = stack
+        return stack
+
+    def end(self, run: RunContext) -> None:
+        """Called after the loop has run: how large the next stack is to be is known now."""
+        stack, self._used = self._used, None
+        if stack is not None:
+            if stack.room > self._room:
+                self._room = min(_LARGEST, stack.room)
+            if stack.go_home():
+                del run.per_run[self._name]
 
 
 def _kind(known: tuple[tuple[int, ...], str]) -> tuple[tuple[int, ...], np.dtype[Any]]:
