@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import Any, Final
+
+import graphflow.protos as protos
+from graphflow.protos.plain import Later, MessageList, NumberByName, PlainMessage
+from graphflow.protos.run_metadata import read_devices, write_run_metadata
 
 TIERS: Final = ("auto", "never", "always")
 """The values that `compiled` may have."""
 
 
 @dataclass
-class GPUOptions:
+class GPUOptions(PlainMessage):
     """Options of the GPU devices.
 
     Args:
@@ -24,8 +27,10 @@ class GPUOptions:
         polling_active_delay_usecs: Accepted, and not needed.
         polling_inactive_delay_msecs: Accepted, and not needed.
         force_gpu_compatible: Accepted, and not needed.
+        experimental: Accepted, and not needed.
     """
 
+    _protobuf = ("config_pb2", "GPUOptions")
     per_process_gpu_memory_fraction: float = 0.0
     allow_growth: bool = False
     visible_device_list: str = ""
@@ -34,10 +39,11 @@ class GPUOptions:
     polling_active_delay_usecs: int = 0
     polling_inactive_delay_msecs: int = 0
     force_gpu_compatible: bool = False
+    experimental: Any = field(default_factory=lambda: Later("config_pb2", "GPUOptions.Experimental"))
 
 
 @dataclass
-class OptimizerOptions:
+class OptimizerOptions(PlainMessage):
     """How much the plan's passes do; `opt_level` L0 (-1) switches constant folding off.
 
     DEFAULT, OFF, ON_1 and ON_2 are values of `global_jit_level`.
@@ -48,8 +54,10 @@ class OptimizerOptions:
         do_common_subexpression_elimination: Whether equal operations become one.
         do_function_inlining: Accepted: functions are always inlined.
         global_jit_level: Accepted, and not needed.
+        max_folded_constant_in_bytes: Accepted, and not needed.
     """
 
+    _protobuf = ("config_pb2", "OptimizerOptions")
     L1 = 0
     L0 = -1
     DEFAULT = 0
@@ -61,10 +69,11 @@ class OptimizerOptions:
     do_common_subexpression_elimination: bool = True
     do_function_inlining: bool = True
     global_jit_level: int = 0
+    max_folded_constant_in_bytes: int = 0
 
 
 @dataclass
-class GraphOptions:
+class GraphOptions(PlainMessage):
     """Options of the plan.
 
     Args:
@@ -72,16 +81,27 @@ class GraphOptions:
         enable_bfloat16_sendrecv: Accepted, and not needed.
         infer_shapes: Accepted: shapes are always inferred.
         rewrite_options: Accepted, and not needed: what TensorFlow's rewriting of graphs does, the plan's passes do.
+        enable_recv_scheduling: Accepted, and not needed.
+        build_cost_model: Accepted, and not needed.
+        build_cost_model_after: Accepted, and not needed.
+        place_pruned_graph: Accepted, and not needed: plans are placed, which have what is fetched alone.
+        timeline_step: Accepted, and not needed.
     """
 
+    _protobuf = ("config_pb2", "GraphOptions")
     optimizer_options: OptimizerOptions = field(default_factory=OptimizerOptions)
     enable_bfloat16_sendrecv: bool = False
-    infer_shapes: bool = True
-    rewrite_options: Any = field(default_factory=SimpleNamespace)
+    infer_shapes: bool = False
+    rewrite_options: Any = field(default_factory=lambda: Later("rewriter_config_pb2", "RewriterConfig"))
+    enable_recv_scheduling: bool = False
+    build_cost_model: int = 0
+    build_cost_model_after: int = 0
+    place_pruned_graph: bool = False
+    timeline_step: int = 0
 
 
 @dataclass
-class RPCOptions:
+class RPCOptions(PlainMessage):
     """How a session talks to the server in its own process.
 
     Args:
@@ -91,14 +111,19 @@ class RPCOptions:
         cache_rpc_response: Accepted, and not needed: what a task has answered is kept until it was heard.
     """
 
+    _protobuf = ("rpc_options_pb2", "RPCOptions")
     use_rpc_for_inprocess_master: bool = False
     compression_algorithm: str = ""
     compression_level: int = 0
     cache_rpc_response: bool = False
 
 
+def _thread_pool(**values: Any) -> Any:
+    return protos.config_pb2.ThreadPoolOptionProto(**values)
+
+
 @dataclass
-class ConfigProto:
+class ConfigProto(PlainMessage):
     """Options of a Session.
 
     Args:
@@ -125,6 +150,8 @@ class ConfigProto:
             Supervisor.
         rpc_options: Accepted, and not needed.
         cluster_def: Accepted: the session's target says which cluster it is.
+        session_inter_op_thread_pool: Accepted, and not needed.
+        experimental: Accepted, and not needed.
         isolate_session_state: Accepted, and without effect.
         check_numerics: Raise InvalidArgumentError at the first operation whose result has a NaN or an infinity.
         server_idle_minutes: How long Server.join() goes on when no client is heard of any more; 0 means for ever.
@@ -151,7 +178,8 @@ class ConfigProto:
         2
     """
 
-    device_count: dict[str, int] = field(default_factory=dict)
+    _protobuf = ("config_pb2", "ConfigProto")
+    device_count: dict[str, int] = field(default_factory=NumberByName)
     intra_op_parallelism_threads: int = 0
     inter_op_parallelism_threads: int = 0
     use_per_session_threads: bool = False
@@ -166,7 +194,9 @@ class ConfigProto:
     wait_for_left_tasks: bool = True
     replica_wait_in_ms: int = 0
     rpc_options: RPCOptions = field(default_factory=RPCOptions)
-    cluster_def: Any = None
+    cluster_def: Any = field(default_factory=lambda: Later("cluster_pb2", "ClusterDef"))
+    session_inter_op_thread_pool: list[Any] = field(default_factory=lambda: MessageList(_thread_pool))
+    experimental: Any = field(default_factory=lambda: Later("config_pb2", "ConfigProto.Experimental"))
     isolate_session_state: bool = False
     check_numerics: bool = False
     server_idle_minutes: float = 10.0
@@ -178,6 +208,8 @@ class ConfigProto:
     verify_plans: bool = False
 
     def __post_init__(self) -> None:
+        if not isinstance(self.device_count, NumberByName):
+            self.device_count = NumberByName(self.device_count)
         if self.compiled not in TIERS:
             raise ValueError(f"compiled is 'auto', 'never' or 'always', not {self.compiled!r}.")
         if self.verify_compiled is not None and not isinstance(self.verify_compiled, bool):
@@ -195,7 +227,7 @@ class ConfigProto:
 
 
 @dataclass
-class RunOptions:
+class RunOptions(PlainMessage):
     """Options of one run: `trace_level` FULL_TRACE fills RunMetadata, `timeout_in_ms` is its deadline.
 
     Args:
@@ -204,8 +236,11 @@ class RunOptions:
         inter_op_thread_pool: Accepted, and not needed.
         output_partition_graphs: Accepted, and not needed.
         report_tensor_allocations_upon_oom: Accepted, and not needed.
+        debug_options: Accepted, and not needed.
+        experimental: Accepted, and not needed.
     """
 
+    _protobuf = ("config_pb2", "RunOptions")
     NO_TRACE = 0
     SOFTWARE_TRACE = 1
     HARDWARE_TRACE = 2
@@ -215,6 +250,8 @@ class RunOptions:
     inter_op_thread_pool: int = 0
     output_partition_graphs: bool = False
     report_tensor_allocations_upon_oom: bool = False
+    debug_options: Any = field(default_factory=lambda: Later("debug_pb2", "DebugOptions"))
+    experimental: Any = field(default_factory=lambda: Later("config_pb2", "RunOptions.Experimental"))
 
 
 @dataclass(frozen=True)
@@ -312,14 +349,35 @@ class StepStats:
 
 
 @dataclass
-class RunMetadata:
+class RunMetadata(PlainMessage):
     """The record of a traced run: `step_stats`, with one NodeStats an operation.
 
     Args:
         step_stats: The records.
+        partition_graphs: Empty: plans are no graphs, and what ran is in the records.
     """
 
+    _protobuf = ("config_pb2", "RunMetadata")
     step_stats: StepStats = field(default_factory=StepStats)
+    partition_graphs: list[Any] = field(default_factory=list)
+
+    def _write(self, message: Any) -> None:
+        write_run_metadata(self, message)
+
+    def _read(self, message: Any) -> None:
+        self.step_stats = StepStats(
+            [
+                DeviceStats(
+                    device,
+                    [
+                        NodeStats(**{**told, "outputs": tuple(OutputStats(*one) for one in told["outputs"])})
+                        for told in nodes
+                    ],
+                )
+                for device, nodes in read_devices(message)
+            ]
+        )
+        self.partition_graphs = list(message.partition_graphs)
 
     def chrome_trace(self) -> str:
         """The timeline in Chrome's trace format: save it and open it in chrome://tracing or Perfetto.

@@ -21,6 +21,7 @@ _BUILT: Final = (
     "queue_runner_pb2",
     "saved_model_pb2",
     "tensor_bundle_pb2",
+    "tensorflow_server_pb2",
 )
 """The modules of this package: messages that the tensorboard package lacks."""
 

@@ -22,7 +22,7 @@ from graphflow._core.resources.event_files import EventFile, as_bytes
 from graphflow._core.resources.records import read_records
 from graphflow.config import RunMetadata
 from graphflow.errors import DataLossError, InvalidArgumentError, NotFoundError
-from graphflow.summary.run_metadata import run_metadata_message
+from graphflow.protos.run_metadata import run_metadata_message
 
 if TYPE_CHECKING:
     from os import PathLike

@@ -8,10 +8,11 @@ from typing import Any, TypeAlias
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.transport.addresses import MOST_PORT, port_of
+from graphflow.protos.plain import MessageList, PlainMessage
 
 
 @dataclass
-class JobDef:
+class JobDef(PlainMessage):
     """One job of a cluster.
 
     Args:
@@ -19,19 +20,26 @@ class JobDef:
         tasks: The address of each task, "host:port", by index.
     """
 
+    _protobuf = ("cluster_pb2", "JobDef")
     name: str = ""
     tasks: dict[int, str] = field(default_factory=dict)
 
 
 @dataclass
-class ClusterDef:
+class ClusterDef(PlainMessage):
     """A cluster as a message.
 
     Args:
         job: Its jobs, sorted by name.
     """
 
-    job: list[JobDef] = field(default_factory=list)
+    _protobuf = ("cluster_pb2", "ClusterDef")
+    job: list[JobDef] = field(default_factory=lambda: MessageList(JobDef))
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.job, MessageList):
+            jobs, self.job = self.job, MessageList(JobDef)
+            self.job.extend(jobs)
 
 
 def _text(value: Any, what: str) -> str:

@@ -8,7 +8,7 @@ import secrets
 import threading
 import time
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import field, replace
 from errno import EACCES, EADDRINUSE, EADDRNOTAVAIL, ENODEV
 
 import graphflow.errors as errors
@@ -30,10 +30,11 @@ from graphflow._core.transport import keys
 from graphflow._core.transport.addresses import split
 from graphflow._core.transport.routes import own_endpoint
 from graphflow.config import ConfigProto
+from graphflow.protos.plain import PlainMessage
 
 
 @dataclass
-class ServerDef:
+class ServerDef(PlainMessage):
     """A server as a message.
 
     Args:
@@ -44,11 +45,12 @@ class ServerDef:
         default_session_config: The gf.ConfigProto of the server, if it is given none itself.
     """
 
-    cluster: ClusterDef
-    job_name: str
-    task_index: int
+    _protobuf = ("tensorflow_server_pb2", "ServerDef")
+    cluster: ClusterDef = field(default_factory=ClusterDef)
+    job_name: str = ""
+    task_index: int = 0
     protocol: str = "zmq"
-    default_session_config: ConfigProto | None = None
+    default_session_config: ConfigProto = field(default_factory=ConfigProto)
 
 
 def _reason(error: OSError) -> str:
