@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
@@ -82,7 +80,7 @@ def grayscale_to_rgb(images: TensorLike, name: str | None = None) -> Tensor:
 
 def _changed(images: Any, matrix: Any) -> Tensor:
     images = as_image(images, "images")
-    kernel = convert_to_tensor(np.array(matrix), dtype=images.dtype, name="kernel")
+    kernel = convert_to_tensor([list(row) for row in matrix], dtype=images.dtype, name="kernel")
     rank = images.shape.ndims
     if rank is None:
         raise ValueError(f"The rank of {images.name!r} must be known: give it one with set_shape.")

@@ -28,7 +28,7 @@ from graphflow._core.graph.op_def import (
 )
 from graphflow._core.graph.shapes import Dimension, Dims, TensorShape
 from graphflow._core.graph.types import DTypeLike, ShapeLike, TensorLike
-from graphflow._core.ops.array.values import as_array, holds_numpy
+from graphflow._core.ops.array.values import as_array, holds_numpy, loses_kind
 from graphflow._core.ops.known_values import followed
 from graphflow._core.ops.rules import ARRAY_GRADIENTS
 
@@ -207,22 +207,56 @@ def _converted(
                 wanted[spec.variable] = attrs[spec.variable]
     chosen: dict[str, tuple[DType, str]] = {}
     flat: list[Tensor] = []
+    # Whose dtype was said before an array of another kind comes: TensorFlow casts that to it, fractions lost or not.
+    said = {name for name in wanted if name in attrs}
     for spec, value in zip(specs, values, strict=True):
         if spec.variadic and not isinstance(value, list | tuple):
             raise TypeError(f"Input '{spec.name}' of '{definition.name}' takes a list, got {value!r}.")
         items = value if spec.variadic else [value]
         for position, item in enumerate(items):
             label = f"{spec.name}_{position}" if spec.variadic else spec.name
+            _check_kind(definition, spec, label, item, wanted, said)
             tensor = _convert_input(definition, spec, label, item, wanted)
             accept(definition, spec, label, tensor, attrs, chosen)
             if spec.variable is not None:
                 wanted.setdefault(spec.variable, tensor.dtype)
+                if definition.name not in _ONE_BY_ONE and (
+                    dtype_of_tensors(item) is not None or (not spec.variadic and _keeps_its_dtype(spec, item))
+                ):
+                    said.add(spec.variable)
             flat.append(tensor)
     if sum(spec.variadic for spec in specs) > 1:  # Which list ends where is not seen from the inputs.
         attrs["_input_lengths"] = [
             len(value) if spec.variadic else 1 for spec, value in zip(specs, values, strict=True)
         ]
     return flat
+
+
+_ONE_BY_ONE: Final = frozenset(
+    {"ApproximateEqual", "MatMul", "BatchMatMul", "BatchMatMulV2", "SparseMatMul", "SparseTensorDenseMatMul"}
+)
+"""Ops whose inputs TensorFlow's functions convert each by itself, so that none is cast to the dtype of another."""
+
+
+def _keeps_its_dtype(spec: InputSpec, item: Any) -> bool:
+    """Whether an op takes a value with the dtype that it has by itself, and not with one that suits the op."""
+    if isinstance(item, np.ndarray | np.generic):
+        return spec.preferred is None
+    return dtypes.int32 in spec.allowed or holds_numpy(item) or isinstance(item, float)
+
+
+def _check_kind(
+    definition: OpDef, spec: InputSpec, label: str, item: Any, wanted: dict[str, DType], said: set[str]
+) -> None:
+    """TypeError for an array of another kind than a dtype that is wanted, where TensorFlow does not cast it."""
+    dtype = wanted.get(spec.variable) if spec.variable else None
+    if dtype is None or spec.variable in said:
+        return
+    if loses_kind(item, dtype):
+        raise TypeError(
+            f"Input '{label}' of '{definition.name}' Op has type {as_dtype(item.dtype).name} that does not match the "
+            f"expected type {dtype.name}: values would be lost. Convert it with .astype first."
+        )
 
 
 def _convert_input(
@@ -242,7 +276,10 @@ def _convert_input(
         if len(spec.allowed) == 1:
             dtype = spec.allowed[0]
         elif isinstance(item, np.ndarray | np.generic):
-            preferred = _preferred_of_array(spec, item)
+            if spec.preferred is not None and loses_kind(item, spec.preferred):
+                dtype = spec.preferred  # As in TensorFlow: what an op prefers is what its arrays are cast to.
+            else:
+                preferred = _preferred_of_array(spec, item)
         elif dtypes.int32 not in spec.allowed and not isinstance(item, bool) and not holds_numpy(item):
             preferred = dtypes.float32
         elif dtypes.float32 not in spec.allowed and isinstance(item, list | tuple) and not item:
@@ -328,7 +365,7 @@ def convert_to_tensor(
     elif isinstance(value, list | tuple) and _holds_tensor(value):
         return _pack(value, wanted, name)
     hint = preferred_dtype if preferred_dtype is not None else dtype_hint
-    if wanted is None and hint is not None:
+    if wanted is None and hint is not None and not loses_kind(value, as_dtype(hint)):
         try:
             return constant(value, dtype=hint, name=name or "Const")
         except (TypeError, ValueError):

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import SparseTensor
@@ -30,7 +32,9 @@ def _forward(function: Function, name: str) -> Function:
         with op_scope(None, name, (x, y)) as scope:
             if not isinstance(y, Tensor):
                 try:
-                    y = convert_to_tensor(y, preferred_dtype=x.dtype, name="y")
+                    # As in TensorFlow, an array is cast to the tensor's dtype.
+                    cast = x.dtype if isinstance(y, np.ndarray | np.generic) else None
+                    y = convert_to_tensor(y, cast, "y", preferred_dtype=x.dtype)
                 except TypeError:
                     if hasattr(type(y), f"__r{name}__"):
                         return NotImplemented

@@ -32,6 +32,16 @@ FAMILY.expressions(
     tf.constant(np.array([b"x", b"yz"]))
     tf.constant(np.zeros((0, 3), np.float32))
     tf.constant(np.arange(6).reshape(2, 3).T)
+    # but who says a dtype gets it, and fractions are cut off
+    tf.constant(np.array([1.7, -1.7]), dtype=tf.int32)
+    tf.constant(np.array([1.7, 0.0]), dtype=tf.bool)
+    tf.constant(np.array([[250.9]]), tf.uint8)
+    tf.constant(np.array([300]), tf.uint8)
+    tf.constant(np.float32(1.5), tf.int64)
+    tf.convert_to_tensor(np.array([2.5]), tf.int32)
+    tf.fill([2], tf.constant(np.array(3.7), tf.int32))
+    tf.constant([1, 2]) * np.array([1.5, 2.5])
+    tf.add(2, np.array([1.5, 2.5]))
     # so do columns of tables, and all else that says which array it is
     tf.constant(type("It", (), {"__array__": lambda _, dtype=None, copy=None: np.array([1.5, 2], dtype)})())
     tf.convert_to_tensor(type("It", (), {"__array__": lambda _, dtype=None, copy=None: np.arange(3, dtype=dtype)})())

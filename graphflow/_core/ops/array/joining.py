@@ -11,7 +11,7 @@ import numpy as np
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.op_def import Signature, op_def
-from graphflow._core.graph.shapes import Dims
+from graphflow._core.graph.shapes import Dimension, Dims
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.shaping import full_value, identity, scalar_value
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, pack, partial_vector
@@ -324,6 +324,8 @@ def split(
         array([3, 4], dtype=int32)
     """
     name = name or "split"
+    if isinstance(num_or_size_splits, Dimension):
+        num_or_size_splits = int(num_or_size_splits)
     sizes = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, int | np.integer):
         return apply(SPLIT, (axis, value), {"num_split": int(num_or_size_splits)}, name).outputs

@@ -5,6 +5,7 @@ What a value becomes is decided once, here, for constants and for whatever is co
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -137,9 +138,16 @@ def _common_dtype(arrays: list[Any], joined: Any) -> Any:
 _KINDS: Final = "biufc"
 
 
-def _wealth(dtype: Any) -> int:
-    """How much a kind of number can say: a truth value, an integer, a real number, a complex one."""
-    return {"b": 0, "i": 1, "u": 1, "f": 2, "c": 3}[kind_of(np.dtype(dtype))]
+def loses_kind(value: Any, dtype: DType) -> bool:
+    """Whether a value is an array of a kind that says more than a dtype: a cast would lose what it says."""
+    if not isinstance(value, np.ndarray | np.generic) or not value.size or not dtype.is_numpy_compatible:
+        return False
+    return _kind(value.dtype) > _kind(dtype.as_numpy_dtype)
+
+
+def _kind(dtype: Any) -> int:
+    """How much a kind of number can say: a truth value, an integer, a real number, a complex one, anything else."""
+    return "biufc".find(kind_of(np.dtype(dtype)).replace("u", "i"))
 
 
 def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
@@ -185,11 +193,11 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
         return np.array(array, dtype=array.dtype.newbyteorder("="), order="C")
     if not dtype.is_numpy_compatible or dtype is dtypes.string:
         raise TypeError(f"Expected {dtype.name}, got a NumPy array of {array.dtype}.")
-    if array.size and _wealth(array.dtype) > _wealth(dtype.as_numpy_dtype):
-        raise TypeError(
-            f"Expected {dtype.name}, got a NumPy array of {array.dtype}. Convert it with .astype first."
-        )
-    with np.errstate(over="ignore"):
+    # As in TensorFlow, who says a dtype gets it, though fractions are lost by it, and numbers that do not fit.
+    with (
+        np.errstate(over="ignore", invalid="ignore"),
+        warnings.catch_warnings(action="ignore", category=np.exceptions.ComplexWarning),
+    ):
         return np.array(array, dtype=dtype.as_numpy_dtype, order="C")
 
 
