@@ -36,6 +36,7 @@ class Network(Layer):
         dtype = kwargs.pop("dtype", None)
         kwargs.pop("dynamic", None)
         self._topology: Topology | None = None
+        self._waiting_weights: str | None = None
         super().__init__(trainable=trainable, name=name, dtype=dtype, **kwargs)
         self.inputs: Any = None
         self.outputs: Any = None
@@ -195,6 +196,27 @@ class Network(Layer):
         self.__call__(tensors)
         self.built = True
 
+    def __call__(self, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        """The outputs for inputs; the first call makes the weights.
+
+        Args:
+            inputs: A tensor, or a structure of them.
+            *args: More arguments of `call`.
+            **kwargs: Arguments of `call` by name, such as `training` and `mask`.
+
+        Returns:
+            The output, a tensor or a structure of them.
+        """
+        outputs = super().__call__(inputs, *args, **kwargs)
+        self._load_what_waits()
+        return outputs
+
+    def _load_what_waits(self) -> None:
+        """Gives weights that were just made the values of a checkpoint that was loaded before they were there."""
+        path, self._waiting_weights = self._waiting_weights, None
+        if path is not None:
+            weights_files.load(self, path, False, False)
+
     def _build_for(self, inputs: Any) -> None:
         """A model of its own `call` makes its layers' weights there; one that defines `build` does so before."""
         if not self.built:
@@ -339,7 +361,8 @@ class Network(Layer):
         """Reads weights that save_weights wrote, here or in TensorFlow.
 
         by_name: of HDF5, those of layers with the same names alone. skip_mismatch: leaves out, by name, layers of
-        other shapes. ValueError if the file has other layers or shapes.
+        other shapes. ValueError if the file has other layers or shapes. Weights that the model's first call makes
+        take their values from a checkpoint then.
         """
         return weights_files.load(self, filepath, by_name, skip_mismatch)
 

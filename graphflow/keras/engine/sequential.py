@@ -149,6 +149,7 @@ class Sequential(Model):
                 self._extend(current, layer)
                 current = self.outputs[0]
         self._follow()
+        self._load_what_waits()
 
     def _build_for(self, inputs: Any) -> None:
         self.built: bool = True

@@ -47,7 +47,10 @@ def load(model: Any, path: str, by_name: bool, skip_mismatch: bool) -> Any:
             raise NotImplementedError(
                 "Weights may only be loaded by name from HDF5 files, not from checkpoints."
             )
-        checkpoints.restore(model, path, state.get_session())
+        if model.built:
+            checkpoints.restore(model, path, state.get_session())
+        else:
+            model._waiting_weights = path
         return None
     if not model.built and not model.weights:
         raise ValueError(
