@@ -20,7 +20,7 @@ def map_and_batch(
     drop_remainder: bool = False,
     num_parallel_calls: IntTensorLike | None = None,
 ) -> Transformation:
-    """map and then batch.
+    """map and then batch; an element whose function fails takes the others of its batch with it, as in TensorFlow.
 
     Args:
         map_func: A function of an element.
@@ -33,7 +33,9 @@ def map_and_batch(
         raise ValueError("Only one of num_parallel_batches and num_parallel_calls may be set.")
 
     def apply(dataset: Dataset) -> Dataset:
-        return mapped(dataset, map_func, num_parallel_calls, True).batch(batch_size, drop_remainder)
+        batches = mapped(dataset, map_func, num_parallel_calls, True).batch(batch_size, drop_remainder)
+        batches._variant_tensor.op.attrs["_fails_whole"] = True
+        return batches
 
     return apply
 

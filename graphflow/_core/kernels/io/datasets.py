@@ -274,7 +274,8 @@ def _window(
 
 @dataset_kernel("BatchDatasetV2")
 def _batch(node: Node, origin: Origin, source: Any, size: Any, drop: Any) -> DatasetBase:
-    return BatchDataset(origin, source, _positive(origin, "Batch size", size), bool(drop))
+    whole = bool(node.attrs.get("_fails_whole", False))
+    return BatchDataset(origin, source, _positive(origin, "Batch size", size), bool(drop), whole)
 
 
 @dataset_kernel("PaddedBatchDatasetV2")

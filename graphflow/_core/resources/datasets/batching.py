@@ -10,18 +10,31 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
-from graphflow._core.resources.datasets.base import Block, Context, DatasetBase, Element, Elements
+from graphflow._core.resources.datasets.base import (
+    INTERRUPTIONS,
+    Block,
+    Context,
+    DatasetBase,
+    Element,
+    Elements,
+)
 from graphflow._core.resources.datasets.states import State
 
 
 class BatchDataset(DatasetBase):
-    """`size` elements one below the other; the last batch may be smaller, or is left out."""
+    """`size` elements one below the other; the last batch may be smaller, or is left out.
 
-    def __init__(self, origin: Origin, source: DatasetBase, size: int, drop_remainder: bool) -> None:
+    fails_whole: whether an element that is an error takes the others of its batch with it, those behind it, too.
+    """
+
+    def __init__(
+        self, origin: Origin, source: DatasetBase, size: int, drop_remainder: bool, fails_whole: bool = False
+    ) -> None:
         super().__init__(origin)
         self.source = source
         self.size = size
         self.drop_remainder = drop_remainder
+        self.fails_whole = fails_whole
 
     def cardinality(self) -> int:
         """How many elements there are."""
@@ -128,11 +141,30 @@ class BatchElements(Elements):
         if self._ended:
             return None
         size = self._dataset.size
-        block = self._inner.block(run, size)
+        block = self._all_or_none(run, size) if self._dataset.fails_whole else self._inner.block(run, size)
         self._ended = block.count < size
         if not block.count or (self._ended and self._dataset.drop_remainder):
             return None
         return self._dataset.assemble(block)
+
+    def _all_or_none(self, run: Any, size: int) -> Block:
+        """The next elements; the error of the first that is one, after all of them were taken."""
+        rows: list[Element] = []
+        failed: errors.OpError | None = None
+        for _ in range(size):
+            try:
+                element = self._inner.next(run)
+            except INTERRUPTIONS:
+                raise
+            except errors.OpError as error:
+                failed = failed or error
+                continue
+            if element is None:
+                break
+            rows.append(element)
+        if failed is not None:
+            raise failed
+        return Block.of(rows)
 
     def get_state(self) -> State:
         """The source's position."""
