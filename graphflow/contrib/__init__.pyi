@@ -27,6 +27,7 @@ from . import nccl as nccl
 from . import nn as nn
 from . import opt as opt
 from . import predictor as predictor
+from . import resampler as resampler
 from . import rnn as rnn
 from . import seq2seq as seq2seq
 from . import slim as slim

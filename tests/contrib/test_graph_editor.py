@@ -104,3 +104,70 @@ def test_elements_are_selected() -> None:
             edit.select_ops("^a$")
         with pytest.raises(TypeError, match="pattern"):
             edit.select_ops([3])
+
+
+def test_a_part_is_left_out_and_what_took_it_takes_its_inputs() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        a = gf.constant(1.0, name="a")
+        b = gf.add(a, 2.0, name="b")
+        d = gf.multiply(b, 3.0, name="d")
+        view, placeholders = edit.bypass(edit.sgv(b.op).remap_inputs([0]))
+        assert session.run(d) == 3.0
+        assert [tensor.name for tensor in placeholders] == ["geph__a_0:0"] == [t.name for t in view.inputs]
+        assert [tensor.name for tensor in d.op.inputs] == ["a:0", "d/y:0"]
+
+
+def test_a_part_is_detached_on_both_sides() -> None:
+    with gf.Graph().as_default() as graph:
+        a = gf.constant(1.0, name="s/a")
+        b = gf.add(a, 2.0, name="s/b")
+        d = gf.multiply(b, 3.0, name="d")
+        with gf.control_dependencies([b.op]):
+            after = gf.no_op()
+        waiting = edit.ControlOutputs(graph)
+        view, inputs, outputs = edit.detach(edit.sgv(b.op), control_ios=waiting)
+        assert [tensor.name for tensor in inputs] == ["s/geph__a_0:0", "s/b/geph__y_0:0"]
+        assert [tensor.name for tensor in outputs] == ["s/geph__b_0:0"]
+        assert [tensor.name for tensor in view.outputs] == ["s/b:0"]
+        assert [tensor.name for tensor in d.op.inputs] == ["s/geph__b_0:0", "d/y:0"]
+        assert list(b.op.inputs) == inputs and after.control_inputs == []
+        with pytest.raises(ValueError, match="control_ios"):
+            edit.detach(edit.sgv(b.op), True, control_ios=waiting)
+
+
+def test_parts_are_connected_and_exchanged() -> None:
+    with gf.Graph().as_default(), gf.Session() as session:
+        a = gf.constant([1.0], name="a")
+        b = gf.add(a, 2.0, name="b")
+        d = gf.multiply(gf.placeholder(gf.float32, [1], name="p"), 3.0, name="d")
+        giver, taker = edit.connect(edit.sgv(b.op), edit.sgv(d.op).remap_inputs([0]))
+        assert session.run(d) == [9.0]
+        assert [t.name for t in giver.outputs] == ["b:0"] == [t.name for t in taker.inputs]
+        e = gf.placeholder(gf.float32, [1], name="e")
+        f = gf.identity(e, name="f")
+        edit.reroute_inputs([a], [e])
+        assert f.op.inputs[0] is a
+        edit.swap_outputs(edit.sgv(b.op), edit.sgv(f.op))
+        assert d.op.inputs[0] is f
+        edit.swap_inputs([a], [e])
+        assert session.run(f, {e: [5.0]}) == [5.0]
+
+
+def test_views_choose_their_inputs_and_outputs() -> None:
+    with gf.Graph().as_default():
+        a, b, c, d = _built()
+        view = edit.sgv(c.op)
+        assert view.remap_inputs([1]).inputs == [b] and view.remap([b, a]).inputs == [b, a]
+        assert view.remap_outputs([0, 0]).outputs == [c, c]
+        assert view.remap_outputs([0, 0]).remap_outputs_make_unique().outputs == [c]
+        assert view.remap([1], []).remap_default().inputs == [a, b]
+        assert view.remap_outputs_to_consumers().outputs == [c]
+        assert view.input_index(b) == 1 and view.output_index(c) == 0
+        assert view.connected_inputs == [a, b] and edit.sgv(d.op).connected_outputs == []
+        through = edit.sgv([c.op, d.op, gf.constant(1.0)])
+        assert len(through.passthroughs) == 1 and through.is_passthrough(through.passthroughs[0])
+        for wrong in ([2], [0, 0], [d]):
+            with pytest.raises(ValueError):
+                view.remap_inputs(wrong)
+        with pytest.raises(ValueError, match="not an output"):
+            view.output_index(a)

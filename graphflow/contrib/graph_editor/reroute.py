@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow.contrib.graph_editor.subgraph import Part, SubGraphView, make_view
 from graphflow.contrib.graph_editor.walks import Elements, listed
 
 
@@ -107,6 +108,136 @@ def swap_ts(
     return changed
 
 
+def _both(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView, list[Operation]]:
+    """Two parts of a graph, and their operations."""
+    one, other = make_view(sgv0), make_view(sgv1)
+    if one.graph is not other.graph:
+        raise ValueError("Both parts must be of one graph, and these are of two.")
+    return one, other, [*one.ops, *other.ops]
+
+
+def _reroute_inputs(sgv0: Part, sgv1: Part, swap: bool) -> tuple[SubGraphView, SubGraphView]:
+    one, other, inside = _both(sgv0, sgv1)
+    takers = [op for view in (one, other) for tensor in view.passthroughs for op in tensor.consumers()]
+    (swap_ts if swap else reroute_ts)(one.inputs, other.inputs, can_modify=[*inside, *takers])
+    former = (other.inputs, other.passthroughs) if swap else None
+    _takes(other, one.inputs, one.passthroughs)
+    if former is not None:
+        _takes(one, *former)
+    return one, other
+
+
+def _takes(view: SubGraphView, inputs: list[Tensor], passthroughs: list[Tensor]) -> None:
+    """Has other tensors as inputs, and among the outputs those that go through it."""
+    through = {old: new for old, new in zip(view.inputs, inputs, strict=True) if old in view.passthroughs}
+    view.outputs = [through.get(tensor, tensor) for tensor in view.outputs]
+    view.inputs, view.passthroughs = list(inputs), list(passthroughs)
+
+
+def _reroute_outputs(sgv0: Part, sgv1: Part, swap: bool) -> tuple[SubGraphView, SubGraphView]:
+    one, other, inside = _both(sgv0, sgv1)
+    (swap_ts if swap else reroute_ts)(one.outputs, other.outputs, cannot_modify=inside)
+    return one, other
+
+
+def swap_inputs(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """Two parts take each the inputs of the other (tf.contrib.graph_editor.swap_inputs).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many inputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    return _reroute_inputs(sgv0, sgv1, True)
+
+
+def reroute_inputs(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """The second part takes the inputs of the first (tf.contrib.graph_editor.reroute_inputs).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many inputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    return _reroute_inputs(sgv0, sgv1, False)
+
+
+def swap_outputs(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """Who takes outputs of the one part takes those of the other (tf.contrib.graph_editor.swap_outputs).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many outputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    return _reroute_outputs(sgv0, sgv1, True)
+
+
+def reroute_outputs(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """Who takes outputs of the second part takes those of the first (tf.contrib.graph_editor.reroute_outputs).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many outputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    return _reroute_outputs(sgv0, sgv1, False)
+
+
+def swap_ios(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """Two parts change their places (tf.contrib.graph_editor.swap_ios).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many inputs and outputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    swap_outputs(one := make_view(sgv0), other := make_view(sgv1))
+    return swap_inputs(one, other)
+
+
+def reroute_ios(sgv0: Part, sgv1: Part) -> tuple[SubGraphView, SubGraphView]:
+    """The first part stands where the second did (tf.contrib.graph_editor.reroute_ios).
+
+    Args:
+        sgv0: A view, or what makes one, such as a list of tensors.
+        sgv1: Another, with as many inputs and outputs.
+
+    Returns:
+        Both views, which are changed as their operations are.
+
+    Raises:
+        ValueError: If the tensors do not fit each other.
+    """
+    reroute_outputs(one := make_view(sgv0), other := make_view(sgv1))
+    return reroute_inputs(one, other)
+
+
 def _waited(op: Operation, cops: Elements) -> list[Operation]:
     if not isinstance(op, Operation):
         raise TypeError(f"Expected a gf.Operation, got: {type(op)}")
@@ -149,4 +280,15 @@ def remove_control_inputs(op: Operation, cops: Elements) -> None:
     op.remove_control_inputs(ops)
 
 
-__all__ = ["add_control_inputs", "remove_control_inputs", "reroute_ts", "swap_ts"]
+__all__ = [
+    "add_control_inputs",
+    "remove_control_inputs",
+    "reroute_inputs",
+    "reroute_ios",
+    "reroute_outputs",
+    "reroute_ts",
+    "swap_inputs",
+    "swap_ios",
+    "swap_outputs",
+    "swap_ts",
+]

@@ -1,4 +1,4 @@
-"""Images turned, shifted, tilted and coloured (tf.contrib.image)."""
+"""Images turned, shifted, tilted, warped and coloured, and parts of them (tf.contrib.image)."""
 
 from __future__ import annotations
 
