@@ -33,6 +33,7 @@ from typing import Any, Final
 import numpy as np
 
 from graphflow._core.checkpoint.parallel import copy_into
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.timeouts import IDLE_SHARED_SECONDS
 from graphflow._core.resources.borrowing import borrowed_from
 
@@ -46,10 +47,6 @@ _CONTROL_BYTES: Final = 64 << 10
 _SECRET_BYTES: Final = 32
 _PAGE: Final = 64 << 10
 _MOST_MAPPED: Final = 256
-
-
-def _address(array: Array) -> int:
-    return int(array.__array_interface__["data"][0])
 
 
 class SharedMemoryError(OSError):
@@ -67,7 +64,7 @@ class _Segment:
         fcntl.fcntl(self.file, fcntl.F_ADD_SEALS, fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW)
         self.inode = os.fstat(self.file).st_ino
         self.memory = mmap.mmap(self.file, size)
-        self.address = _address(np.frombuffer(self.memory, np.uint8))
+        self.address = memory_address(np.frombuffer(self.memory, np.uint8))
         self.root: weakref.ref[Array] | None = None
         self.pins: dict[int, Hashable] = {}
         """Its pins that were not seen to have ended, and the process that each is for."""
@@ -165,7 +162,7 @@ class SharedMemory:
         if array.nbytes < SHARED_FROM:
             return None
         segment = self._segment(array) if array.flags.c_contiguous else None
-        if segment is None or _address(array) != segment.address:
+        if segment is None or memory_address(array) != segment.address:
             array = self.copied(array)
             segment = self._segment(array)
         if segment is None:

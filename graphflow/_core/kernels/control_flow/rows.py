@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from ctypes import addressof, c_char
 from typing import Any, Final
 
 import numpy as np
+
+from graphflow._core.common.arrays import memory_address
 
 # Words of a list's descriptor, and the bits of the state of a row.
 ROWS, SIZE, ROW_BYTES, STATES, CLEARS, SUMS, ROOM = range(7)
@@ -41,7 +42,7 @@ class Rows:
         self._grows = grows
         self._states = np.zeros(len(data), np.uint8)
         self.descriptor = np.zeros(DESCRIPTOR_WORDS, np.int64)
-        self.place = address(self.descriptor)
+        self.place = memory_address(self.descriptor)
         self.descriptor[CLEARS], self.descriptor[SUMS] = clears, sums
         self._describe(size)
 
@@ -57,7 +58,7 @@ class Rows:
 
     def _describe(self, size: int) -> None:
         words = self.descriptor
-        words[ROWS], words[STATES] = address(self.data), address(self._states)
+        words[ROWS], words[STATES] = memory_address(self.data), memory_address(self._states)
         words[SIZE], words[ROW_BYTES] = size, math.prod(self.shape) * self.dtype.itemsize
         words[ROOM] = len(self.data) if self._grows else size
 
@@ -91,12 +92,12 @@ class RowStack:
         self._data = np.empty((max(room, _FEWEST), *self.shape), self.dtype)
         self._others: list[tuple[int, Any]] = []
         self.descriptor = np.zeros(DESCRIPTOR_WORDS, np.int64)
-        self.place = address(self.descriptor)
+        self.place = memory_address(self.descriptor)
         self.descriptor[ROW_BYTES] = row_bytes(self.shape, self.dtype)
         self._describe()
 
     def _describe(self) -> None:
-        self.descriptor[ROWS], self.descriptor[CAPACITY] = address(self._data), len(self._data)
+        self.descriptor[ROWS], self.descriptor[CAPACITY] = memory_address(self._data), len(self._data)
 
     def __len__(self) -> int:
         return int(self.descriptor[COUNT]) + len(self._others)
@@ -141,14 +142,6 @@ class RowStack:
             raise IndexError("pop from an empty stack")
         self.descriptor[COUNT] = count - 1
         return self._data[count - 1].copy()[()]
-
-
-def address(array: Any) -> int:
-    """Where the first element of an array lies."""
-    try:
-        return addressof(c_char.from_buffer(array))  # A fifth of the time of the other way.
-    except (TypeError, ValueError, BufferError):  # It is empty, read-only, or not contiguous.
-        return int(array.__array_interface__["data"][0])
 
 
 def row_bytes(shape: Sequence[int], dtype: Any) -> int:

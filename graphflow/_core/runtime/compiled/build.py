@@ -17,6 +17,7 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.codegen.cpu.programs.machine import Machine
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.denormals import flush, restore
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.fuse import Group
@@ -28,7 +29,14 @@ from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.arena import Arena
-from graphflow._core.runtime.compiled.laying import ALIGNMENT, NativeSteps, array_of, laid_out, scratch_name
+from graphflow._core.runtime.compiled.laying import (
+    ALIGNMENT,
+    NativeSteps,
+    array_of,
+    laid_out,
+    layout_of,
+    scratch_name,
+)
 from graphflow._core.runtime.compiled.loops import CompiledLoop, with_loops
 from graphflow._core.runtime.compiled.native_loop import NativeLoop
 from graphflow._core.runtime.compiled.segments import HandedOut, NativeSegment, Parts, PythonSegment
@@ -295,7 +303,9 @@ class CompiledPlan:
             constant = self._lowering.constants.get(name)
             return (lambda objects: objects[name]) if constant is None else (lambda objects: constant)
         if value.root in self._externals:
-            return lambda objects: self._view(value, objects)
+            root = value.root
+            shape, dtype, offset, strides = layout_of(value)
+            return lambda objects: np.ndarray(shape, dtype, objects[root], offset, strides)
         array = self._array(value)
         return (lambda objects: array[()]) if not value.shape else (lambda objects: array)
 
@@ -423,9 +433,9 @@ class CompiledPlan:
             array = objects[name]
             before = bound.get(name)
             if before is None or before() is not array:
-                address = array.__array_interface__["data"][0]
+                place = memory_address(array)
                 for words, position, shift in patches:
-                    words[position] = address + shift
+                    words[position] = place + shift
                 bound[name] = weakref.ref(array)
         return objects
 

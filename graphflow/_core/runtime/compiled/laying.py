@@ -87,11 +87,17 @@ class Addresses(Protocol):
         """The bytes of a block while a run lasts."""
 
 
+def layout_of(value: Value) -> tuple[tuple[int, ...], np.dtype[Any], int, tuple[int, ...]]:
+    """Shape, dtype, and in bytes offset and strides of a value on its block."""
+    dtype = np.dtype(value.dtype)
+    item = dtype.itemsize
+    return value.shape, dtype, value.offset * item, tuple(s * item for s in value.strides)
+
+
 def array_of(value: Value, block: Any) -> Any:
     """A value as an array on its block."""
-    item = np.dtype(value.dtype).itemsize
-    strides = tuple(s * item for s in value.strides)
-    return np.ndarray(value.shape, value.dtype, block, value.offset * item, strides)
+    shape, dtype, offset, strides = layout_of(value)
+    return np.ndarray(shape, dtype, block, offset, strides)
 
 
 class NativeSteps:

@@ -20,13 +20,14 @@ from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.codegen.cpu.programs import control_source as words
 from graphflow._core.codegen.cpu.programs.machine import KERNEL_PROTOTYPE, Machine
 from graphflow._core.codegen.cpu.programs.machine_source import RESUME, STATUS_AGAIN
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.compiler.compile_job import LoopJob
 from graphflow._core.compiler.cpu.list_rules import RowNode
 from graphflow._core.compiler.native_parts import draws
 from graphflow._core.compiler.nodes import Binding, KernelNode, NestedNode, Part
 from graphflow._core.compiler.values import Value
 from graphflow._core.kernels.control_flow.lists import ArrayList
-from graphflow._core.kernels.control_flow.rows import Rows, RowStack, address
+from graphflow._core.kernels.control_flow.rows import Rows, RowStack
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, operand
@@ -77,7 +78,7 @@ class NativeLoop:
         self._control = Control(node, 0, machine, threads, self, hosted=True)
         self._words = self._control.words = np.array(self._control.step.args, np.int64)
         self._status = np.zeros(1, np.int64)
-        self._words[words.STATUS] = address(self._status)
+        self._words[words.STATUS] = memory_address(self._status)
         self._call = KERNEL_PROTOTYPE(kernel)
         self._variables = [
             memory[: memory.size].view(dtype).reshape(shape)
@@ -136,7 +137,7 @@ class NativeLoop:
     def root_address(self, root: str) -> int:
         """See Addresses."""
         if root in self._scalars:
-            return address(self._scalars[root])
+            return memory_address(self._scalars[root])
         return self._externals[root]
 
     def scratch(self, number: int) -> int:
@@ -168,7 +169,7 @@ class NativeLoop:
         bound = self._bound
         for name, (array, place) in found.items():
             if bound[name]() is not array:
-                place = place or address(array)
+                place = place or memory_address(array)
                 for part, position, shift in self._patches[name]:
                     part[position] = place + shift
                 bound[name] = weakref.ref(array)
@@ -201,7 +202,7 @@ class NativeLoop:
                     state[...] = own
 
     def _turn(self, run: RunContext, found: Found) -> None:
-        status, place = self._status, address(self._words)
+        status, place = self._status, memory_address(self._words)
         status[0], begin = 0, 0
         self._words[words.PHASE] = words.BEGUN
         run.check()

@@ -22,6 +22,7 @@ from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Program
 from graphflow._core.codegen.cpu.programs.machine_source import CONTROL_WORDS
 from graphflow._core.codegen.cpu.programs.scalar_machine import CODE, REGISTERS
 from graphflow._core.codegen.traced_sizes import Size, is_traced, number
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.compile_job import CompileJob
@@ -383,7 +384,7 @@ class FilledPlan(CompiledPlan):
             else:
                 array = array.copy()
                 keep.append(array)
-            addresses.append(array.__array_interface__["data"][0])
+            addresses.append(memory_address(array))
         found = template.words([*sizes, *addresses])
         program = template.program.filled(template.places, [found[k] for k in template.positions])
         model = template.model.segments[0]

@@ -36,6 +36,7 @@ from graphflow._core.codegen.cpu.programs.machine_source import (
     STEP_WORDS,
     WORKER_SOURCE,
 )
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.denormals import flushing
 from graphflow._core.common.records import dataclass
 
@@ -220,7 +221,7 @@ class Program:
         made = object.__new__(Program)
         made.__dict__.update(self.__dict__)
         made._words = words = self._words.copy()
-        made._base = base = int(words.__array_interface__["data"][0])
+        made._base = base = memory_address(words)
         words[self._own] += base - self._base
         words[places] = numbers
         made._aborted = 0
