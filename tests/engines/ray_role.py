@@ -23,6 +23,11 @@ def key_of_process(actor: object) -> str:
     return path.read_text()
 
 
+def folder_of_key(actor: object) -> str:
+    """Where a task has its key."""
+    return os.environ["GRAPHFLOW_KEYS"]
+
+
 class Fails:
     """A program that raises an error in worker 1, for which the others wait."""
 

@@ -24,7 +24,7 @@ from graphflow._core.cluster.on_ray import cluster as on_ray
 from tests.cluster import collective_role
 from tests.cluster.test_collective_kills import STEPS, alone
 from tests.engines.conftest import missing
-from tests.engines.ray_role import Fails, Reduces, Trains, key_of_process, who
+from tests.engines.ray_role import Fails, Reduces, Trains, folder_of_key, key_of_process, who
 
 # As `ray start` has it where there is a token: one who uses the address "auto" shows it, and so the cluster is to ask.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
@@ -173,6 +173,14 @@ def test_the_key_of_a_cluster_is_in_nothing_that_ray_writes(small: gf.cluster.Ra
             data = path.read_bytes()
             assert not any(half.encode() in data for half in halves), path
     assert looked > 5
+
+
+def test_no_key_is_left_of_a_task_that_ray_has_killed() -> None:
+    with begin(ps=1, workers=1) as cluster:
+        tasks = [cluster.actor(job, 0) for job in ("ps", "worker")]
+        folders = [Path(ray.get(task.__ray_call__.remote(folder_of_key))) for task in tasks]
+        assert all(folder.is_dir() for folder in folders)
+    until(lambda: not any(folder.exists() for folder in folders), "the removal of keys")
 
 
 def test_a_registry_that_stands_still_is_not_waited_for_for_ever(

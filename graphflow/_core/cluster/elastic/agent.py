@@ -216,9 +216,19 @@ class Group(Launcher):
         self.order: Order | None = None
         """What has ended it; None if its workers have ended by themselves."""
 
+    def _start(self, task: Task) -> None:
+        self._say_lease()
+        super()._start(task)
+
+    def _say_lease(self) -> None:
+        """Has the workers killed when the lease lapses, also if this process stands still by then."""
+        assert self._guard is not None
+        self._guard.expect_word(self._agent.attendance.lapses)
+
     def _look_around(self) -> None:
         agent = self._agent
         order = agent.attendance.turn(agent.report())
+        self._say_lease()
         if self._status is not None:
             return
         if agent.attendance.lapsed:

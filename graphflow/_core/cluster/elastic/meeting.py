@@ -112,9 +112,14 @@ class Attendance:
         """Why there is no connection, as far as that is known."""
 
     @property
+    def lapses(self) -> float:
+        """From when on the rendezvous may take this node for lost: its workers must not be there then."""
+        return self.answered + NODE_LEASE_SECONDS
+
+    @property
     def lapsed(self) -> bool:
-        """Whether the rendezvous may take this node for lost: its workers must not be there then."""
-        return time.monotonic() > self.answered + NODE_LEASE_SECONDS
+        """Whether that time has come."""
+        return time.monotonic() > self.lapses
 
     def turn(self, report: Report) -> Order | None:
         """Says what this node does, if it is time or new, and hears what it is to do; None if nothing has come."""

@@ -2,6 +2,7 @@
 
 The kernel ends a launcher's children when the launcher is killed, but not what these have started, and it removes no
 files. A guard reads from a pipe, which the kernel closes with the launcher; then it kills and removes what it was told.
+It also kills if its maker stands still for longer than that one has said.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from contextlib import suppress
 from typing import Final
 
 _PROGRAM: Final = """
-import os, signal, sys
+import os, select, signal, sys, time
+if "apart" in sys.argv and os.fork():
+    os._exit(0)
 for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     signal.signal(number, signal.SIG_IGN)
-kept = set()
-for line in sys.stdin.buffer:
-    (kept.add if line[:1] == b"+" else kept.discard)(line[1:].strip())
-for word in sorted(kept, reverse=True):  # Digits come behind "/": it kills before it removes.
+kept, until, rest, data = set(), None, b"", b"\\n"
+
+def end(word):
     try:
         if word.startswith(b"/"):
             import shutil
@@ -28,27 +30,57 @@ for word in sorted(kept, reverse=True):  # Digits come behind "/": it kills befo
             os.killpg(int(word), signal.SIGKILL)
     except OSError:
         pass
+
+while data:
+    left = None if until is None else max(0.0, until - time.monotonic())
+    if not select.select([0], [], [], left)[0]:
+        until = None
+        for word in [word for word in kept if not word.startswith(b"/")]:
+            end(word)
+        continue
+    data = os.read(0, 65536)
+    *lines, rest = (rest + data).split(b"\\n")
+    for line in lines:
+        if line[:1] == b"=":
+            until = float(line[1:])
+        elif line:
+            (kept.add if line[:1] == b"+" else kept.discard)(line[1:].strip())
+for word in sorted(kept, reverse=True):  # Digits come behind "/": it kills before it removes.
+    end(word)
 """
-"""A word of its input is the number of a group, or "/" and the name of a folder in hexadecimal."""
+"""A word of its input is the number of a group, or "/" and the name of a folder in hexadecimal; "=" and a time of the
+clock that all processes of a machine have in common is until when it waits for the next line."""
 
 
 class Guard:
-    """Kills process groups and removes folders when this process is gone; a context manager. Not thread-safe."""
+    """Kills process groups and removes folders when this process is gone; a context manager. Not thread-safe.
 
-    def __init__(self) -> None:
+    apart: whether it is to be nobody's child, for a process whose children are killed with it.
+    """
+
+    def __init__(self, apart: bool = False) -> None:
+        self._until = 0.0
         # It has a session of its own: what a terminal or a launcher sends to groups of processes does not reach it.
         self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", _PROGRAM],
+            [sys.executable, "-I", "-S", "-c", _PROGRAM, *(["apart"] if apart else [])],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             bufsize=0,
             start_new_session=True,
         )
+        if apart:
+            self._process.wait()  # Its child stays.
 
     def watch_group(self, group: int) -> None:
         """Has a group of processes killed at the end."""
         self._tell(b"+%d\n" % group)
+
+    def expect_word(self, until: float) -> None:
+        """Has the groups killed if no later time is said until then, by time.monotonic(): this process stands still."""
+        if until != self._until:
+            self._until = until
+            self._tell(b"=%.6f\n" % until)
 
     def forget_group(self, group: int) -> None:
         """The group has ended; to be said before its leader is waited for, since then its number may be another's."""

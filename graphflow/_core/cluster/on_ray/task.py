@@ -19,6 +19,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from graphflow._core.cluster.launch.guard import Guard
 from graphflow._core.cluster.on_ray.handout import fetch_key, new_pair
 from graphflow._core.cluster.on_ray.resolver import HOST_VARIABLE, RayClusterResolver
 from graphflow._core.cluster.resolvers.base import INCARNATION_VARIABLE
@@ -71,6 +72,8 @@ class TaskActor:
         at, server = RayClusterResolver().ask("hand_out", pair.public)
         key = fetch_key(at, server, pair)
         folder = Path(tempfile.mkdtemp(prefix="graphflow-ray-"))
+        self._guard = Guard(apart=True)  # Ray ends this process by SIGKILL, and its children with it.
+        self._guard.watch_folder(str(folder))
         keys.write(folder, key)
         os.environ[keys.VARIABLE] = str(folder)
         self._resolver = self._begin(str(ray.get_runtime_context().get_node_id()), host)
