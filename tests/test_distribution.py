@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -161,3 +162,19 @@ def test_the_metadata_names_files_that_there_are() -> None:
     assert {"Typing :: Typed", "Programming Language :: Python :: 3.13"} <= set(METADATA["classifiers"])
     changes = (PROJECT / "CHANGELOG.md").read_text("utf-8")
     assert f"## {gf.__version__}" in changes
+
+
+def test_an_image_of_kubernetes_has_all_files_that_the_installation_needs(tmp_path: Path) -> None:
+    """What the Dockerfile copies before it installs; no Docker is needed."""
+    text = (PROJECT / "examples" / "kubernetes" / "Dockerfile").read_text()
+    before, installs, _ = text.partition("RUN pip install --no-cache-dir '.[demo]'")
+    assert installs
+    for line in re.findall(r"^COPY (.*)$", before, re.MULTILINE):
+        *sources, target = line.split()
+        for source in sources:
+            place = tmp_path / target / ("" if (PROJECT / source).is_dir() else source)
+            if (PROJECT / source).is_dir():
+                shutil.copytree(PROJECT / source, place, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(PROJECT / source, place)
+    assert metadata(tmp_path)["optional-dependencies"]["demo"]
