@@ -17,7 +17,7 @@ from typing import Any
 
 import graphflow as gf
 from graphflow._core.cluster.protocol import membership
-from graphflow._core.resources import sync_rounds
+from graphflow._core.resources.rounds import sync_rounds
 from graphflow._core.transport import zeromq
 
 TAGS = 4096

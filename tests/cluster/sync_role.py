@@ -49,9 +49,9 @@ def bits(values: list[Any]) -> list[list[str]]:
 
 
 class Training:
-    """The graph of a worker: a model, and the ledgers."""
+    """The graph of a worker: a model, and the ledgers. needed: how many of the workers make a round."""
 
-    def __init__(self, worker: int) -> None:
+    def __init__(self, worker: int, needed: int = WORKERS) -> None:
         self.step = gf.train.get_or_create_global_step()
         self.variables = model()
         self.ledgers = [
@@ -59,12 +59,13 @@ class Training:
             for i in range(2)
         ]
         self.tag = gf.placeholder(gf.int32, [])
-        together = gf.train.SyncReplicasOptimizer(optimizer(), WORKERS)
+        together = gf.train.SyncReplicasOptimizer(optimizer(), needed, WORKERS)
         pairs = together.compute_gradients(loss(self.variables, self.step, worker), self.variables)
         for ledger in self.ledgers:
-            mark = gf.ones_like(gf.gather(ledger, [self.tag])) * -32.0 * WORKERS
+            mark = gf.ones_like(gf.gather(ledger, [self.tag])) * -32.0 * needed
             pairs.append((gf.IndexedSlices(mark, gf.reshape(self.tag, [1])), ledger))
         self.train_op = together.apply_gradients(pairs, self.step)
+        self.counted = together.counted
         self.init = gf.global_variables_initializer()
         self.ready = gf.report_uninitialized_variables()
 
@@ -72,7 +73,8 @@ class Training:
 def run(folder: str, name: str, role: str, **arguments: Any) -> None:
     """One process."""
     logging.basicConfig(level=logging.INFO)
-    {"ps": serve, "worker": work, "monitored": work_monitored}[role](Path(folder), name, **arguments)
+    kinds = {"ps": serve, "worker": work, "monitored": work_monitored, "tagged": work_tagged}
+    kinds[role](Path(folder), name, **arguments)
 
 
 def serve(folder: Path, name: str, index: int, life: int, spec: Any) -> None:
@@ -148,6 +150,38 @@ def work_monitored(folder: Path, name: str, index: int, life: int, spec: Any, st
         if index == 0:
             found = {"step": step, "model": bits(session.run(variables))}
             (folder / "part").write_text(json.dumps(found))
+            (folder / "part").rename(folder / "result")
+        while not (folder / "result").exists():
+            time.sleep(0.02)
+    os._exit(0)
+
+
+def work_tagged(
+    folder: Path, name: str, index: int, life: int, spec: Any, steps: int, needed: int, save_steps: int
+) -> None:
+    """The model and the ledgers under MonitoredTrainingSession, with workers that stand by if not all are needed."""
+    server = gf.train.Server(spec, "worker", index)
+    task = f"/job:worker/task:{index}"
+    with gf.device(gf.train.replica_device_setter(worker_device=task, cluster=gf.train.ClusterSpec(spec))):
+        training = Training(index, needed)
+    with gf.train.MonitoredTrainingSession(
+        server.target, index == 0, str(folder / "checkpoints") if index == 0 else None,
+        save_checkpoint_steps=save_steps, save_checkpoint_secs=None, save_summaries_steps=None,
+        log_step_count_steps=None, config=gf.ConfigProto(device_filters=["/job:ps", task]),
+    ) as session:  # fmt: skip
+        tags, step = itertools.count(index * TAGS + life * 400), 0
+        with (folder / f"acknowledged_{name}").open("a") as acknowledged:
+            while step < steps:
+                tag = next(tags)
+                _, counts = session.run([training.train_op, training.counted], {training.tag: tag})
+                step = int(session.run(training.step))
+                if counts:
+                    acknowledged.write(f"{tag}\n")
+                    acknowledged.flush()
+        if index == 0:
+            step, ledgers = session.run([training.step, training.ledgers])
+            marked = [{int(i): float(v[i]) for i in v.nonzero()[0]} for v in ledgers]
+            (folder / "part").write_text(json.dumps({"step": int(step), "ledgers": marked}))
             (folder / "part").rename(folder / "result")
         while not (folder / "result").exists():
             time.sleep(0.02)

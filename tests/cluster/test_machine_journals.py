@@ -28,12 +28,13 @@ from graphflow._core.collectives.group_events import (
 from graphflow._core.collectives.group_journal import GroupJournal, event_of
 from graphflow._core.collectives.groups import Group
 from graphflow._core.common.machine_journal import MachineJournal
-from graphflow._core.resources.round_machine import ChoiceAwaited, RoundMachine
+from graphflow._core.resources.rounds.events import ChoiceAwaited
+from graphflow._core.resources.rounds.machine import RoundMachine
 from graphflow._core.resources.store import ResourceStore
 from graphflow.cli.main import main
 from tests.cluster.serving import serve, spec_of
 from tests.collectives.group_world import World, contribution, member
-from tests.resources.test_sync_rounds import Rounds
+from tests.resources.rounds.test_sync_rounds import Rounds
 
 LIMIT = 60.0
 WORKER, OTHER = (f"/job:worker/replica:0/task:{n}" for n in range(2))

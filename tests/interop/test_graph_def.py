@@ -23,8 +23,9 @@ OWN = {
     "ForestSizes", "GatherTree", "GrowForest", "MaxBytesInUse", "ReadResourceState",
     "RestoreReducedAxes", "SparseApplyAdam", "SparseApplyGradientDescent", "SparseApplyNesterovMomentum",
     "StalenessAdmit", "StalenessBegin", "StalenessDone", "SumToShape",
-    "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean",
-    "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices", "WriteResourceState",
+    "SyncRoundAdvance", "SyncRoundArrive", "SyncRoundBegin", "SyncRoundClaim", "SyncRoundDone", "SyncRoundFree",
+    "SyncRoundHold", "SyncRoundMean", "SyncRoundMeanSlices", "SyncRoundPush", "SyncRoundPushSlices",
+    "WriteResourceState",
 }  # fmt: skip
 """Op types that TensorFlow does not have, or not without the libraries of contrib."""
 

@@ -12,14 +12,14 @@ import pytest
 from graphflow import errors
 from graphflow._core.resources.datasets import base
 from graphflow._core.resources.datasets.iterators import IteratorResource
-from graphflow._core.resources.round_machine import (
+from graphflow._core.resources.rounds.events import (
     ChoiceAwaited,
     GiveTicket,
     GradientsBrought,
     ReplicaBegan,
-    RoundMachine,
     SayAwaited,
 )
+from graphflow._core.resources.rounds.machine import RoundMachine
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.context import RunContext
 from tests.common.clock import Clock

@@ -8,10 +8,10 @@ import numpy as np
 
 import graphflow as gf
 from graphflow._core.common.request_ids import RequestId, RunId
-from graphflow._core.resources.round_machine import Choice, Ticket
-from graphflow._core.resources.sync_rounds import Gradients
+from graphflow._core.resources.rounds.events import Choice, Ticket
+from graphflow._core.resources.rounds.sync_rounds import Gradients
 from graphflow._core.runtime.context import RunContext
-from tests.resources.test_sync_rounds import WORKERS, Rounds
+from tests.resources.rounds.test_sync_rounds import WORKERS, Rounds
 
 
 class Repeated(Rounds):

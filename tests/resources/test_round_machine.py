@@ -12,24 +12,28 @@ from typing import Any
 
 import pytest
 
+from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
 from graphflow._core.common.machine import BrokenInvariant, Instruction, StepEvent
 from graphflow._core.common.request_ids import RunId
-from graphflow._core.resources.round_machine import (
+from graphflow._core.resources.rounds.events import (
     Choice,
     ChoiceAwaited,
     CountUp,
     GiveChoice,
     GiveTicket,
     GradientsBrought,
+    HoldAsked,
+    HoldEnded,
+    ReadCheckpoint,
     RefuseRun,
     ReplicaBegan,
     RoundApplied,
-    RoundMachine,
     SayAwaited,
     Ticket,
     WaitEnded,
     WakeWaiting,
 )
+from graphflow._core.resources.rounds.machine import RoundMachine
 from graphflow.errors import DeadlineExceededError, UnavailableError
 
 EPOCH = 7
@@ -257,3 +261,105 @@ def test_a_round_that_has_its_gradients_and_no_choice_is_found() -> None:
     tell.machine.needed = 1
     with pytest.raises(BrokenInvariant, match="nothing is chosen"):
         tell.machine.check()
+
+
+def test_no_gradients_are_chosen_while_a_checkpoint_is_read_and_the_first_that_came_are_chosen_then() -> None:
+    tell = Told(2, 3)
+    assert [type(i) for i in tell(HoldAsked(0.0, 1, 0, 1))] == [ReadCheckpoint]
+    tickets = []
+    for tell.now, worker in ((1.0, 2), (2.0, 0), (3.0, 1)):
+        tickets.append(tell.wait(worker))
+    assert tell.machine.last is None
+    assert [type(i) for i in tell(HoldEnded(4.0, 1))] == [WakeWaiting]
+    given = [tell.look(ticket)[-1] for ticket in tickets]
+    choices = [i.choice for i in given if isinstance(i, GiveChoice)]
+    assert [choice.counted for choice in choices] == [True, True, False]
+    assert choices[0].attempts == (tickets[1].attempt, tickets[0].attempt)  # In the order of the workers.
+    tell.replay()
+
+
+def test_a_checkpoint_waits_for_the_end_of_a_round_and_holds_nobody_up_for_long() -> None:
+    tell = Told(2, 2)
+    tell.wait(0)
+    second = tell.begin(1)
+    tell.bring(second)
+    (_, given) = tell.look(second)
+    assert isinstance(given, GiveChoice)
+    assert tell(HoldAsked(0.0, 1, 0, 1)) == []
+    found = tell(RoundApplied(1.0, given.choice, 0, 1))
+    assert [type(i) for i in found] == [CountUp, WakeWaiting]
+    tell.step = 1
+    assert [type(i) for i in tell(HoldAsked(1.0, 1, 1, 1))] == [ReadCheckpoint]
+    tell.now = 2.0
+    first = tell.wait(0)
+    second = tell.begin(1)
+    tell.bring(second)
+    assert tell.look(second) == [] and tell.look(first) == []
+    tell.now = UNDISTURBED_SECONDS + 0.1  # The one that reads stands still.
+    assert [type(i) for i in tell.look(first)] == [WakeWaiting, GiveChoice]
+
+
+def test_a_step_that_was_set_ends_a_round_that_a_checkpoint_would_wait_for() -> None:
+    tell = Told(1, 1)
+    first = tell.begin(0)
+    tell.bring(first)
+    tell.look(first)
+    assert tell(HoldAsked(0.0, 1, 0, 1)) == []
+    assert [type(i) for i in tell(HoldAsked(0.5, 1, 0, 2))] == [WakeWaiting, ReadCheckpoint]
+
+
+def test_a_run_whose_gradients_are_in_the_values_has_nothing_to_do() -> None:
+    tell = Told(1, 1)
+    run = RunId("trainer", 1, 0, True)
+    (given,) = tell(ReplicaBegan(0.0, WORKERS[0], run, 0, 1, True))
+    assert isinstance(given, GiveTicket) and given.ticket.attempt == 0
+    (found,) = tell.bring(given.ticket, run)
+    assert isinstance(found, GiveChoice) and found.choice.counted and not found.choice.number[1]
+
+
+def test_who_has_missed_the_last_round_does_not_wait_for_others_that_begin_no_more() -> None:
+    tell = Told(2, 3, grace=3.0)
+    slow = tell.begin(2)
+    first = tell.wait(0)
+    second = tell.begin(1)
+    tell.bring(second)
+    (_, given) = tell.look(second)
+    assert isinstance(given, GiveChoice)
+    tell.look(first)
+    tell.apply(given.choice)
+    tell.bring(slow)
+    (late,) = tell.look(slow)
+    assert isinstance(late, GiveChoice) and not late.choice.counted
+    tell.end(slow)  # It has seen step 1. Meanwhile the others come to step 2, which is their last one.
+    tell.end(first)
+    tell.end(second)
+    first = tell.wait(0)
+    second = tell.begin(1)
+    tell.bring(second)
+    (_, given) = tell.look(second)
+    assert isinstance(given, GiveChoice)
+    tell.apply(given.choice)
+    tell.now = 10.0
+    slow = tell.wait(2)
+    tell.now = 13.0
+    assert tell.look(slow) == []
+    other = tell.begin(1)
+    tell.now = 14.0
+    assert tell.look(slow) == []  # Somebody else is at that round.
+    tell.bring(other)
+    tell.step = 2
+    (_, given) = tell.look(other)
+    assert isinstance(given, GiveChoice) and len(given.choice.attempts) == 2
+
+
+def test_who_is_left_alone_in_a_round_that_others_have_not_begun_goes_on_without_it() -> None:
+    tell = Told(2, 3, grace=3.0)
+    tell.step = 7  # A replica that was started again when the others had come to their last step.
+    alone = tell.wait(2)
+    tell.now = 3.1
+    (found,) = tell.look(alone)
+    assert isinstance(found, GiveChoice) and not found.choice.counted and not found.choice.number[1]
+    tell.end(alone)
+    again = tell.wait(2)  # Now it has seen the step: it waits.
+    tell.now = 60.0
+    assert [type(i) for i in tell.look(again)] in ([], [SayAwaited])

@@ -19,14 +19,14 @@ from graphflow._core.collectives.groups import Group
 from graphflow._core.collectives.rounds import Contribution
 from graphflow._core.common import request_ids
 from graphflow._core.common.machine_journal import MachineJournal
-from graphflow._core.resources import round_machine
-from graphflow._core.resources.round_machine import RoundMachine
+from graphflow._core.resources.rounds import events as round_events
+from graphflow._core.resources.rounds.machine import RoundMachine
+from graphflow._core.resources.rounds.sync_rounds import SyncRounds
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.resources.sync_rounds import SyncRounds
 
 _MOST_TEXT: Final = 300
 """Characters of an event or instruction as a line has it."""
-_OF_ROUNDS: Final = classes_of((round_machine, request_ids))
+_OF_ROUNDS: Final = classes_of((round_events, request_ids))
 _OF_GROUPS: Final = {
     name: value
     for name, value in vars(group_events).items()

@@ -342,7 +342,7 @@ Guard: tests/common/test_timeouts.py::test_times_that_depend_on_each_other_are_i
 ROUND_GRACE_SECONDS: Final = 3.0
 """For so long a round waits for a task that is gone to come back, if a run does not say how long.
 
-Guard: tests/resources/test_sync_rounds.py::test_a_task_that_is_gone_for_a_moment_only_is_waited_for
+Guard: tests/resources/rounds/test_sync_rounds.py::test_a_task_that_is_gone_for_a_moment_only_is_waited_for
 """
 ROUND_SLOW_SECONDS: Final = 10.0
 """A run that has waited for so long says so, even if nobody is gone.

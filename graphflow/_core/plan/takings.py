@@ -15,8 +15,9 @@ _CHANGE: Final = frozenset({
     "CollectiveReduce", "CreateSummaryFileWriter", "ImportEvent", "MakeIterator", "MapClear",
     "MergeV2Checkpoints", "OrderedMapClear", "PyFunc", "QueueCloseV2", "ReaderResetV2", "SaveV2",
     "StageClear", "StalenessAdmit", "StalenessBegin", "StalenessDone", "SyncRoundArrive", "SyncRoundBegin",
-    "SyncRoundClaim", "SyncRoundDone", "SyncRoundMean", "SyncRoundMeanSlices", "SyncRoundPush",
-    "SyncRoundPushSlices", "WriteFile", "WriteGraphSummary", "WriteRawProtoSummary", "WriteResourceState",
+    "SyncRoundClaim", "SyncRoundDone", "SyncRoundFree", "SyncRoundHold", "SyncRoundMean", "SyncRoundMeanSlices",
+    "SyncRoundPush", "SyncRoundPushSlices", "WriteFile", "WriteGraphSummary", "WriteRawProtoSummary",
+    "WriteResourceState",
 })  # fmt: skip
 """Ops that change something other than a variable, which a run that is repeated would change once more."""
 _SAY: Final = frozenset({"MapStage", "OrderedMapStage", "QueueEnqueueManyV2", "QueueEnqueueV2", "Stage"})

@@ -11,6 +11,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.request_ids import RunId
 
 
 @dataclass
@@ -44,8 +45,8 @@ class AbsentTasks:
 class RunMemory(Protocol):
     """What a task remembers of runs that may be repeated: cluster.server.deduplicator.Deduplicator."""
 
-    def get_state(self) -> Mapping[str, Any]:
-        """Which runs have changed what, as arrays by name."""
+    def get_state(self, more: Iterable[tuple[RunId, str, Any]] = ()) -> Mapping[str, Any]:
+        """Which runs have changed what, as arrays by name. more: runs that have changed a cell, under a name."""
 
     def set_state(
         self, state: Mapping[str, Any], variables: Collection[str], present: Collection[str]
@@ -54,6 +55,9 @@ class RunMemory(Protocol):
 
     def note_assigned(self, cell: Any) -> None:
         """A variable was set as a whole; its lock is held."""
+
+    def has_changed(self, request: Any, name: str, cell: Any) -> bool:
+        """Whether the value that a cell was set to has what a run has changed under a name."""
 
 
 class CollectiveService(Protocol):

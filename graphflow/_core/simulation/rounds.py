@@ -1,6 +1,7 @@
 """What simulated steps wait for each other with: rounds of synchronous training, changes made once, and allreduces.
 
-They decide as the real ones do (resources/round_machine.py, collectives/arithmetic.py), with counts in place of values.
+They decide as the real ones do (resources/rounds/machine.py, collectives/arithmetic.py), with counts in place of
+values.
 """
 
 from __future__ import annotations

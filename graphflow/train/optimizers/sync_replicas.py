@@ -2,8 +2,8 @@
 
 TensorFlow has a thread of the chief that moves the gradients on, and a queue of tokens that lets the workers go; if
 either is missing, or the chief dies, all wait for ever. Here every worker's run takes part in a round and finishes it:
-see graphflow._core.resources.sync_rounds. So `minimize` and a session suffice; the hook and the queue runner are there
-for programs written for TensorFlow, and have nothing to do.
+see graphflow._core.resources.rounds.sync_rounds. So `minimize` and a session suffice; the hook and the queue runner
+are there for programs written for TensorFlow, and have nothing to do.
 """
 
 from __future__ import annotations

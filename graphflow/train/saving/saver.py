@@ -37,6 +37,7 @@ from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
+from graphflow._core.ops.distributed.sync_rounds import beginnings_of_rounds, free_round, hold_round
 from graphflow._core.ops.state.checkpoints import (
     read_resource_state,
     restore_v2,
@@ -547,15 +548,21 @@ def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], pr
     specs = [spec for saveable in saveables for spec in saveable.specs]
     tensors: list[Any] = [spec.tensor for spec in specs]
     names = [spec.name for spec in specs]
+    begins = beginnings_of_rounds(graph)
+    held = [hold_round(begin) for begin in begins]
     for task in _tasks(graph, saveables, program):
-        with graph.device(task or None):
+        with graph.device(task or None), graph.control_dependencies(held):
             tensors.append(read_resource_state(program))
         names.append(STATE + task)
     with graph.name_scope("SaveV2") as scope:
         slices = [spec.slice_spec for spec in specs] + [""] * (len(names) - len(specs))
-        return save_v2(
+        saved = save_v2(
             filename, constant(names, name="tensor_names"), constant(slices, name="shape_and_slices"), tensors, scope
         )  # fmt: skip
+    if not begins:
+        return saved
+    with graph.control_dependencies([saved]):
+        return group(*(free_round(begin) for begin in begins))
 
 
 def _tasks(graph: Graph, saveables: Sequence[SaveableObject], program: str) -> list[str]:

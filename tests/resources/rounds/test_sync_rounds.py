@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from graphflow._core.resources import sync_rounds
-from graphflow._core.resources.round_machine import Choice, Ticket
+from graphflow._core.resources.rounds import sync_rounds
+from graphflow._core.resources.rounds.events import Choice, Ticket
+from graphflow._core.resources.rounds.sync_rounds import Gradients, RoundChange, SyncRounds
 from graphflow._core.resources.store import ResourceStore
-from graphflow._core.resources.sync_rounds import Gradients, RoundChange, SyncRounds
 from graphflow._core.resources.variables import VariableCell
 from graphflow._core.runtime.context import RunContext
 

@@ -1,7 +1,7 @@
 """Protects synchronous training: who is in a round, that a round is applied once and whole, and that nobody hangs.
 
-SyncReplicasOptimizer has threads as replicas here. The rounds by themselves: tests/resources/test_sync_rounds.py. With
-real processes that are killed: tests/cluster/test_sync_replicas.py.
+SyncReplicasOptimizer has threads as replicas here. The rounds by themselves:
+tests/resources/rounds/test_sync_rounds.py. With real processes that are killed: tests/cluster/test_sync_replicas.py.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -197,11 +198,23 @@ class Deduplicator:
             context.others_may_change()
             end()
 
-    def get_state(self) -> Mapping[str, np.ndarray[Any, Any]]:
-        """Which runs have changed what, as far as the variables have it at this moment."""
+    def get_state(
+        self, more: Iterable[tuple[RunId, str, VariableCell]] = ()
+    ) -> Mapping[str, np.ndarray[Any, Any]]:
+        """Which runs have changed what, as far as the variables have it at this moment.
+
+        more: runs that have changed a variable otherwise, each with a name for that.
+        """
         with self._condition:
             found = self.machine.present(lambda version: bool(version[0].assigned == version[1]))
-        return pack_runs((run, {n: v[0].name for n, v in changed.items()}) for run, changed in found)
+        own = ((run, {n: v[0].name for n, v in changed.items()}) for run, changed in found)
+        return pack_runs(chain(own, ((run, {name: cell.name}) for run, name, cell in more)))
+
+    @staticmethod
+    def has_changed(request: RequestId, name: str, cell: VariableCell) -> bool:
+        """Whether the value that a variable was set to has what a run has changed under a name."""
+        record: RunRecord | None = request.record
+        return record is not None and record.changed.get(name) == (cell, cell.assigned)
 
     def set_state(
         self, state: Mapping[str, np.ndarray[Any, Any]], variables: Collection[str], present: Collection[str]

@@ -8,8 +8,8 @@ import numpy as np
 
 from graphflow._core.common.request_ids import run_of
 from graphflow._core.kernels.registry import Kernel, Node, kernel
-from graphflow._core.resources.round_machine import Choice, Ticket
-from graphflow._core.resources.sync_rounds import Gradients, RoundChange, SyncRounds
+from graphflow._core.resources.rounds.events import Choice, Ticket
+from graphflow._core.resources.rounds.sync_rounds import Gradients, RoundChange, SyncRounds
 from graphflow.errors import AbortedError
 
 
@@ -37,9 +37,21 @@ def _begin(node: Node) -> Kernel:
     slot = node.attrs["slot"]
 
     def begin(run: Any, cell: Any) -> Any:
-        return _rounds(run, node).begin(slot, cell, run_of(run)).array()
+        rounds, request, runs = _rounds(run, node), run.request_id, run.store.home.runs
+        settled = runs is not None and request is not None and runs.has_changed(request, rounds.key, cell)
+        return rounds.begin(slot, cell, run_of(run), settled).array()
 
     return begin
+
+
+@kernel("SyncRoundHold", stateful=True)
+def _hold(node: Node) -> Kernel:
+    return lambda run, cell: _rounds(run, node).hold(run, cell)
+
+
+@kernel("SyncRoundFree", stateful=True)
+def _free(node: Node) -> Kernel:
+    return lambda run: _rounds(run, node).free(run)
 
 
 @kernel("SyncRoundPush", "SyncRoundPushSlices", stateful=True)

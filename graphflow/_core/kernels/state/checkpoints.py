@@ -19,6 +19,7 @@ from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 from graphflow._core.plan.passes.donation import INTO
+from graphflow._core.resources.rounds.sync_rounds import settled_runs
 
 _log = logging.getLogger("graphflow")
 
@@ -154,7 +155,7 @@ def _read_state(node: Node) -> Kernel:
         states = dict(run.store.get_state()) if program else {}
         runs = run.store.home.runs
         if runs is not None:
-            states[RUNS] = runs.get_state()
+            states[RUNS] = runs.get_state(settled_runs(run.store.home))
         return pack_state(states, program)
 
     return read

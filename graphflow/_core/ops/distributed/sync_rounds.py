@@ -1,14 +1,19 @@
 """Ops of synchronous training: a replica's part in a round.
 
-graphflow._core.resources.sync_rounds says what a round is. The ops are graphflow's own: TensorFlow makes its rounds of
-accumulators, a queue of tokens and a thread of the chief.
+graphflow._core.resources.rounds.sync_rounds says what a round is. The ops are graphflow's own: TensorFlow makes its
+rounds of accumulators, a queue of tokens and a thread of the chief.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphflow._core.graph import dtypes, shapes
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
+from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
+from graphflow._core.ops.core import apply
 from graphflow._core.ops.rules import no_outputs, scalar_of
 
 
@@ -35,6 +40,12 @@ BEGIN = op_def(
     outputs=("ticket",),
 )  # fmt: skip
 """A run's ticket: the round, and the run's number. Every variable that the run reads is read after it."""
+HOLD = op_def(
+    "SyncRoundHold", ("global_step@: int32|int64",), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True,
+    blocks=True,
+)  # fmt: skip
+"""Waits for the end of a round. None is chosen until FREE: a checkpoint reads every variable between the two."""
+FREE = op_def("SyncRoundFree", (), infer=no_outputs, gradient=NOT_DIFFERENTIABLE, stateful=True)
 PUSH = op_def(
     "SyncRoundPush",
     ("ticket: int64", "gradient: T"),
@@ -68,3 +79,25 @@ ADVANCE = op_def(
     "SyncRoundAdvance", ("global_step&: int32|int64", "choice: int64"), infer=no_outputs,
     gradient=NOT_DIFFERENTIABLE, stateful=True,
 )  # fmt: skip
+
+
+def beginnings_of_rounds(graph: Graph) -> list[Operation]:
+    """What begins the rounds of synchronous training in a graph, one operation of each."""
+    found = [op for op in graph.get_operations() if op.op_def is BEGIN]
+    return list({op.attrs["shared_name"]: op for op in found}.values())
+
+
+def hold_round(begin: Operation) -> Operation:
+    """An operation that keeps rounds from being chosen, between two of them. begin: one that begins such a round."""
+    with get_default_graph().colocate_with(begin, ignore_existing=True):
+        return apply(HOLD, [begin.inputs[0]], _of_rounds(begin), "hold_round")
+
+
+def free_round(begin: Operation) -> Operation:
+    """An operation that ends what `hold_round` has begun in the same run."""
+    with get_default_graph().colocate_with(begin, ignore_existing=True):
+        return apply(FREE, [], _of_rounds(begin), "free_round")
+
+
+def _of_rounds(begin: Operation) -> dict[str, Any]:
+    return {name: begin.attrs[name] for name in ("shared_name", "needed", "total")}

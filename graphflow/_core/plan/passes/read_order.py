@@ -14,7 +14,7 @@ from typing import Final
 from graphflow._core.plan.ir import Plan, needed
 from graphflow._core.plan.pass_context import PassContext
 
-BEFORE_READS: Final = frozenset({"SyncRoundBegin", "StalenessBegin"})
+BEFORE_READS: Final = frozenset({"StalenessBegin", "SyncRoundBegin", "SyncRoundHold"})
 """Types of instructions that come before every read of a variable."""
 
 

@@ -7,6 +7,8 @@ The rounds follow the global step. If that was set, as a restored checkpoint doe
 the next choice counts as later than all before. A replica that was there and does not come is waited for as long as its
 task may be there again: the machine hears with each look since when tasks are absent.
 
+A checkpoint is read between two rounds: while it is, no gradients are chosen.
+
 No thread waits here and no clock is read: `SyncRounds` (sync_rounds.py) does that.
 """
 
@@ -14,172 +16,33 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
-import numpy as np
-
+from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
 from graphflow._core.common.last_runs import LastRuns
-from graphflow._core.common.machine import Instruction, Machine, Shared, StepEvent, hold, step_event
+from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId
 from graphflow._core.common.timeouts import ROUND_SAY_SECONDS, ROUND_SLOW_SECONDS
 from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.resources.rounds.events import (
+    Choice,
+    ChoiceAwaited,
+    CountUp,
+    GiveChoice,
+    GiveTicket,
+    GradientsBrought,
+    HoldAsked,
+    HoldEnded,
+    ReadCheckpoint,
+    RefuseRun,
+    ReplicaBegan,
+    RoundApplied,
+    SayAwaited,
+    Ticket,
+    WaitEnded,
+    WakeWaiting,
+)
 from graphflow.errors import AbortedError, DeadlineExceededError, OpError, UnavailableError
-
-Number = tuple[int, int]
-"""What choices are ordered by: their rounds' epoch, and a count from one.
-
-An epoch is a random number that rounds have for as long as their task lives, and no clock is asked which of two is the
-later one: it is the one that is heard of later.
-"""
-
-
-@dataclass(frozen=True)
-class Ticket(Shared):
-    """A run's part in a round.
-
-    round: the global step that it has read. epoch: of its rounds, see Number. attempt: its number, from one, or 0
-    if its gradients were given before, by an earlier attempt of the same run. floor: earlier attempts of the same
-    replica that are above this are void.
-    """
-
-    round: int
-    epoch: int
-    attempt: int
-    floor: int
-
-    def array(self) -> np.ndarray[Any, Any]:
-        """As a tensor."""
-        return np.array([self.round, self.epoch, self.attempt, self.floor], np.int64)
-
-    @staticmethod
-    def of(array: Any) -> Ticket:
-        """From a tensor."""
-        return Ticket(*(int(n) for n in array))
-
-
-@dataclass(frozen=True)
-class Choice(Shared):
-    """The gradients of a round: the attempts that made them, in the order in which they are added.
-
-    number: see Number; (epoch, 0) if there is nothing to apply. horizon: attempts below it are settled.
-    counted: whether the gradients of the run that has this are among them.
-    """
-
-    round: int
-    number: Number
-    horizon: int = 0
-    counted: bool = False
-    attempts: tuple[int, ...] = ()
-
-    def array(self) -> np.ndarray[Any, Any]:
-        """As a tensor."""
-        return np.array([self.round, *self.number, self.horizon, self.counted, *self.attempts], np.int64)
-
-    @staticmethod
-    def of(array: Any) -> Choice:
-        """From a tensor."""
-        numbers = [int(n) for n in array]
-        return Choice(numbers[0], (numbers[1], numbers[2]), numbers[3], bool(numbers[4]), tuple(numbers[5:]))
-
-
-# ---- events ---------------------------------------------------------------------------------------------------------
-
-
-@step_event
-class ReplicaBegan(StepEvent):
-    """A replica begins a step. slot: its task, "" if it has no name. run: if its program names its runs.
-
-    step: the global step. assigned: how often that was set as a whole.
-    """
-
-    slot: str
-    run: RunId | None
-    step: int
-    assigned: int
-
-
-@step_event
-class GradientsBrought(StepEvent):
-    """All gradients of a run are in place: it waits for the choice of its round."""
-
-    run: RunId | None
-    ticket: Ticket
-
-
-@step_event
-class ChoiceAwaited(StepEvent):
-    """A run that waits looks whether there is a choice.
-
-    absent: the tasks that are not there, each with the time since when. patience: for how many seconds it waits for
-    replicas that are absent, 0 if it has not said so.
-    """
-
-    attempt: int
-    absent: Mapping[str, float]
-    patience: float
-
-
-@step_event
-class WaitEnded(StepEvent):
-    """A run waits no more. failed: its step has come to an end, without a choice."""
-
-    attempt: int
-    failed: bool
-
-
-@step_event
-class RoundApplied(StepEvent):
-    """A replica has applied a choice to all variables. step, assigned: as the global step is now."""
-
-    choice: Choice
-    step: int
-    assigned: int
-
-
-# ---- instructions ---------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class GiveTicket(Instruction):
-    """The run takes part with this ticket."""
-
-    ticket: Ticket
-
-
-@dataclass(frozen=True, slots=True)
-class GiveChoice(Instruction):
-    """The wait of the run ends with this choice."""
-
-    choice: Choice
-
-
-@dataclass(frozen=True, slots=True)
-class RefuseRun(Instruction):
-    """The run fails with this error."""
-
-    kind: type[OpError]
-    message: str
-
-
-@dataclass(frozen=True, slots=True)
-class SayAwaited(Instruction):
-    """Tell whoever waits for the run for whom it waits."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class WakeWaiting(Instruction):
-    """All runs that wait are to look again."""
-
-
-@dataclass(frozen=True, slots=True)
-class CountUp(Instruction):
-    """Count the global step up."""
-
-
-# ---- the machine ----------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, slots=True)
@@ -193,6 +56,8 @@ class Attempt:
     arrived: bool = False
     released: bool = False
     superseded: bool = False
+    missed: bool = False
+    """Whether rounds were made since its replica has last seen the global step."""
     chosen: Choice | None = None
     since: float = 0.0
     """Since when it waits."""
@@ -204,8 +69,8 @@ class RoundMachine(Machine):
     """The rounds at one global step.
 
     needed: how many gradients a round takes. total: the number of replicas; if it is less than `needed`, a round takes
-    several of each, and a run waits only if nothing else is left to do. epoch: see Number. grace: for how many seconds
-    a run that has not said how long it waits waits for replicas that are absent.
+    several of each, and a run waits only if nothing else is left to do. epoch: see events.Number. grace: for how
+    many seconds a run that has not said how long it waits waits for replicas that are absent.
     """
 
     def __init__(self, name: str, needed: int, total: int, epoch: int, grace: float) -> None:
@@ -225,6 +90,8 @@ class RoundMachine(Machine):
         self.members: dict[str, int] = {}
         """The replicas that have taken part, with the number of the last attempt of each."""
         self.floors: dict[str, int] = {}
+        self.seen: dict[str, int] = {}
+        """The global step that each replica has seen at the end of its last run."""
         self.last: Choice | None = None
         """The choice of the last round that was decided."""
         self.finished = True
@@ -239,9 +106,12 @@ class RoundMachine(Machine):
         """Attempts below this number were given up, as the global step was set."""
         self.given: LastRuns[Choice] = LastRuns()
         """What was chosen when the gradients of runs were taken that may be repeated."""
+        self.holds: dict[int, float] = {}
+        """Until when checkpoints that are read keep rounds from being chosen, by holder."""
         self.handlers = {
             ReplicaBegan: self._began, GradientsBrought: self._brought, ChoiceAwaited: self._awaits,
-            WaitEnded: self._wait_ended, RoundApplied: self._applied,
+            WaitEnded: self._wait_ended, RoundApplied: self._applied, HoldAsked: self._hold_asked,
+            HoldEnded: self._hold_ended,
         }  # fmt: skip
 
     def handle(self, event: StepEvent) -> list[Instruction]:
@@ -277,29 +147,26 @@ class RoundMachine(Machine):
     # ---- a run ----
 
     def _began(self, event: ReplicaBegan) -> list[Instruction]:
-        found: list[Instruction] = []
         step, slot, run = event.step, event.slot, event.run
-        expected = None if self.last is None else self.last.round + self.finished
-        if self.assigned is not None and (
-            event.assigned != self.assigned or (expected is not None and step != expected)
-        ):
-            self._give_up()
-            found.append(WakeWaiting())
+        found = self._see_step(step, event.assigned)
         if step != self.current:
             self.current = step
             found.append(WakeWaiting())
-        self.assigned = event.assigned
         if run is not None:
             try:
                 given = self.given.get(run)
             except OpError as error:
                 return [*found, RefuseRun(type(error), error.message)]
+            if given is None and event.settled:
+                given = Choice(step, (self.epoch, 0), counted=True)
+                self.given.put(run, given)
             if given is not None:
                 return [*found, GiveTicket(Ticket(step, self.epoch, 0, 0))]
             for earlier in [a for a in self.open.values() if a.run == run]:
                 found.append(self._supersede(earlier))
         self.begun += 1
         attempt = Attempt(slot, step, self.begun, run)
+        attempt.missed = step > self.seen.get(slot, 0)
         if slot:
             before = self.open.get(self.members.get(slot, 0))
             if before is not None and not before.released:
@@ -307,6 +174,15 @@ class RoundMachine(Machine):
             self.members[slot] = attempt.number
         self.open[attempt.number] = attempt
         return [*found, GiveTicket(Ticket(step, self.epoch, attempt.number, self.floors.get(slot, 0)))]
+
+    def _see_step(self, step: int, assigned: int) -> list[Instruction]:
+        """The global step as it is now: what is under way is given up if it was set."""
+        expected = None if self.last is None else self.last.round + self.finished
+        before, self.assigned = self.assigned, assigned
+        if before is None or (assigned == before and expected in (None, step)):
+            return []
+        self._give_up()
+        return [WakeWaiting()]
 
     def _supersede(self, earlier: Attempt) -> WakeWaiting:
         """Ends an attempt in whose place a later one has come, and whose gradients were not taken."""
@@ -317,6 +193,7 @@ class RoundMachine(Machine):
     def _give_up(self) -> None:
         """The global step was set: what is under way has no round any more."""
         self.given.clear()
+        self.seen.clear()
         self.void_below = self.begun + 1
         self.open.clear()
         self.last, self.finished = None, True
@@ -364,19 +241,43 @@ class RoundMachine(Machine):
         mine.arrived = True
         arrived = [a for a in self.open.values() if a.arrived and a.round == mine.round]
         if len(arrived) >= self.needed:
-            return [WakeWaiting(), GiveChoice(self._choose(arrived))]
+            if self._is_held(event.now):
+                return []
+            self._choose(arrived)
+            late = Ticket(mine.round, self.epoch, mine.number, 0)
+            return [WakeWaiting(), self._too_late(late) if mine.chosen is None else GiveChoice(mine.chosen)]
         if len(arrived) <= self.needed - self.total:
             mine.released = True
             self.floors[mine.slot] = mine.number
             released = Choice(mine.round, (self.epoch, 0))
             self.given.put(mine.run, released)
             return [GiveChoice(replace(released, counted=True))]
+        if self._is_left_alone(mine, event.now):
+            del self.open[mine.number]
+            self.dropped += 1
+            return [GiveChoice(Choice(mine.round, (self.epoch, 0)))]
         if not event.absent and event.now <= mine.since + ROUND_SLOW_SECONDS:
             return []
         refused = self._unreachable(arrived, event)
         return [refused] if refused is not None else self._say(mine, event)
 
-    def _choose(self, arrived: list[Attempt]) -> Choice:
+    def _is_left_alone(self, mine: Attempt, now: float) -> bool:
+        """Whether a run waits in vain, as others have made rounds without its replica, and begin no more of them.
+
+        With backup replicas the others may have come to the last step of the training before it knew of that.
+        """
+        if self.needed >= self.total or not mine.missed or now <= mine.since + self._grace:
+            return False
+        return all(a is mine or a.round != mine.round for a in self.open.values())
+
+    def _is_held(self, now: float) -> bool:
+        """Whether a checkpoint is read, which has not taken too long so far."""
+        self.holds = {holder: until for holder, until in self.holds.items() if now < until}
+        return bool(self.holds)
+
+    def _choose(self, arrived: list[Attempt]) -> None:
+        """Decides the round: for those that came first, if more have come while nothing might be chosen."""
+        arrived = sorted(arrived, key=lambda a: (a.since, a.number))[: self.needed]
         arrived.sort(key=lambda a: (_order(a.slot), a.number))
         self.chosen += 1
         numbers = tuple(a.number for a in arrived)
@@ -387,7 +288,6 @@ class RoundMachine(Machine):
             a.chosen = counted
             self.given.put(a.run, counted)
         self.open.clear()
-        return counted
 
     def _too_late(self, ticket: Ticket) -> Instruction:
         """What a run gets that is in no open round."""
@@ -411,6 +311,10 @@ class RoundMachine(Machine):
 
     def _wait_ended(self, event: WaitEnded) -> list[Instruction]:
         attempt = self.waiting.pop(event.attempt, None)
+        if attempt is not None and attempt.slot and not event.failed:
+            self.seen[attempt.slot] = (
+                self.current if self.last is None else max(self.current, self.last.round + 1)
+            )
         if attempt is not None and event.failed and not attempt.slot:  # Nobody can begin anew in its place.
             self.open.pop(attempt.number, None)
         return []
@@ -420,7 +324,23 @@ class RoundMachine(Machine):
             return []
         self.finished = True
         counts = event.step == event.choice.round and event.assigned == self.assigned
-        return [CountUp()] if counts else []
+        found: list[Instruction] = [CountUp()] if counts else []
+        return [*found, WakeWaiting()] if self.holds else found
+
+    # ---- checkpoints ----
+
+    def _hold_asked(self, event: HoldAsked) -> list[Instruction]:
+        found = self._see_step(event.step, event.assigned)
+        self.holds.setdefault(event.holder, event.now + UNDISTURBED_SECONDS)
+        return [*found, ReadCheckpoint()] if self.finished else found
+
+    def _hold_ended(self, event: HoldEnded) -> list[Instruction]:
+        self.holds.pop(event.holder, None)
+        arrived = [a for a in self.open.values() if a.arrived and a.round == self.current]
+        if len(arrived) < self.needed or self._is_held(event.now):
+            return []
+        self._choose(arrived)
+        return [WakeWaiting()]
 
     # ---- what is waited for ----
 
@@ -471,7 +391,10 @@ class RoundMachine(Machine):
                 hold(attempt.slot not in unreleased, f"{attempt.slot} has two attempts in a round.")
                 unreleased.add(attempt.slot)
         arrived = sum(a.arrived and a.round == self.current for a in self.open.values())
-        hold(arrived < self.needed, f"{arrived} gradients have arrived, and nothing is chosen.")
+        hold(
+            arrived < self.needed or bool(self.holds),
+            f"{arrived} gradients have arrived, and nothing is chosen.",
+        )
         hold(all(number <= self.begun for number in self.members.values()), "A replica has not begun.")
         hold(self.finished or self.last is not None, "A round that was not decided is not finished.")
         if self.last is not None:

@@ -1,10 +1,12 @@
 """Rounds of synchronous training: runs that wait for their round, and changes that each choice makes once.
 
 A round is what changes the variables from one global step to the next. Who is in it, which gradients it takes and when
-it ends is decided by a state machine, round_machine.py. Here threads wait for that, and each variable remembers the
+it ends is decided by a state machine, machine.py. Here threads wait for that, and each variable remembers the
 last choice that was applied to it.
 
-Nothing here is saved: the rounds follow the global step.
+A checkpoint is read between two rounds, so that it has all of each: `hold`. Beside the global step it says whose
+gradients its values have: who repeats such a run after the checkpoint was restored finds it done. Nothing else here is
+saved.
 """
 
 from __future__ import annotations
@@ -14,33 +16,38 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
+from itertools import count
 from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
 from graphflow._core.common.machine import Instruction, StepEvent
 from graphflow._core.common.machine_journal import MachineJournal
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, WAIT_LOOK_SECONDS
-from graphflow._core.resources.round_machine import (
+from graphflow._core.resources.rounds.events import (
     Choice,
     ChoiceAwaited,
     CountUp,
     GiveChoice,
     GiveTicket,
     GradientsBrought,
+    HoldAsked,
+    HoldEnded,
+    ReadCheckpoint,
     RefuseRun,
     ReplicaBegan,
     RoundApplied,
-    RoundMachine,
     SayAwaited,
     Ticket,
     WaitEnded,
     WakeWaiting,
 )
+from graphflow._core.resources.rounds.machine import RoundMachine
 from graphflow._core.resources.services import AbsentTasks
 from graphflow.errors import AbortedError
 
@@ -67,6 +74,14 @@ class SyncRounds:
         self.journal = MachineJournal(_MOST_EVENTS)
         """The last events of the machine."""
         self._condition = threading.Condition()
+        self._cell: Any = None
+        """That of the global step, once it was seen."""
+        self._holders = count(1)
+
+    @property
+    def key(self) -> str:
+        """The name under which a run has these rounds among what it has changed."""
+        return f"sync_rounds/{self.name}"
 
     @property
     def dropped(self) -> int:
@@ -94,15 +109,16 @@ class SyncRounds:
                 raise i.kind(None, None, i.message)
         return found
 
-    def begin(self, slot: str, cell: Any, run: RunId | None = None) -> Ticket:
+    def begin(self, slot: str, cell: Any, run: RunId | None = None, settled: bool = False) -> Ticket:
         """A replica begins a step at the round that the cell of the global step says; "" for a nameless replica.
 
         run: its trainer and the number of its run, if these are known. If gradients of that run were taken before, its
-        ticket only lets it finish their round.
+        ticket only lets it finish their round. settled: whether the value of the global step has them, as a checkpoint
+        has said.
         """
         with self._condition:
-            assigned = cell.assigned
-            found = self._tell(ReplicaBegan(time.monotonic(), slot, run, int(cell.get()), assigned))
+            self._cell, assigned = cell, cell.assigned
+            found = self._tell(ReplicaBegan(time.monotonic(), slot, run, int(cell.get()), assigned, settled))
         (ticket,) = [i.ticket for i in found if isinstance(i, GiveTicket)]
         return ticket
 
@@ -162,6 +178,74 @@ class SyncRounds:
             applied = RoundApplied(time.monotonic(), choice, int(cell.get()), cell.assigned)
             if any(isinstance(i, CountUp) for i in self._tell(applied)):
                 cell.update(lambda old, out: np.add(old, 1, out=out))
+
+    # ---- checkpoints ----
+
+    def hold(self, run: Any, cell: Any) -> None:
+        """Waits until each round that was chosen is applied. None is chosen until `free`, or until the run ends.
+
+        Nobody waits for more than UNDISTURBED_SECONDS: neither this run for a round whose replicas are all gone, nor
+        they for one that stands still.
+        """
+        number = next(self._holders)
+        run.per_run.setdefault((self, "holders"), []).append(number)
+        limit = time.monotonic() + UNDISTURBED_SECONDS
+        run.on_abort((self, number), lambda: self._end_hold(number))
+
+        def look() -> bool | None:
+            now = time.monotonic()
+            found = self._tell(HoldAsked(now, number, int(cell.get()), cell.assigned))
+            if any(isinstance(i, ReadCheckpoint) for i in found):
+                return True
+            return False if now > limit else None
+
+        try:
+            self._cell = cell
+            between: bool = run.store.wait(
+                self._condition,
+                look,
+                run,
+                lambda: f"the end of a round of {self.name!r}, to read a checkpoint after it",
+            )
+        except BaseException:
+            self._end_hold(number)
+            raise
+        if not between:
+            self._end_hold(number)
+            _LOG.warning(
+                "A checkpoint is read in the middle of a round of %r: none of its replicas has ended that within "
+                "%.0f s. Some of the variables have its change, and others have not.", self.name, UNDISTURBED_SECONDS,
+            )  # fmt: skip
+
+    def free(self, run: Any) -> None:
+        """The checkpoint has been read."""
+        number = run.per_run[self, "holders"].pop()
+        run.remove_on_abort((self, number))
+        self._end_hold(number)
+
+    def _end_hold(self, number: int) -> None:
+        with self._condition:
+            self._tell(HoldEnded(time.monotonic(), number))
+
+    def settled(self) -> tuple[Any, list[RunId]]:
+        """The cell of the global step, None before it was seen, and the runs whose gradients are in the values."""
+        with self._condition:
+            cell, machine = self._cell, self.machine
+            if cell is None or cell.value is None or cell.assigned != machine.assigned:
+                return cell, []
+            step = int(cell.get())
+            return cell, [
+                run for run, choice in machine.given.items() if choice.number[1] and choice.round < step
+            ]
+
+
+def settled_runs(store: Any) -> Iterator[tuple[RunId, str, Any]]:
+    """The runs whose gradients rounds of a store have taken, each with what it has changed so, and in which cell."""
+    for rounds in store.others().values():
+        if isinstance(rounds, SyncRounds):
+            cell, runs = rounds.settled()
+            for run in runs:
+                yield run, rounds.key, cell
 
 
 @dataclass(eq=False)
