@@ -232,6 +232,7 @@ def _differentiate(task: Task, sums: Sums, op: Operation, level: Any) -> None:
         ]
         if op.type not in _TAKES_SLICES:
             filled = [convert_to_tensor(g) if isinstance(g, IndexedSlices) else g for g in filled]
+        before = task.graph.version
         result = rule(op, *filled)
         if not isinstance(result, list | tuple):
             result = [result]
@@ -240,8 +241,22 @@ def _differentiate(task: Task, sums: Sums, op: Operation, level: Any) -> None:
                 f"The gradient of {op.describe()} has {len(result)} parts, but the operation has "
                 f"{len(op.inputs)} inputs."
             )
-        for tensor, gradient in zip(op.inputs, result, strict=True):
-            sums.add(tensor, _checked(gradient, tensor))
+        found = [_checked(gradient, tensor) for tensor, gradient in zip(op.inputs, result, strict=True)]
+        _put_beside([g for g in found if g is not None], before)
+        for tensor, gradient in zip(op.inputs, found, strict=True):
+            sums.add(tensor, gradient)
+
+
+def _put_beside(gradients: Sequence[Any], before: int) -> None:
+    """Notes that each gradient of an operation waits for the others, as it does in TensorFlow.
+
+    before: how many operations there were before they were built.
+    """
+    ops = {(g.values if isinstance(g, IndexedSlices) else g).op for g in gradients}
+    made = [op for op in ops if op._id >= before]
+    if len(made) > 1:
+        for op in made:
+            op._beside = tuple(other for other in made if other is not op)
 
 
 def _checked(gradient: Any, tensor: Tensor) -> Any:

@@ -84,6 +84,9 @@ class Operation:
         "op_def",
     )
 
+    _beside: tuple[Operation, ...] = ()
+    """If it is a gradient of an operation with several, the others: plan/lower.py."""
+
     def __init__(
         self,
         graph: Graph,

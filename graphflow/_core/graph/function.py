@@ -196,7 +196,12 @@ class Captures:
 
 def effects(graph: Graph) -> list[Operation]:
     """The operations of a function's graph that run with each call, whether or not its results need them."""
-    return [op for op in graph.get_operations() if op.op_def.writes or op.type in _EFFECTS]
+    return [op for op in graph.get_operations() if has_effect(op)]
+
+
+def has_effect(op: Operation) -> bool:
+    """Whether it does something beside giving its results."""
+    return bool(op.op_def.writes) or op.type in _EFFECTS
 
 
 _EFFECTS: Final[frozenset[str]] = frozenset(

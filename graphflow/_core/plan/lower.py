@@ -17,7 +17,7 @@ from weakref import WeakKeyDictionary
 import graphflow.errors as errors
 from graphflow._core.graph.dtypes import bfloat16
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.function import GraphFunction, effects
+from graphflow._core.graph.function import GraphFunction, effects, has_effect
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import InputSpec, variable_for
 from graphflow._core.graph.random_seed import gives_the_same
@@ -38,7 +38,8 @@ _LOWERED: Final[WeakKeyDictionary[GraphFunction, LoweredFunction]] = WeakKeyDict
 def lower(fetches: Sequence[Tensor], targets: Sequence[Operation], feeds: Sequence[Tensor]) -> Plan:
     """The unplaced, unordered plan that computes `fetches` and runs `targets`, given `feeds` in that order."""
     fed = frozenset(feeds)
-    needed = _prune([t.op for t in fetches if t not in fed] + list(targets), fed)
+    needed = _prune([t.op for t in fetches if t not in fed] + list(targets), fed, set())
+    needed = _with_effects_beside(needed, fed)
     lowering = _Lowering(needed, fed, _local_variables(needed))
     return Plan(
         lowering.instructions(None, sorted(needed, key=lambda op: op._id)),
@@ -81,8 +82,22 @@ def _attributes(op: Operation, is_local: bool) -> dict[str, Any]:
     return attrs
 
 
-def _prune(roots: Iterable[Operation], stops: frozenset[Tensor]) -> set[Operation]:
-    needed: set[Operation] = set()
+def _with_effects_beside(needed: set[Operation], stops: frozenset[Tensor]) -> set[Operation]:
+    """The needed operations, and those that gradients wait for in TensorFlow and that do something.
+
+    There the gradients of one operation all wait for one another, so that a step changes what is changed before a value
+    that only a gradient takes which nobody needs. Here such a gradient is not computed, but the change is made.
+    """
+    beside = {other for op in needed for other in op._beside} - needed
+    if beside:
+        doing = [op for op in _prune(beside, stops, needed) - needed if has_effect(op)]
+        needed = _prune(doing, stops, needed)
+    return needed
+
+
+def _prune(roots: Iterable[Operation], stops: frozenset[Tensor], there: set[Operation]) -> set[Operation]:
+    """The operations that are there, the roots, and all that they need."""
+    needed = set(there)
     todo = list(roots)
     while todo:
         op = todo.pop()
@@ -301,7 +316,7 @@ class _Lowering:
         merges = [op for op in inner if loop.owns_merge(op)]
         variables = frozenset(m.outputs[0] for m in merges)
         predicate = next(op for op in inner if op.op_def is LOOP_COND and op._context is loop).inputs[0]
-        in_condition = _prune([predicate.op], variables)
+        in_condition = _prune([predicate.op], variables, set())
         work = [op for op in inner if not loop.owns_merge(op)]
         condition = self.instructions(loop, [op for op in work if op in in_condition])
         body = self.instructions(loop, [op for op in work if op not in in_condition])
