@@ -6,13 +6,14 @@ it over from a thread of its own would take as long as the message itself.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 from graphflow._core.collectives.group_events import SendContribution, TellJoined, TellLeft
 from graphflow._core.collectives.rounds import Communicator
 from graphflow._core.common.timeouts import PROGRESS_SLICE_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 
 
 class Channels(Protocol):
@@ -72,41 +73,31 @@ class Link(Protocol):
         ...
 
 
-class ProgressEngine:
+class ProgressEngine(Condition):
     """The condition on which the members of a process wait; one of those that wait reads for all of them."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.link: Link | None = None
-        self._lock = threading.Lock()
-        self._others = threading.Condition(self._lock)
         self._led = False
-
-    def __enter__(self) -> ProgressEngine:
-        self._lock.acquire()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self._lock.release()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Waits for something to come, for a short time at most; the lock is held, but not meanwhile."""
         seconds = PROGRESS_SLICE_SECONDS if timeout is None else min(timeout, PROGRESS_SLICE_SECONDS)
         channels = None if self.link is None else self.link.channels
         if channels is None or self._led or not channels.open:
-            return self._others.wait(seconds)
+            return super().wait(seconds)
         self._led = True
-        self._lock.release()
         try:
-            channels.look(seconds)
+            self.without_lock(partial(channels.look, seconds))
         finally:
-            self._lock.acquire()
             self._led = False
         channels.take()
-        self._others.notify_all()
+        super().notify_all()
         return True
 
     def notify_all(self) -> None:
         """Lets all that wait look again; the lock is held."""
-        self._others.notify_all()
+        super().notify_all()
         if self._led and self.link is not None:
             self.link.channels.wake()

@@ -7,7 +7,6 @@ gradients begins the next step. A run that takes and is given up puts its gradie
 from __future__ import annotations
 
 import logging
-import threading
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -16,6 +15,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 import numpy as np
 
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.graph import shapes
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import Dims
@@ -51,7 +51,7 @@ class Accumulator(Generic[Sum]):
         self.config = config
         self.title = f"{config.kind} {name!r}"
         """The accumulator as messages call it."""
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._sum: Sum | None = None
         self._count = 0
         self._step = 0

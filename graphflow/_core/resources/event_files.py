@@ -22,6 +22,7 @@ from typing import Any, Final
 import graphflow.protos as protos
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.file_timeouts import EVENT_DELAY_SECONDS, REMOTE_EVENTS_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.resources.records import record
 from graphflow.errors import (
     FailedPreconditionError,
@@ -164,7 +165,7 @@ class _State:
         self._capacity = capacity
         self._delay = delay
         self._process = os.getpid()
-        self._changed = threading.Condition()
+        self._changed = Condition()
         self._waiting: list[bytes] = []
         self._bytes = 0
         self._since = 0.0

@@ -9,7 +9,6 @@ elements back.
 from __future__ import annotations
 
 import itertools
-import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -17,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.resources.queue_config import Element, QueueConfig
 from graphflow._core.resources.queue_states import components, packed
 from graphflow._core.resources.queue_values import filled
@@ -55,7 +55,7 @@ class Queue:
         self.config = config
         self.title = f"{config.kind} {name!r}"
         """The queue as messages call it."""
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._givers: deque[_Request] = deque()
         self._takers: deque[_Request] = deque()
         self._closed = False

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import heapq
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import islice
@@ -19,6 +18,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.resources.compressed import open_to_read, read_lines, read_whole, reading_errors
 from graphflow._core.resources.queues import Queue
 from graphflow._core.resources.records import read_records
@@ -38,7 +38,7 @@ class Reader:
     def __init__(self, name: str, split: Split) -> None:
         self.name = name
         self._split = split
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._busy = False
         self._work = ""
         self._given = 0

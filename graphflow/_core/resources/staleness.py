@@ -16,7 +16,6 @@ Nothing here is saved. A step whose run ends before it is done counts as done.
 
 from __future__ import annotations
 
-import threading
 import time
 import weakref
 from collections import deque
@@ -28,6 +27,7 @@ import numpy as np
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow.errors import AbortedError
 
 
@@ -51,7 +51,7 @@ class Staleness:
     limit: int | None
     waits: bool
     dropped: int = 0
-    _condition: threading.Condition = field(default_factory=threading.Condition)
+    _condition: Condition = field(default_factory=Condition)
     _epoch: int = field(default_factory=time.time_ns)
     _begun: int = 0
     admitted: int = 0

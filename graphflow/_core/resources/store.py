@@ -18,6 +18,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import ROUND_SLOW_SECONDS, STALL_CHECK_SECONDS, WAIT_LOOK_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.scopes import container_of, resource_name
 from graphflow._core.graph.shapes import Dims
@@ -48,7 +49,7 @@ def _pause(run: Run | None) -> float:
 class _Waiter(NamedTuple):
     """A thread that waits: until `condition` is notified, for what `awaited` says, since `since` (time.monotonic())."""
 
-    condition: threading.Condition
+    condition: Condition
     awaited: Callable[[], str]
     run: Run | None
     since: float
@@ -104,8 +105,7 @@ class ResourceStore:
 
     def __init__(self, around: ResourceStore | None = None) -> None:
         self._around = None if around is None else weakref.ref(around)
-        self._lock = threading.Lock()
-        self._settled = threading.Condition(self._lock)
+        self._lock = self._settled = Condition()
         self._variables: dict[str, VariableCell] = {}
         self._others: dict[str, Any] = {}
         self._restored: dict[str, Mapping[str, np.ndarray[Any, Any]]] = {}
@@ -183,7 +183,7 @@ class ResourceStore:
 
     def wait(
         self,
-        condition: threading.Condition,
+        condition: Condition,
         attempt: Callable[[], Result | None],
         run: Run | None,
         awaited: Callable[[], str],

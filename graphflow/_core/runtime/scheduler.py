@@ -25,6 +25,7 @@ import graphflow.errors as errors
 from graphflow._core.common.frames import current_frames
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.common.waiting.wait_timeouts import WAIT_PATIENCE_SECONDS, WATCH_LOOK_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand
@@ -100,9 +101,7 @@ class Scheduler:
         self._counts = counts
         self._each_counts = counts and each_counts
         self._watched = run.deadline is not None
-        self._lock = threading.Lock()
-        """Entered by itself: a Ctrl-C while a Condition is entered, by code in Python, leaves the lock taken."""
-        self._changed = threading.Condition(self._lock)
+        self._changed = Condition()
         self._ready: deque[RunStage] = deque()
         self._at_work: dict[RunStage, tuple[int, StageRunner]] = {}
         """The stages that are computed, each with its thread and what computes it."""
@@ -131,7 +130,7 @@ class Scheduler:
     def _to_the_end(self, work: RunStage | None = None) -> list[Any]:
         """`run`, unless it was begun elsewhere: then with what the calling thread computes next, if anything."""
         try:
-            with self._lock:
+            with self._changed:
                 self._ready.extend(self._progress.ready())
                 if self._watched:
                     self._call_helpers(len(self._ready))
@@ -140,7 +139,7 @@ class Scheduler:
             while True:
                 while work is not None:
                     work = self._compute(work)
-                with self._lock:
+                with self._changed:
                     while not self._over and (self._watched or not self._ready or self._error is not None):
                         self._wait()
                     if self._over:
@@ -188,7 +187,7 @@ class Scheduler:
 
     def overdue(self, seconds: float) -> None:
         """For so long nothing has begun or ended: what can begin beside that begins."""
-        with self._lock:
+        with self._changed:
             if self._error is None:
                 self._ready.extend(self._progress.overdue(seconds, WAIT_PATIENCE_SECONDS))
                 self._call_helpers(len(self._ready))
@@ -236,7 +235,7 @@ class Scheduler:
             self._pool().submit(self._help)
 
     def _help(self) -> None:
-        with self._lock:
+        with self._changed:
             self._coming -= 1
             work = self._take()
         while work is not None:
@@ -272,7 +271,7 @@ class Scheduler:
 
     def _note(self, error: BaseException) -> None:
         """A stage has failed: this is the cause, and not the errors of stages that fail because it has."""
-        with self._lock:
+        with self._changed:
             if self._error is None and isinstance(error, errors.DeadlineExceededError):
                 error = self._with_others(error)
             self._error = self._error or error
@@ -280,7 +279,7 @@ class Scheduler:
 
     def _ended(self, work: RunStage, results: Sequence[Any], error: BaseException | None) -> RunStage | None:
         """A stage has ended; returns the next one for this thread."""
-        with self._lock:
+        with self._changed:
             del self._at_work[work]
             if error is not None:
                 self._fail(error)
@@ -315,7 +314,7 @@ class Scheduler:
 
     def abandon(self) -> None:
         """Leaves without waiting for helpers. While one is at work, the run counts as active: it may still write."""
-        with self._lock:
+        with self._changed:
             self._fail(errors.CancelledError(None, None, "The run was cancelled."))
             own = threading.get_ident()
             for work in [w for w, (thread, _) in self._at_work.items() if thread == own]:

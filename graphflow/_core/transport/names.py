@@ -23,6 +23,7 @@ from typing import Final
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import FRESH_NAME_SECONDS, LOOK_UP_SECONDS, PROBE_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.transport.addresses import is_loopback, is_number
 
 _MOST_PROBED: Final = 8
@@ -78,7 +79,7 @@ class Names:
     """Looks hosts up, each in a thread of its own. Thread-safe."""
 
     def __init__(self) -> None:
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._entries: dict[_Key, _Entry] = {}
         self._followed: dict[str, Locate] = {}
         """By the addresses of tasks, who is asked where they are."""

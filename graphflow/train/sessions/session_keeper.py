@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import SESSION_ABANDON_SECONDS, SESSION_LOOK_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.session import ClosedSessionError
 from graphflow.train.coordinator import Coordinator
 from graphflow.train.sessions.recovery import RecoveryBudget
@@ -101,7 +102,7 @@ class SessionKeeper:
         self._abandon = abandon
         self._budget = budget
         self._grace_secs = grace_secs
-        self._news = threading.Condition()
+        self._news = Condition()
         self._live: Live | None = None
         self._maker: int | None = None
         """The thread that makes the session, or ends it."""

@@ -10,7 +10,6 @@ a stage that reads or sets them is computed while no other one changes variables
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
@@ -36,6 +35,7 @@ from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RequestId, RunId
 from graphflow._core.common.timeouts import EARLIER_ATTEMPT_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.plan.passes.repeated import changes, without
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import VariableCell
@@ -86,7 +86,7 @@ class Deduplicator:
 
     def __init__(self, runs: LastRuns[RunRecord] | None = None) -> None:
         self.machine = Deduplication(runs)
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self.at_work = 0
         """How many stages are changing something, but for those that may wait for other runs."""
         self._undisturbed = 0

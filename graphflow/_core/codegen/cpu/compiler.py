@@ -28,6 +28,7 @@ from graphflow._core.codegen.cpu.cache import CompiledObject, KernelCache, envir
 from graphflow._core.codegen.cpu.helper import Helper, HelperDied, Restarts
 from graphflow._core.codegen.cpu.service.link import Link, NoServer, ServerGone
 from graphflow._core.common.compile_timeouts import COMPILER_JOIN_SECONDS, LAST_REQUESTS_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 
 _LOG = logging.getLogger("graphflow")
 _MOST_LOST_SERVERS: Final = 3
@@ -124,7 +125,7 @@ class Compiler:
         _COMPILERS.add(self)
 
     def _reset(self) -> None:
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._new: deque[Compilation] = deque()
         self._thread: threading.Thread | None = None
         self._link: Link | None = None

@@ -18,6 +18,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import ITERATOR_LOOK_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.plan.ir import Origin
@@ -53,7 +54,7 @@ class _Step:
     """A walk that makes its next element in a thread; `left`: whether no run waits for the element any more."""
 
     def __init__(self) -> None:
-        self.changed = threading.Condition()
+        self.changed = Condition()
         self.done = False
         self.left = False
         self.element: Element | None = None

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.plan.ir import Origin
 from graphflow._core.resources.datasets import states
 from graphflow._core.resources.datasets.base import Context, DatasetBase, Element, Elements, Worker
@@ -54,7 +55,7 @@ class _Buffer(Worker):
         super().__init__()
         self.inner = inner
         self.size = size
-        self.changed = threading.Condition()
+        self.changed = Condition()
         self.items: deque[Element | BaseException | None] = deque()
         self.stopped = False
         self.started = False
@@ -182,7 +183,7 @@ class _Call:
         self.error = error
         self.from_source = error is not None
 
-    def make(self, dataset: MapDataset, runner: Callable[..., Any], changed: threading.Condition) -> None:
+    def make(self, dataset: MapDataset, runner: Callable[..., Any], changed: Condition) -> None:
         """Makes the call, on a thread of the session."""
         try:
             with np.errstate(all="ignore"):
@@ -207,7 +208,7 @@ class ParallelMapElements(Elements):
         self._calls: deque[_Call] = deque()
         self._waiting: deque[Element] = deque()
         self._exhausted = False
-        self._changed = threading.Condition()
+        self._changed = Condition()
 
     def next(self, run: Any) -> Element | None:
         """The function of the next element."""

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import logging
 import secrets
-import threading
 import time
 from collections import deque
 from collections.abc import Iterator, Mapping
@@ -29,6 +28,7 @@ from graphflow._core.common.machine_journal import MachineJournal
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.request_ids import RunId, run_of
 from graphflow._core.common.timeouts import ROUND_GRACE_SECONDS, WAIT_LOOK_SECONDS
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.resources.rounds.events import (
     Choice,
     ChoiceAwaited,
@@ -73,7 +73,7 @@ class SyncRounds:
         self.machine = RoundMachine(**self.made)
         self.journal = MachineJournal(_MOST_EVENTS)
         """The last events of the machine."""
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._cell: Any = None
         """That of the global step, once it was seen."""
         self._holders = count(1)
@@ -256,7 +256,7 @@ class RoundChange:
     than the change. If the change fails its claim ends. Thread-safe.
     """
 
-    _condition: threading.Condition = field(default_factory=threading.Condition)
+    _condition: Condition = field(default_factory=Condition)
     _epoch: int = 0
     _over: deque[int] = field(default_factory=lambda: deque(maxlen=_MOST_EPOCHS))
     """The epochs before this one."""

@@ -7,13 +7,13 @@ it has taken.
 from __future__ import annotations
 
 import itertools
-import threading
 from bisect import insort
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from graphflow._core.common.records import dataclass
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow.errors import InvalidArgumentError, ResourceExhaustedError
 
 Result = TypeVar("Result")
@@ -49,7 +49,7 @@ class _Area:
         self.title = f"the staging area {name!r}"
         """The area as messages call it."""
         self._bounds = bounds
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._bytes = 0
 
     @property

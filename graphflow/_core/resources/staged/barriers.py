@@ -6,7 +6,6 @@ elements back. No new key comes into a closed barrier, but what it has begun may
 
 from __future__ import annotations
 
-import threading
 from bisect import insort
 from collections.abc import Sequence
 from functools import partial
@@ -14,6 +13,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from graphflow._core.common.waiting.conditions import Condition
 from graphflow._core.graph import shapes
 from graphflow._core.resources.queue_config import QueueConfig
 from graphflow._core.resources.queue_values import filled, rows
@@ -40,7 +40,7 @@ class Barrier:
         self.config = config
         self.title = f"Barrier {name!r}"
         """The barrier as messages call it."""
-        self._condition = threading.Condition()
+        self._condition = Condition()
         self._incomplete: dict[bytes, _Element] = {}
         self._ready: list[_Element] = []
         self._insertions = 0
