@@ -168,6 +168,11 @@ class Cluster:
             process.wait()
 
 
+def interrupts() -> float:
+    """Core-seconds of interrupts so far, which are no program's: those of the network's cables above all."""
+    return sum(int(x) for x in Path("/proc/stat").read_text().split()[6:8]) / os.sysconf("SC_CLK_TCK")
+
+
 def all_spent() -> float:
     """Core-seconds of all programs of this machine so far, without those of the network's interrupts."""
     user, nice, system = (int(x) for x in Path("/proc/stat").read_text().split()[1:4])
@@ -182,10 +187,11 @@ def measured(model: str, layout: str, namespaces: Sequence[str], keys: str) -> t
         cluster.step(1.0)
         found: list[tuple[float, float, float]] = []
         while len(found) < TRIES and sum(other <= QUIET for other, _, _ in found) < WINDOWS:
-            begun, spent, others = time.perf_counter(), cluster.spent(), all_spent()
+            begun, spent, others, kernel = time.perf_counter(), cluster.spent(), all_spent(), interrupts()
             step, count = cluster.step(WINDOW)
             took, spent = time.perf_counter() - begun, cluster.spent() - spent
-            found.append((max(0.0, (all_spent() - others - spent) / took), step, spent / max(1, count)))
+            of_step = (spent + interrupts() - kernel) / max(1, count)
+            found.append((max(0.0, (all_spent() - others - spent) / took), step, of_step))
         found.sort()
         other, step, core_seconds = zip(*found[:WINDOWS], strict=True)
         return statistics.median(step), statistics.median(core_seconds), statistics.median(other)
@@ -211,8 +217,8 @@ def main() -> None:
 
     say(f"{processor()}, {len(os.sched_getaffinity(0))} cores, which all tasks of a cluster share; medians of "
         f"{WINDOWS} times of {WINDOW:g} s. Cores x time: core-seconds of all "
-        "tasks for a step of one worker, which tell more where other programs are at work. Others: cores that these "
-        "took.\n")  # fmt: skip
+        "tasks for a step of one worker, and of interrupts, which tell more where other programs are at work. Others: "
+        "cores that these took.\n")  # fmt: skip
     heads = "model", "cluster", "link", "step, measured", "simulated", "off"
     heads += "cores x time, measured", "simulated", "off", "others"
     say(f"| {' | '.join(heads)} |")

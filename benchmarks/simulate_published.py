@@ -10,6 +10,7 @@ those that graphflow has for these models.
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from typing import Any
@@ -18,7 +19,7 @@ import graphflow as gf
 
 MB = 1_000_000
 LINK = "10Gbit"
-TENSORFLOW = gf.distribute.MessageCosts(network_rate=0.92e9)
+TENSORFLOW = gf.distribute.MessageCosts(network_rate=0.92e9, network_message=0.0, interrupt_rate=math.inf)
 """TensorFlow 1.15 gets 100 MB over TCP at this rate here (benchmarks/cluster.md); all else costs what it does here."""
 INCEPTION, PS_INCEPTION = 24 * MB, 17
 """Parameters of Inception-v3."""

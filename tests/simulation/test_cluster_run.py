@@ -18,8 +18,8 @@ from graphflow._core.simulation.planned import Contribution, PlannedStep, Round,
 from graphflow._core.simulation.report import Simulation, simulated
 
 FREE = MessageCosts(
-    step=0, own_step=0, stage=0, send=0, receive=0, wake=0, contribution=0, thread_switch=0, network_rate=1e15,
-    shared_rate=1e15, reduce_rate=1e15,
+    step=0, own_step=0, stage=0, send=0, receive=0, wake=0, contribution=0, thread_switch=0, network_message=0,
+    network_rate=1e15, interrupt_rate=1e15, shared_rate=1e15, reduce_rate=1e15,
 )  # fmt: skip
 OWN = "/job:worker/replica:0/task:0"
 MB = 1_000_000
@@ -88,6 +88,24 @@ def test_messages_take_the_thread_of_the_sockets_one_after_the_other() -> None:
     found = run(pull(0), SimulatedCluster(1, 20, costs=costs, cores=8))
     assert found.steps_per_second == pytest.approx(1000, rel=0.05)
     assert found.usage[0].name == "ps 0's thread of messages"
+
+
+def test_a_message_between_hosts_takes_cores_at_both_ends_and_the_thread_that_brings_it_there() -> None:
+    costs = MessageCosts(**{**vars_of(FREE), "network_message": 1e-3})
+    # The word to begin and the value: each is brought to the network, and taken from it.
+    assert run(pull(0), SimulatedCluster(1, 1, costs=costs)).step_seconds == pytest.approx(4e-3, rel=0.01)
+    crowd = run(pull(0), SimulatedCluster(1, 20, costs=costs, cores=8))
+    assert crowd.steps_per_second == pytest.approx(500, rel=0.05)
+    assert crowd.usage[0].name == "ps 0's thread of the network"
+    near = SimulatedCluster(1, 1, hosts=1, costs=costs)
+    assert run(pull(0, computes=0.01), near).step_seconds == pytest.approx(0.01, rel=0.01)
+
+
+def test_bytes_of_the_network_take_cores_in_interrupts_beside_the_thread_that_brings_them_there() -> None:
+    costs = MessageCosts(**{**vars_of(FREE), "interrupt_rate": 100 * MB})
+    found = run(pull(100 * MB), SimulatedCluster(1, 4, hosts=1, cores=2, shares_memory=False, costs=costs))
+    assert found.step_seconds == pytest.approx(4 * 2.0 / 2, rel=0.02)  # Two cores take each byte twice.
+    assert found.usage[0].name == "host 0's processors"
 
 
 def vars_of(costs: MessageCosts) -> dict[str, float]:

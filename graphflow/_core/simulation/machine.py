@@ -97,6 +97,10 @@ class MessageCosts:
         thread_switch: Core-seconds of a stage that may wait or takes long: another thread computes it.
         wake: Seconds until a process has noticed a message from another one of its host.
         contribution: Core-seconds, at either end, of one message of an allreduce.
+        network_message: Core-seconds, at either end, of a message between hosts beside its bytes and what one within a
+            host costs: system calls, and with keys what goes around the text.
+        interrupt_rate: Bytes of the network that a core handles in interrupts in a second, at either end; of virtual
+            cables on one machine.
         network_rate: Bytes that a core brings to a network, or takes from it, in a second; with keys, which also
             encrypts them.
         shared_rate: Bytes that a task takes over from another one of its host in a second.
@@ -111,6 +115,8 @@ class MessageCosts:
     thread_switch: float = 60e-6
     wake: float = 12e-6
     contribution: float = 15e-6
+    network_message: float = 70e-6
+    interrupt_rate: float = 3.4e9
     network_rate: float = 0.8e9
     shared_rate: float = 10e9
     reduce_rate: float = 10e9

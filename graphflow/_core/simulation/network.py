@@ -105,12 +105,14 @@ class Network:
     def exchange(self, task: Task, others: int, size: int, then: Then, *arguments: object) -> None:
         """A task gives so many others `size` bytes each and gets as many of each of them, as one flow either way."""
         begun, costs = self.clock.now, self.costs
-        there, back = size * others / task.link.rate, 2 * size * others / costs.network_rate / task.speed
+        there, messages = size * others / task.link.rate, 2 * max(1, others) * costs.contribution
+        by_cores, interrupts = self._by_cores(size, task)
+        back = 2 * others * by_cores
         ways = (
             (task.link.out, there),
             (task.link.into, there),
             (task.network, back),
-            (task.host.cores, back + 2 * costs.contribution * max(1, others) / task.speed),
+            (task.host.cores, back + 2 * others * interrupts + messages / task.speed),
         )
         left = [len(ways)]
 
@@ -150,18 +152,21 @@ class Network:
     ) -> None:
         """The bytes of a message go through all that brings them to the receiver."""
         begun = self.clock.now
-        by_cores = size / self.costs.network_rate
-        ways = (
-            (sender.link.out, size / sender.link.rate),
-            (receiver.link.into, size / receiver.link.rate),
-            (sender.network, by_cores / sender.speed),
-            (receiver.network, by_cores / receiver.speed),
-            (sender.host.cores, by_cores / sender.speed),
-            (receiver.host.cores, by_cores / receiver.speed),
-        )
+        (sending, sent), (receiving, received) = (self._by_cores(size, t) for t in (sender, receiver))
+        there, back = size / sender.link.rate, size / receiver.link.rate
+        arrive = receiver, 0, receive, then, arguments
         if size <= _SMALL:
-            self.clock.after(sum(s for _, s in ways[:4]), self._arrive, receiver, 0, receive, then, arguments)
+            takes = self._by_thread, receiver, receiving, received, self._arrive, *arrive
+            self._by_thread(sender, sending, sent, self.clock.after, there + back, *takes)
             return
+        ways = (
+            (sender.link.out, there),
+            (receiver.link.into, back),
+            (sender.network, sending),
+            (receiver.network, receiving),
+            (sender.host.cores, sending + sent),
+            (receiver.host.cores, receiving + received),
+        )
         left = [len(ways)]
 
         def through() -> None:
@@ -169,10 +174,29 @@ class Network:
             if not left[0]:
                 if self.watch is not None:
                     self.watch(sender, receiver, size, begun, self.clock.now)
-                self._arrive(receiver, 0, receive, then, arguments)
+                self._arrive(*arrive)
 
         for way, seconds in ways:
             way.work(seconds, through)
+
+    @staticmethod
+    def _by_thread(task: Task, own: float, interrupts: float, then: Then, *arguments: object) -> None:
+        """A short message goes through a task's thread of the network, on a core of its host."""
+        left = [2]
+
+        def one() -> None:
+            left[0] -= 1
+            if not left[0]:
+                then(*arguments)
+
+        task.network.work(own, one)
+        task.host.cores.work(own + interrupts, one)
+
+    def _by_cores(self, size: int, task: Task) -> tuple[float, float]:
+        """Core-seconds that a message takes of a task for the network, and of its host in interrupts."""
+        costs = self.costs
+        own = costs.network_message + size / costs.network_rate
+        return own / task.speed, size / costs.interrupt_rate / task.speed
 
     def _arrive(
         self, receiver: Task, near: int, receive: float, then: Then, arguments: tuple[object, ...]
