@@ -5,10 +5,15 @@ lists (TensorArrays, and the stacks on which a loop keeps what its gradient need
 that each variable of a loop keeps the shape that it starts with, and that all rows of a list have one shape. If the
 bodies then hand on, and all writes write, what was assumed, it holds in every turn, since each value is computed from
 earlier ones. What does not is assumed no longer, and all is looked at again.
+
+How many rows a list has that grows follows in the same way: it is assumed that each variable of a loop is a counter,
+which in every run goes through the same values, and that all rows are written by loops that take as many turns in every
+run, at indices that counters say. Then there are as many in every run.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final, TypeAlias
 
 from graphflow._core.common.records import dataclass
@@ -22,6 +27,7 @@ from graphflow._core.ops.control_flow.tensor_array import (
     SCATTER,
     SIZE,
     SPLIT,
+    WRITE,
 )
 from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, producers, walk
@@ -97,6 +103,10 @@ class _Induction:
         """For each variable of a loop of which it is assumed that it keeps its shape the values that it starts with
         and goes on with."""
         self._writes: list[tuple[List, Row | None, str]] = []
+        self._counters: dict[str, tuple[str, str]] = {}
+        """For each variable of a loop that is assumed to be a counter what it starts with and goes on with."""
+        self._growing: set[List] = set()
+        """The lists of which it is not assumed that they have as many rows in every run; () if it is of none."""
         self._assume(plan)
         for i in walk(plan):
             self._note(i)
@@ -110,7 +120,12 @@ class _Induction:
         while True:
             found = FixedShapes({name for name in self._plan.feeds if name in self._known}, set())
             makers = {output: i for i in walk(self._plan) for output in i.outputs}
-            self._walk(self._plan, found, PartialShapes(self._known, found.fixed, makers))
+            counted, growing = set(self._counters), set(self._growing)
+            self._walk(
+                self._plan, found, PartialShapes(self._known, found.fixed, makers), counted, growing, True
+            )
+            same = found.settled | counted
+            others = {name for name, ends in self._counters.items() if not same.issuperset(ends)}
             wrong = {name for name, ends in self._variables.items() if not self._keeps(name, ends, found)}
             bad = {
                 of for of, row, value in self._writes if self._rows.get(of) != row or value not in found.fixed
@@ -119,8 +134,11 @@ class _Induction:
                 of for of in self._rows if of[0] == "gradient" and self._rows.get(of[1:]) != self._rows[of]
             }
             bad &= self._rows.keys()
-            if not wrong and not bad:
+            if not (wrong or bad or others or growing - self._growing):
                 return found
+            self._growing = growing
+            for name in others:
+                del self._counters[name]
             for name in wrong:
                 del self._variables[name]
             for of in bad:
@@ -137,6 +155,7 @@ class _Induction:
                 self._known.setdefault(i.outputs[0], self._known[i.inputs[0]])
             if i.type == kinds.WHILE:
                 for name, start, end in zip(i.bodies[1].feeds, i.inputs, i.bodies[1].fetches, strict=False):
+                    self._counters[name] = (start, end)
                     if start in self._known:
                         self._known[name] = self._known[start]
                         self._variables[name] = (start, end)
@@ -172,19 +191,47 @@ class _Induction:
 
     # ---- what follows ---------------------------------------------------------------------------------------------
 
-    def _walk(self, plan: Plan, found: FixedShapes, partial: PartialShapes) -> None:
+    def _walk(
+        self,
+        plan: Plan,
+        found: FixedShapes,
+        partial: PartialShapes,
+        counted: set[str],
+        growing: set[List],
+        steady: bool,
+    ) -> None:
+        """Adds what follows for the values of a plan: to `found`, and to `counted` those of counters and what is
+        computed from them; to `growing` the lists that get other rows in other runs.
+
+        steady: whether the plan is computed as often in every run.
+        """
         for i in plan.instructions:
+            inner = steady
             if i.type == kinds.WHILE:
                 feeds = i.bodies[1].feeds
                 found.fixed.update(name for name in feeds if name in self._variables)
             for body in i.bodies:
-                self._walk(body, found, partial)
+                inner = inner and i.type == kinds.WHILE
+                self._walk(body, found, partial, counted, growing, inner)
+                inner = inner and self._is_same(body.fetches[:1], found, counted)
             _follow(i, self._known, found, partial)
             found.fixed.update(
                 o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found)
             )
             if i.definition is SIZE and self._has_settled_size(self._list(i), found):
                 found.settled.update(i.outputs)
+            same = self._is_same(i.inputs, found, counted)
+            if i.type in _ROW_WRITERS and i.definition is not STACK_PUSH:
+                at_counters = i.definition is WRITE and self._is_same(i.inputs[1:2], found, counted)
+                if not (steady and at_counters):
+                    growing.add(self._list(i))
+            elif same and i.definition is not None and not i.bodies and not i.stateful:
+                counted.update(i.outputs)
+
+    @staticmethod
+    def _is_same(names: Sequence[str], found: FixedShapes, counted: set[str]) -> bool:
+        """Whether values are the same in every run, in each turn of the loops that they are in."""
+        return all(name in found.settled or name in counted for name in names)
 
     def _gives(self, i: Instruction, position: int, found: FixedShapes) -> bool:
         """Whether a loop or branch, or what reads a list, gives a result of the shape that is known."""
@@ -210,6 +257,6 @@ class _Induction:
     def _has_settled_size(self, of: List, found: FixedShapes) -> bool:
         """Whether a list has the same number of rows in every run."""
         maker = self._makers.get(of[-1:])
-        if maker is None or maker.definition is not ARRAY or maker.attrs.get("dynamic_size"):
+        if maker is None or maker.definition is not ARRAY or maker.inputs[0] not in found.settled:
             return False
-        return maker.inputs[0] in found.settled
+        return not maker.attrs.get("dynamic_size") or self._growing.isdisjoint({of[-1:], ()})
