@@ -127,7 +127,7 @@ def unstack(
             raise ValueError("A scalar cannot be unstacked: it has no axis.")
         if num is None:
             raise ValueError(f"Cannot infer num from shape {shapes.text(dims)}: pass num.")
-    return apply(UNPACK, (value,), {"num": int(num), "axis": int(axis)}, name).outputs
+    return list(apply(UNPACK, (value,), {"num": int(num), "axis": int(axis)}, name).outputs)
 
 
 def _concat_infer(op: Operation) -> Signature:
@@ -328,7 +328,7 @@ def split(
         num_or_size_splits = int(num_or_size_splits)
     sizes = convert_to_tensor(num_or_size_splits)
     if isinstance(num_or_size_splits, int | np.integer):
-        return apply(SPLIT, (axis, value), {"num_split": int(num_or_size_splits)}, name).outputs
+        return list(apply(SPLIT, (axis, value), {"num_split": int(num_or_size_splits)}, name).outputs)
     if sizes.dims == ():
         raise ValueError(
             f"Rank-0 tensors are not supported as the num_or_size_splits argument to split: {num_or_size_splits}. "
@@ -340,4 +340,4 @@ def split(
             raise ValueError(f"Cannot infer num from shape {shapes.text(sizes.dims)}: pass num.")
     elif sizes.dims is not None and sizes.dims[0] not in (None, num):
         raise ValueError(f"split was given {sizes.dims[0]} sizes, but num={num}.")
-    return apply(SPLIT_V, (value, sizes, axis), {"num_split": num}, name).outputs
+    return list(apply(SPLIT_V, (value, sizes, axis), {"num_split": num}, name).outputs)

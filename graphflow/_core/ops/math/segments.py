@@ -568,7 +568,7 @@ def dynamic_partition(
         A list of tensors.
     """
     attrs = {"num_partitions": int(num_partitions)}
-    return apply(DYNAMIC_PARTITION, (data, partitions), attrs, name).outputs
+    return list(apply(DYNAMIC_PARTITION, (data, partitions), attrs, name).outputs)
 
 
 def dynamic_stitch(
