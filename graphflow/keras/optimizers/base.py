@@ -338,14 +338,51 @@ class Optimizer:
         if isinstance(gradient, IndexedSlices):
             if variable.constraint is not None:
                 raise RuntimeError("Cannot use a constraint function on a sparse variable.")
-            writes = self._change_rows(gradient, variable)
+            if type(self)._resource_apply_sparse is Optimizer._resource_apply_sparse:
+                made = ops.group(*self._change_rows(gradient, variable))
+            else:
+                rows, place = ops.unique(gradient.indices)
+                values = ops.unsorted_segment_sum(gradient.values, place, ops.shape(rows)[0])
+                made = self._resource_apply_sparse(values, variable, rows)
         else:
-            writes = self._change(gradient, variable)
-        done: Operation = ops.group(*writes)
+            made = self._resource_apply_dense(gradient, variable)
+        done: Operation = ops.group(made)
         if variable.constraint is None:
             return done
         with get_default_graph().control_dependencies([done]):
             return ops.assign(variable, variable.constraint(variable.read_value())).op
+
+    # What optimizers of a program's own override and call, by TensorFlow's names.
+
+    def _resource_apply_dense(self, grad: Any, var: Any) -> Any:
+        """The operation that changes a variable by its gradient."""
+        return ops.group(*self._change(grad, var))
+
+    def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any) -> Any:
+        """The operation that changes rows of a variable, each named once, by their gradients."""
+        return ops.group(*self._change_rows(IndexedSlices(grad, indices, ops.shape(var)), var))
+
+    def _resource_scatter_add(self, x: Any, i: Any, v: Any) -> Any:
+        """What a variable is after values were added to rows of it."""
+        return ops.scatter_add(x, i, v)
+
+    def _decayed_lr(self, var_dtype: DTypeLike) -> Any:
+        """The learning rate of the step."""
+        return self._rate(ops.as_dtype(var_dtype))
+
+    def _serialize_hyperparameter(self, hyperparameter_name: str) -> Any:
+        """A hyperparameter as a configuration has it."""
+        return self._said(hyperparameter_name)
+
+    @property
+    def _initial_decay(self) -> float:
+        """The decay that it was made with."""
+        return self._decay
+
+    @property
+    def _use_locking(self) -> bool:
+        """Whether writes exclude each other, which they do."""
+        return True
 
     def _create_slots(self, var_list: Sequence[Variable]) -> None:
         """Makes the slots; none by default."""
