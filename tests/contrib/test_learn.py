@@ -97,7 +97,7 @@ def test_scikit_learns_way(tmp_path: Path) -> None:
     columns = [gf.contrib.layers.real_valued_column("", dimension=2)]
     model = learn.SKCompat(learn.LinearRegressor(columns, str(tmp_path)))
     assert model.fit(ROWS, TARGETS, steps=200) is model
-    assert np.abs(model.predict(ROWS) - TARGETS).mean() < 0.2
+    assert np.abs(model.predict(ROWS)["scores"] - TARGETS).mean() < 0.2
     assert model.score(ROWS, TARGETS)["loss"] < 0.1
 
 

@@ -395,7 +395,8 @@ class SKCompat:
         Returns:
             An array, or a dictionary of arrays.
         """
-        rows = list(self._estimator.predict(x, batch_size=batch_size, outputs=outputs))
+        # All that the model gives, where a ready-made one would choose.
+        rows = list(Estimator.predict(self._estimator, x, batch_size=batch_size, outputs=outputs))
         if rows and isinstance(rows[0], Mapping):
             return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
         return np.stack(rows)

@@ -146,10 +146,12 @@ class _Classifier(_Canned):
     _answer = _CLASSES
 
     def _named(self, predictions: Mapping[str, Any]) -> dict[str, Any]:
+        of_two = {key: predictions[key] for key in ("logistic",) if key in predictions}
         return {
             _CLASSES: squeeze(predictions["class_ids"], [1]),
             _PROBABILITIES: predictions["probabilities"],
             "logits": predictions["logits"],
+            **of_two,
         }
 
     def _measured(self, metrics: Mapping[str, Any]) -> dict[str, Any]:

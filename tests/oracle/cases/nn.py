@@ -175,3 +175,11 @@ FAMILY.errors(
     tf.nn.xw_plus_b(ph(f(2, 3)), ph(f(2, 3)), ph(f(3)))
     """
 )
+
+# Windows of channels.
+FAMILY.expressions(
+    """
+    tf.nn.max_pool(ph(f(2, 3, 3, 6), [None, 3, 3, 6]), [1, 1, 1, 3], [1, 1, 1, 3], "SAME")
+    tf.nn.max_pool(f(1, 2, 2, 4), [1, 1, 1, 2], [1, 1, 1, 2], "VALID")
+    """
+)

@@ -13,7 +13,9 @@ from graphflow._core.graph.op_def import Signature, op_def
 from graphflow._core.graph.shapes import Dims, merge
 from graphflow._core.graph.types import DTypeLike, IntsLike, TensorLike
 from graphflow._core.ops.array import array
+from graphflow._core.ops.array.shaping import reshape, shape
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_shape
+from graphflow._core.ops.math.reductions import reduce_max
 from graphflow._core.ops.nn.convolution import LAYOUTS, check_layout, check_padding, per_axis, windows_along
 from graphflow._core.ops.rules import deprecated, require_rank
 
@@ -145,7 +147,25 @@ def max_pool(
     value = deprecated(input, value, "input", "value")
     with op_scope(name, "MaxPool", (value,)) as scope:
         attrs = _pool_attrs(ksize, strides, padding, data_format)
+        if attrs["data_format"] == "NHWC" and attrs["ksize"][3] > 1:
+            return _largest_of_channels(convert_to_tensor(value), attrs, scope)
         return apply(MAX_POOL, (value,), attrs, scope).outputs[0]
+
+
+def _largest_of_channels(value: Tensor, attrs: dict[str, Any], name: str | None) -> Tensor:
+    """The largest of each so many channels: windows lie in the channels alone, and do not overlap."""
+    window, steps = list(attrs["ksize"]), list(attrs["strides"])
+    channels = value.shape.with_rank(4).as_list()[3]
+    if window[:3] != [1, 1, 1] or steps != window or (channels is not None and channels % window[3]):
+        raise ValueError(
+            "MaxPooling supports exactly one of pooling across depth or pooling across width/height, and windows that "
+            f"divide the {channels} channels and do not overlap: ksize is {window}, strides are {steps}."
+        )
+    sizes = shape(value)
+    groups = reshape(value, [sizes[0], sizes[1], sizes[2], sizes[3] // window[3], window[3]])
+    result = reduce_max(groups, 4, name=name)
+    result.set_shape([*value.shape.as_list()[:3], None if channels is None else channels // window[3]])
+    return result
 
 
 def max_pool2d(

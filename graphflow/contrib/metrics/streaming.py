@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import graphflow.metrics as metrics
-from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.common.shown.docstrings import arguments_said, document
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
@@ -173,7 +172,3 @@ def aggregate_metric_map(names_to_tuples: Mapping[str, Measure]) -> tuple[dict[s
     """
     values = {name: value for name, (value, _) in names_to_tuples.items()}
     return values, {name: update for name, (_, update) in names_to_tuples.items()}
-
-
-if not TYPE_CHECKING:  # Type checkers know the names that there are.
-    __getattr__ = _missing("gf.contrib.metrics", globals())

@@ -1,0 +1,7 @@
+"""Measures with predictions before labels (tf.contrib.metrics), and those that are only there."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
