@@ -29,7 +29,9 @@ def install() -> None:
     """
     if any(isinstance(finder, Finder) for finder in sys.meta_path):
         return
-    for name in ROOTS:
+    for name in (
+        root for root in ROOTS if root != "keras"
+    ):  # A newer Keras may be there, and stays where it is.
         module = sys.modules.get(name)
         if module is not None and not isinstance(module, Served):
             raise RuntimeError(

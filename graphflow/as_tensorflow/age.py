@@ -18,7 +18,7 @@ import time
 import urllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from types import ModuleType
+from types import FrameType, ModuleType
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -195,7 +195,11 @@ _HINTS: Final[Sequence[_Hint]] = (
         r"No module named '(cPickle|urllib2|Queue|ConfigParser|StringIO|cStringIO|Tkinter|urlparse|itertools\.izip)'",
         _TWO,
     ),
-    _Hint(ImportError, r"cannot import name '(izip|imap|ifilter|urlretrieve|urlencode|urlopen)'", _TWO),
+    _Hint(
+        ImportError,
+        r"cannot import name '(izip|imap|ifilter|urlretrieve|urlencode|urlopen)' from '(itertools|urllib)'",
+        _TWO,
+    ),
     _Hint(
         ModuleNotFoundError,
         r"No module named '(imp|distutils)'",
@@ -225,8 +229,41 @@ def mend() -> None:
     for module, names in _GONE.items():
         _give_back(module, names)
     _load_when_asked(urllib, _LOADED)
+    for name in ("array", "asarray"):
+        setattr(np, name, _with_rows_of_any_length(getattr(np, name), name))
     if "newshape" not in inspect.signature(np.reshape).parameters:
         setattr(np, "reshape", _with_newshape(np.reshape))  # noqa: B010  To a type checker np is not to be changed.
+
+
+def _is_of_a_package(frame: FrameType) -> bool:
+    """Whether a line that runs is one of graphflow's, or of a package that is installed."""
+    name = frame.f_globals.get("__name__", "").partition(".")[0]
+    return name == "graphflow" or "-packages" in frame.f_code.co_filename
+
+
+def _with_rows_of_any_length(make: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """np.array or np.asarray, which makes an array of lists of rows of different lengths, as NumPy did before 1.24."""
+    told: set[str] = set()
+
+    @functools.wraps(make)
+    def with_rows(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return make(*args, **kwargs)
+        except ValueError as error:
+            asked = len(args) > 1 or kwargs.get("dtype") is not None
+            # Packages of today ask by the error whether there are such rows.
+            if asked or "inhomogeneous" not in str(error) or _is_of_a_package(sys._getframe(1)):
+                raise
+        if not told:
+            told.add(name)
+            logging.warning(
+                "numpy.%s of rows of different lengths, an error now, are an array of lists in this process.",
+                name,
+                stacklevel=2,
+            )
+        return make(*args, **{**kwargs, "dtype": object})
+
+    return with_rows
 
 
 def _with_newshape(reshape: Callable[..., Any]) -> Callable[..., Any]:

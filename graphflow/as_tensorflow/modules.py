@@ -18,8 +18,9 @@ ROOTS: Final[Mapping[str, str]] = {
     "tensorflow_core": "",
     "tf_slim": "contrib.slim",
     "tensorflow_estimator": "",
+    "keras": "python.keras",
 }
-"""The packages that are served, and what each is inside of tensorflow."""
+"""The packages that are served, and what each is inside of tensorflow: keras is that of TensorFlow 1's time."""
 
 OTHERS: Final[Mapping[str, str]] = {
     f"tensorboard.plugins.hparams.{name}": "graphflow.contrib.tensorboard.plugins.hparams"
@@ -51,9 +52,17 @@ _KERAS_LAYERS: Final = (
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("graphflow.as_tensorflow.version", "graphflow", "graphflow.as_tensorflow.before_one"),
     "version": ("graphflow.as_tensorflow.version",),
+    "config": ("graphflow.config",),
+    "config.experimental": ("graphflow.as_tensorflow.client",),
+    "manip": ("graphflow",),
+    "queue": ("graphflow",),
     "examples.tutorials.mnist.input_data": ("graphflow.contrib.learn.datasets.mnist",),
     "examples.tutorials.mnist": (),
     "examples.tutorials.mnist.mnist": ("graphflow.as_tensorflow.mnist_model",),
+    # The package keras of that time is served as tf.keras, and had these modules besides.
+    "keras.engine.topology": ("graphflow.keras.layers", "graphflow.keras.models"),
+    "keras.backend.tensorflow_backend": ("graphflow.keras.backend",),
+    "keras.objectives": ("graphflow.keras.losses",),
     "python.framework.ops": ("graphflow", f"{_CORE}.graph.elements"),
     "python.platform.gfile": ("graphflow.gfile",),
     "python.ops.array_ops": ("graphflow", "graphflow.as_tensorflow.inside.small", _GENERATED),

@@ -286,6 +286,23 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     ),
     "contrib.seq2seq._transpose_batch_time": ("graphflow.contrib.seq2seq.decoder", "swap_batch_and_time"),
     "contrib.seq2seq.gather_tree_from_array": ("graphflow.contrib.seq2seq.beams", "sort_by_beams"),
+    **{
+        f"random.{kind}_candidate_sampler": ("graphflow.nn", f"{kind}_candidate_sampler")
+        for kind in ("all", "fixed_unigram", "learned_unigram", "log_uniform", "uniform")
+    },
+    **{f"io.{kind}_base64": ("graphflow", f"{kind}_base64") for kind in ("encode", "decode")},
+    **{f"io.{name}": ("graphflow.train", name) for name in ("match_filenames_once", "write_graph")},
+    **{f"math.is_{name}": ("graphflow", f"is_{name}") for name in ("non_decreasing", "strictly_increasing")},
+    **{
+        f"sparse.segment_{kind}": ("graphflow", f"sparse_segment_{kind}")
+        for kind in ("mean", "sum", "sqrt_n")
+    },
+    "train.checkpoints_iterator": ("graphflow.contrib.training", "checkpoints_iterator"),
+    "distribute.Server": ("graphflow.train", "Server"),
+    "summary.initialize": ("graphflow.contrib.summary", "initialize"),
+    "get_static_value": ("graphflow.contrib.util", "constant_value"),
+    "no_gradient": ("graphflow", "NoGradient"),
+    "data.experimental.map_and_batch_with_legacy_function": ("graphflow.data.experimental", "map_and_batch"),
     "pack": ("graphflow", "stack"),
     "unpack": ("graphflow", "unstack"),
     "mul": ("graphflow", "multiply"),

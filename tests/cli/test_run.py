@@ -47,6 +47,15 @@ assert issubclass(dict, collections.Mapping) and issubclass(list, collections.It
 spec = inspect.getargspec(lambda a, b=1, *c, **d: 0)
 assert spec.args == ["a", "b"] and spec == (["a", "b"], "c", "d", (1,))
 assert np.reshape(np.arange(6), newshape=[2, 3]).shape == np.reshape(np.arange(6), (2, 3)).shape == (2, 3)
+rows = np.array([[1], [2, 3]])
+assert rows.dtype == object and rows.shape == (2,) and rows[1] == [2, 3] and np.asarray([[], [4]]).shape == (2,)
+assert np.array([[1, 2]]).dtype == np.int64
+try:
+    np.array([[1], [2, 3]], float)
+except ValueError as error:
+    assert "inhomogeneous" in str(error)
+else:
+    raise AssertionError
 assert np.reshape(np.arange(6), newshape=6).tolist() == np.reshape(a=np.arange(6), shape=[6]).tolist()
 before = time.clock()
 assert time.clock() >= before
