@@ -368,6 +368,72 @@ def test_two_loops_hand_elements_to_and_fro() -> None:
     assert run([total, answers])[0] == 30
 
 
+@pytest.mark.parametrize("compiled", TIERS)
+@pytest.mark.parametrize("first", ["take", "put"])
+def test_what_waits_for_another_in_the_body_of_a_loop(first: str, compiled: str) -> None:
+    box = int_queue()
+    scale = gf.Variable(10)
+    offset = gf.placeholder_with_default(1, [])
+
+    def body(i: Any, total: Any) -> Any:
+        made: dict[str, Any] = {}
+        for what in [first, "put" if first == "take" else "take"]:
+            made[what] = box.dequeue() if what == "take" else box.enqueue(i * scale + offset)
+        with gf.control_dependencies([made["put"]]):
+            return i + 1, total + made["take"]
+
+    result = gf.while_loop(lambda i, _: i < 3, body, [0, 0])
+    assert run(result, compiled=compiled) == [3, 33]
+
+
+def test_it_does_in_loops_in_loops_that_write_variables() -> None:
+    box = int_queue()
+    count = gf.Variable(0)
+
+    def inner(i: Any) -> Any:
+        taken = box.dequeue()
+        with gf.control_dependencies([box.enqueue(2), count.assign_add(taken)]):
+            return i + 1
+
+    def outer(i: Any) -> Any:
+        with gf.control_dependencies([gf.while_loop(lambda k: k < 2, inner, [0])]):
+            return gf.identity(i + 1)
+
+    with gf.Session() as session:
+        session.run(count.initializer)
+        loop = gf.while_loop(lambda i: i < 3, outer, [0])
+        assert within_limit(lambda: session.run(loop)) == 3
+        assert session.run(count) == 12
+
+
+@pytest.mark.parametrize("taken", [True, False])
+def test_what_waits_for_another_in_a_branch(taken: bool) -> None:
+    box, flag = int_queue(), gf.placeholder(gf.bool, [])
+
+    def both() -> Any:
+        found = box.dequeue()
+        with gf.control_dependencies([box.enqueue(5)]):
+            return gf.identity(found)
+
+    assert run(gf.cond(flag, both, lambda: 7), {flag: taken}) == (5 if taken else 7)
+
+
+def test_functions_in_a_body_wait_for_each_other_and_the_first_failure_ends_them() -> None:
+    barrier = threading.Barrier(2)
+    box = int_queue()
+
+    def meets(i: Any) -> Any:
+        found = [call(lambda: 0 * barrier.wait(LIMIT / 2)) for _ in range(2)]
+        return i + 1 + gf.reshape(gf.add_n(found), [])
+
+    def fails(i: Any) -> Any:
+        return i + box.dequeue() + gf.reshape(call(lambda: 1 // 0, name="fails"), [])
+
+    assert run(gf.while_loop(lambda i: i < 2, meets, [0])) == 2
+    with pytest.raises(errors.OpError, match="ZeroDivisionError"):
+        run(gf.while_loop(lambda i: i < 2, fails, [0]))
+
+
 def test_a_generator_waits_for_an_operation_of_the_same_run() -> None:
     event = threading.Event()
 

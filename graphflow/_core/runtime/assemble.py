@@ -246,7 +246,17 @@ class _Assembler:
             self._names[value] = name
         return name
 
+    def _called(self, i: Instruction, depth: int) -> None:
+        """A branch or loop that a function does, which is given the inputs, and None for variables."""
+        values = ["None" if n in self._cells else self._use(n) for n in i.inputs]
+        outputs = [self._define(o) for o in i.outputs]
+        target = f"{', '.join(outputs)}, = " if outputs else ""
+        self._emit(f"{target}{self._bind('k', i.attrs['compiled'])}({', '.join(['run', *values])})", depth, i)
+
     def _branch(self, i: Instruction, depth: int) -> None:
+        if "compiled" in i.attrs:
+            self._called(i, depth)
+            return
         outputs = [self._fresh("v") for _ in i.outputs]
         predicate = self._use(i.inputs[0])
         for keyword, body in zip((f"if {predicate}:", "else:"), i.bodies, strict=True):
@@ -261,10 +271,7 @@ class _Assembler:
 
     def _loop(self, i: Instruction, depth: int) -> None:
         if "compiled" in i.attrs:
-            values = ["None" if n in self._cells else self._use(n) for n in i.inputs]
-            outputs = [self._define(o) for o in i.outputs]
-            call = f"{self._bind('k', i.attrs['compiled'])}({', '.join(['run', *values])})"
-            self._emit(f"{', '.join(outputs)}, = {call}", depth, i)
+            self._called(i, depth)
             return
         condition, body = i.bodies
         parameters = [self._fresh("v") for _ in body.feeds]

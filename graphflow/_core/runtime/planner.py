@@ -42,7 +42,7 @@ from graphflow._core.runtime.numpy_executable import NumpyExecutable
 from graphflow._core.runtime.profiling.traced import TracedExecutable
 from graphflow._core.runtime.rowwise import Rowwise
 from graphflow._core.runtime.scheduler import StageRunner
-from graphflow._core.runtime.staged import StagedExecutable
+from graphflow._core.runtime.staged import StagedExecutable, with_bodies_apart
 from graphflow._core.runtime.threads import ThreadPool
 from graphflow.config import ConfigProto
 
@@ -234,6 +234,7 @@ class Planner:
         def base(part: Plan, inside: bool) -> NumpyExecutable:
             if self._verifies and part not in self._verified:
                 verify(part, "partition")
+            part = with_bodies_apart(part, body)
             settings = {"trace": options.traced, "check_numerics": options.check_numerics, "borrows": inside}
             settings["shares"] = options.shares and not options.seeded
             found = NumpyExecutable(part, store, KERNELS, self.threads, cells, **settings)
@@ -246,6 +247,14 @@ class Planner:
             elif not found.part.computes:
                 found.reason = NothingNative()
             return found
+
+        def body(plan: Plan, device: str) -> Executable:
+            def on_numpy(part: Plan, waits: bool, kept: frozenset[str]) -> StageRunner:
+                found = base(part, True)
+                return StageRunner(found, found, True)
+
+            cut = Partition({device: plan}, (device,) * len(plan.fetches))
+            return StagedExecutable(plan, cut, on_numpy, self.threads, False)
 
         def faster(
             found: NumpyExecutable, part: Plan, kept: frozenset[str] = frozenset(), due: int | None = None

@@ -18,7 +18,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from itertools import groupby
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -26,12 +28,13 @@ import numpy as np
 from graphflow._core.common.waiting.wait_timeouts import FUNCTION_PATIENCE_SECONDS, WAIT_PATIENCE_SECONDS
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
+from graphflow._core.plan import kinds
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.partition import Partition
 from graphflow._core.plan.segments import Key, Segment, cut, cut_apart, numbers_with_cuts, segments
-from graphflow._core.plan.waits.independent_waits import numbers_in_order, waits_apart
+from graphflow._core.plan.waits.independent_waits import may_hold_up, numbers_in_order, waits_apart
 from graphflow._core.resources.borrowing import borrowed_from
-from graphflow._core.runtime.assemble import copied
+from graphflow._core.runtime.assemble import copied, operand
 from graphflow._core.runtime.compiled.cores import one_core
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Executable
@@ -209,3 +212,78 @@ def _joined(
         else:
             result.append((joins, group))
     return result
+
+
+class _Bodies:
+    """A branch or loop whose bodies are executables, as a function of a run and the instruction's inputs.
+
+    variables: those around it, by the names of their values. make: what makes an executable of a body's plan.
+    """
+
+    def __init__(
+        self,
+        instruction: Instruction,
+        variables: Mapping[str, Instruction],
+        make: Callable[[Plan], Executable],
+    ) -> None:
+        self._loops = instruction.type == kinds.WHILE
+        own = instruction.bodies[1].feeds if self._loops else ()
+        self._count = len(own)
+        self._bodies: list[tuple[Executable, list[int], tuple[bool, ...]]] = []
+        """What runs each, the places of the inputs that it takes from around, and which results there are."""
+        for body in instruction.bodies:
+            made = {name for i in body.instructions for name in i.outputs}.union(own)
+            taken = [*(n for i in body.instructions for n in i.free_variables()), *filter(None, body.fetches)]
+            free = [name for name in dict.fromkeys(taken) if name not in made]
+            around = [name for name in free if name not in variables]
+            plan = Plan(
+                (*(variables[name] for name in free if name in variables), *body.instructions),
+                (*own, *around),
+                tuple(filter(None, body.fetches)),
+            )
+            places = [instruction.inputs.index(name) for name in around]
+            self._bodies.append((make(plan), places, tuple(map(bool, body.fetches))))
+
+    def __call__(self, run: RunContext, *values: Any) -> tuple[Any, ...]:
+        """The results; `values` are the instruction's inputs, None for variables."""
+        if not self._loops:
+            return self._run(0 if values[0] else 1, run, (), values)
+        variables = tuple(values[: self._count])
+        while True:
+            run.check()
+            if not self._run(0, run, variables, values)[0]:
+                return variables
+            variables = self._run(1, run, variables, values)
+
+    def _run(
+        self, which: int, run: RunContext, own: tuple[Any, ...], values: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        executable, places, given = self._bodies[which]
+        results = iter(executable.run(run, (*own, *(values[place] for place in places))))
+        return tuple([operand(next(results)) if there else None for there in given])
+
+
+def with_bodies_apart(
+    plan: Plan,
+    make: Callable[[Plan, str], Executable],
+    around: Mapping[str, Instruction] = MappingProxyType({}),
+) -> Plan:
+    """The plan in which the bodies of branches and loops are executables, where a wait in one may hold up another.
+
+    make: what makes an executable of a plan on a device. around: the variables around it, by the names of their values.
+    """
+    if not any(i.bodies and i.blocks for i in plan.instructions):
+        return plan
+    variables = {**around, **{i.outputs[0]: i for i in plan.instructions if i.is_variable}}
+
+    def apart(i: Instruction) -> Instruction:
+        if not i.bodies or not i.blocks or "compiled" in i.attrs:
+            return i
+        bodies = tuple(with_bodies_apart(body, make, variables) for body in i.bodies)
+        changed = replace(i, bodies=bodies)
+        if any(map(may_hold_up, i.bodies)):
+            done = _Bodies(changed, variables, lambda plan: make(plan, i.device))
+            return replace(changed, attrs={**i.attrs, "compiled": done})
+        return changed
+
+    return plan.with_instructions([apart(i) for i in plan.instructions])
