@@ -28,6 +28,7 @@ from graphflow._core.cluster.protocol.task_steps import (
     StepAborted,
     StepBegun,
     StepFailed,
+    StepStill,
     TaskSteps,
     TensorsArrived,
 )
@@ -81,6 +82,9 @@ class Worker:
 
     def stage_failed(self, work: Any, error: BaseException) -> list[Any]:
         return self.tell(StageFailed(self.now, work, error))
+
+    def still(self, key: Key, seconds: float) -> list[Any]:
+        return self.tell(StepStill(self.now, key, seconds))
 
     def fail(self, key: Key, error: BaseException) -> list[Any]:
         return self.tell(StepFailed(self.now, key, error))

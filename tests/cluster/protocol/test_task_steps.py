@@ -35,6 +35,72 @@ def test_a_task_alone_runs_its_stages_in_order_and_tells_the_master() -> None:
     assert not steps.active
 
 
+def _apart(
+    needs: Any, receives: Any = None, turn: str = "", patience: float = 0.02, feeds: str = ""
+) -> PartStage:
+    return PartStage(None, tuple(feeds), (), receives or {}, (), needs, turn, patience)
+
+
+def test_a_stage_begins_beside_one_that_waits_once_nothing_has_happened_for_a_while() -> None:
+    found = [_apart(()), _apart(()), _apart((0, 1), patience=0.0)]
+    steps = _steps({"cpu": found})
+    (first,) = steps.begin(KEY, 3, [])
+    assert steps.still(KEY, 0.01) == []
+    (second,) = steps.still(KEY, 0.02)
+    assert (first.stage, second.stage) == (found[0], found[1])
+    assert steps.still(KEY, 1.0) == []
+    assert steps.stage_done(first, []) == []
+    (third,) = steps.stage_done(second, [])
+    assert third.stage is found[2]
+    assert [type(i) for i in steps.stage_done(third, [])] == [TellDone]
+    assert steps.still(KEY, 1.0) == []  # It came late: the step is over.
+
+
+def test_a_stage_that_computes_or_takes_its_turn_is_not_passed() -> None:
+    found = [
+        _apart((), patience=0.0),
+        _apart((), turn="box"),
+        _apart((), turn="box"),
+        _apart((), turn="other"),
+    ]
+    steps = _steps({"cpu": found})
+    (computes,) = steps.begin(KEY, 3, [])
+    assert steps.still(KEY, 9.0) == []
+    (second,) = steps.stage_done(computes, [])
+    (other,) = steps.still(KEY, 0.05)
+    assert (second.stage, other.stage) == (found[1], found[3])
+    assert steps.stage_done(second, []) == []  # One at a time, as long as none waits.
+    (third,) = steps.stage_done(other, [])
+    assert third.stage is found[2]
+
+
+def test_what_comes_behind_one_that_receives_something_begins_before_it_after_a_while() -> None:
+    found = [_apart((), {4: "v"}), _apart(())]
+    steps = _steps({"cpu": found})
+    assert steps.begin(KEY, 3, []) == []
+    assert steps.still(KEY, 0.01) == []
+    (later,) = steps.still(KEY, 0.02)
+    assert later.stage is found[1]
+    assert steps.stage_done(later, []) == []
+    (first,) = steps.arrived(KEY, [4], [1])
+    assert first.stage is found[0]
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [_apart((0,))],
+        [_apart((-1,))],
+        [_apart(("a",))],
+        [_apart(()), _apart(None)],
+        [_apart(()), _apart((), feeds="y")],
+    ],
+)
+def test_stages_that_say_that_they_need_what_cannot_be_are_refused(stages: list[PartStage]) -> None:
+    with pytest.raises(ValueError, match=r"of a part needs|of those that it needs"):
+        Parts({"cpu": stages}, (), []).check()
+
+
 @pytest.mark.parametrize("early", [True, False])
 def test_a_stage_waits_for_what_it_receives_whichever_comes_first(early: bool) -> None:
     steps = _steps({"cpu": [stage("a", "b", {0: "a", 5: "signal"})]}, "", [("cpu", "b")])
