@@ -102,6 +102,11 @@ def converted_tree(text: str, file: str) -> ast.Module:
     except TabError:
         rewritten = _without_tabs(rewritten)
         tree = parse(rewritten, file)
+    except (
+        SyntaxError
+    ):  # The sort() of something else, such as a table of pandas, is rewritten to what is no Python.
+        rewritten = _rewritten(text, file, sorts=False)
+        tree = parse(rewritten, file)
     _number_as(tree, text, rewritten)
     if not _TRUE_DIVISION.search(text):
         tree = ast.fix_missing_locations(_Divisions().visit(tree))
@@ -119,8 +124,11 @@ def _text_of(data: bytes) -> str:
 
 
 @cache
-def _tools() -> Mapping[bool, Any]:
-    """What rewrites texts: those with print statements, and those that Python 3 can read."""
+def _tools(sorts: bool) -> Mapping[bool, Any]:
+    """What rewrites texts: those with print statements, and those that Python 3 can read.
+
+    sorts: Whether the first argument of a sort() is taken for a comparison, as a list's was.
+    """
     try:
         from fissix.refactor import RefactoringTool, get_fixers_from_package
     except ModuleNotFoundError as error:
@@ -128,7 +136,7 @@ def _tools() -> Mapping[bool, Any]:
             "Programs for Python 2 need the package fissix: pip install 'graphflow-engine[py2]'.",
             name="fissix",
         ) from error
-    fixers = get_fixers_from_package("fissix.fixes")
+    fixers = [name for name in get_fixers_from_package("fissix.fixes") if sorts or "fix_sorted" not in name]
     others = [name for name in fixers if name.rpartition(".")[2] != "fix_print"]
     return {
         True: RefactoringTool(fixers),
@@ -136,14 +144,14 @@ def _tools() -> Mapping[bool, Any]:
     }
 
 
-def _rewritten(text: str, file: str) -> str:
+def _rewritten(text: str, file: str, sorts: bool = True) -> str:
     whole = text if text.endswith("\n") else f"{text}\n"
     try:
         parse(whole)
         prints = False
     except (SyntaxError, ValueError):
         prints = True
-    tools = _tools()
+    tools = _tools(sorts)
     try:
         return str(tools[prints].refactor_string(whole, file))
     except Exception as error:  # It is no Python 2; what Python 3 says of it is what counts.
@@ -270,6 +278,6 @@ def install(folder: str) -> None:
     """
     import builtins
 
-    _tools()
+    _tools(True)
     vars(builtins).update({_DIVIDE: divide, _DIVIDE_IN_PLACE: divide_in_place})
     sys.meta_path.insert(0, _Finder(folder))

@@ -31,6 +31,11 @@ def variables(program: str) -> dict[str, Any]:
     ("program", "expected"),
     [
         ("x = 7 / 2", 3),
+        (
+            "class T:\n    def sort(self, by, up): return by, up\nprint 1\nx = T().sort('a', up=7 / 2)",
+            ("a", 3),
+        ),
+        ("x = [2, 3, 1]\nx.sort(lambda a, b: b - a)", [3, 2, 1]),
         ("x = -7 / 2", -4),
         ("x = 7 / 2.0", 3.5),
         ("x = 7\nx /= 2", 3),
