@@ -21,6 +21,7 @@ from graphflow._core.graph.function import GraphFunction, effects, has_effect
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.op_def import InputSpec, variable_for
 from graphflow._core.graph.random_seed import gives_the_same
+from graphflow._core.ops.control_flow.checking import ASSERT
 from graphflow._core.ops.control_flow.contexts import ENTER, EXIT, LOOP_COND, MERGE, NEXT_ITERATION, SWITCH
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.bfloat16 import in_float32
@@ -92,7 +93,7 @@ def _with_effects_beside(needed: set[Operation], stops: frozenset[Tensor]) -> se
     if beside:
         # An assertion changes nothing, and would fail of a side of a switch that is not taken and has no value.
         waited = _prune(beside, stops, needed) - needed
-        doing = [op for op in waited if has_effect(op) and op.type != "Assert"]
+        doing = [op for op in waited if has_effect(op) and op.op_def is not ASSERT]
         needed = _prune(doing, stops, needed)
     return needed
 
