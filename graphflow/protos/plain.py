@@ -422,7 +422,7 @@ class Later:
             return True
         return bool(self._message() == (other._message() if isinstance(other, Later) else other))
 
-    __hash__ = None  # type: ignore[assignment]
+    __hash__: ClassVar[None]  # type: ignore[assignment]
 
     def __repr__(self) -> str:
         return f"{self.__dict__['_of'][1]}()" if self.is_empty() else repr(self._message())

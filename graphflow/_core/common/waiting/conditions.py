@@ -28,8 +28,8 @@ class Condition(threading.Condition):
     def __init__(self) -> None:
         lock: Any = threading.RLock()
         super().__init__(lock)
-        self.__enter__ = lock.__enter__  # type: ignore[method-assign]
-        self.__exit__ = lock.__exit__  # type: ignore[method-assign]
+        self.__enter__: Any = lock.__enter__
+        self.__exit__: Any = lock.__exit__
         self._give_up_lock: Callable[[], Any] = lock._release_save
         self._lock_again: Callable[[Any], None] = lock._acquire_restore
 
