@@ -14,13 +14,12 @@ from tests.data.pipelines import D, drain
 
 def test_a_function_takes_one_thread_and_the_step_all(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[int] = []
-    create = TierPolicy.__init__
 
-    def watched(self: Any, mode: str, seeded: bool, threads: int, verify: Any = None) -> None:
+    def watched(mode: str, seeded: bool, threads: int, *others: Any) -> TierPolicy:
         made.append(threads)
-        create(self, mode, seeded, threads, verify)
+        return TierPolicy(mode, seeded, threads, *others)
 
-    monkeypatch.setattr(TierPolicy, "__init__", watched)
+    monkeypatch.setattr("graphflow._core.runtime.planner.TierPolicy", watched)
     config = gf.ConfigProto(intra_op_parallelism_threads=3)
     with gf.Graph().as_default(), gf.Session(config=config) as session:
         data = D.range(4).map(lambda n: gf.cast(n, gf.float32) * np.ones([8], np.float32))

@@ -61,7 +61,7 @@ class WorthCutting(StaysOnNumpy):
     """The plan is better run in stages.
 
     after: the names of the instructions after which to cut. due: the run of its own at which each stage goes over at
-    the latest if bits are fixed.
+    the latest if bits are fixed; None before it is cut.
     """
 
     def __init__(self, after: frozenset[str]) -> None:

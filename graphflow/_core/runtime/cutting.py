@@ -2,7 +2,7 @@
 
 Which it is follows from the plan and the shapes of its first observed run (compiler/shapes/data_sizes.py). It goes over
 at a run that follows from these; so where bits are fixed they still are, as each stage goes over at a fixed run of its
-own, which is the one at which the whole plan would have.
+own, which is the one at which the whole plan would have, or the eighth after the cut if that is later.
 """
 
 from __future__ import annotations
@@ -28,13 +28,14 @@ class CutExecutable(Executable):
         self.uses_variables = whole.uses_variables
         self._make = stages
         self._stages: Executable | None = None
+        self._cut: tuple[frozenset[str], int | None] | None = None
         self._lock = threading.Lock()
 
     @property
     def now(self) -> Executable:
         """What runs the plan now; the whole again if the session was set back to before that was known."""
-        stages = self._stages
-        return self.whole if stages is None or self.whole.worth_cutting is None else stages
+        stages, cut = self._stages, self.whole.worth_cutting
+        return self.whole if stages is None or cut is None or cut.due is None else stages
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
         """See Executable."""
@@ -42,7 +43,10 @@ class CutExecutable(Executable):
             return (self.whole if self._stages is None else self.now).run(run, feeds)
         except WorthCutting as found:
             with self._lock:
-                stages = self._stages = self._stages or self._make(found)
+                how = found.after, found.due
+                if self._stages is None or self._cut != how:  # The session may have been set back.
+                    self._stages, self._cut = self._make(found), how
+                stages = self._stages
         return stages.run(run, feeds)
 
     def parts(self) -> Sequence[Executable]:

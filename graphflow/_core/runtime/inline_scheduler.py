@@ -127,8 +127,8 @@ class InlineRun:
 
     def values(self) -> list[Any]:
         """The fetched values. Raises the error of the first stage that fails."""
-        WATCHMAN.begin(self)
         try:
+            WATCHMAN.begin(self)
             return self._values()
         except BaseException:
             if self._taken is not None:
@@ -190,4 +190,5 @@ class InlineRun:
         scheduler = Scheduler(inline.parts, self._run, fed, pool, transfers, counts, True, self._thread)
         done = [[registers[place] for place in step.writes] for step in inline.steps[:at]]
         self._taken = scheduler, scheduler.take_over(done)
+        registers[:] = [None] * len(registers)  # It has them, and drops each when it is spent.
         scheduler.overdue(seconds)

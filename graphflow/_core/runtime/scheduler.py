@@ -231,8 +231,8 @@ class Scheduler:
             self._changed.notify()
             wanted -= 1
         for _ in range(wanted):
-            self._coming += 1
             self._pool().submit(self._help)
+            self._coming += 1
 
     def _help(self) -> None:
         with self._changed:

@@ -9,15 +9,17 @@ always work for some. If threads took turns, as many would stay as one burst of 
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-import time
 from collections.abc import Callable
+from time import sleep
 from typing import Any, Final, Protocol
 
 from graphflow._core.common.timeouts import IDLE_THREAD_SECONDS
 from graphflow._core.common.waiting.wait_timeouts import WATCH_IDLE_SECONDS, WATCH_LOOK_SECONDS
 
+_LOG: Final = logging.getLogger("graphflow")
 Task = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
@@ -125,9 +127,12 @@ class Watchman:
     def _look(self) -> None:
         idle = 0.0
         while True:
-            time.sleep(WATCH_LOOK_SECONDS)
+            sleep(WATCH_LOOK_SECONDS)  # By its own name: a program may put something else into `time`.
             for run in list(self._watched):
-                run.look()
+                try:
+                    run.look()
+                except Exception:  # Such as that no thread can be started: the next look tries it again.
+                    _LOG.exception("A run that waits could not be looked at.")
             idle = 0.0 if self._came or self._watched else idle + WATCH_LOOK_SECONDS
             self._came = False
             if idle > WATCH_IDLE_SECONDS:

@@ -120,7 +120,37 @@ def a_counter_that_a_value_moves() -> Any:
     return [n, _behind(array.stack())], lambda k: {x: np.ones(3), step: [(2, 1, 3)[k % 3]]}
 
 
+def sized_in_each_turn() -> Any:
+    """What a branch makes of the size that the list has in the turn in which it is taken."""
+    x, at = gf.placeholder(gf.float32, [None]), gf.placeholder(gf.int32, [None])
+
+    def turn(k: Any, s: Any, a: Any) -> Any:
+        a = a.write(k, x)
+        filled = gf.cond(
+            gf.equal(k, at[0]), lambda: gf.reduce_sum(_behind(gf.fill([a.size()], 1.0))), lambda: 0.0
+        )
+        return k + 1, s + filled, a
+
+    _, summed, array = gf.while_loop(lambda k, *_: k < 5, turn, [0, 0.0, _list()])
+    return [summed, _behind(array.stack())], lambda k: {x: np.ones(3), at: [(0, 3, 1, 4)[k % 4]]}
+
+
+def sized_between_two_loops() -> Any:
+    """A list of its own in each turn, of as many rows as the turn says, of which the last is kept."""
+    x = gf.placeholder(gf.float32, [None])
+    at = gf.placeholder(gf.int32, [None])
+
+    def turn(k: Any, s: Any) -> Any:
+        grown = _grown(x, k + 1)
+        return k + 1, gf.cond(gf.equal(k, at[0]), lambda: gf.reduce_sum(_behind(grown.stack())), lambda: s)
+
+    _, summed = gf.while_loop(lambda k, _: k < 4, turn, [0, 0.0])
+    return summed, lambda k: {x: np.ones(3), at: [(0, 3, 1)[k % 3]]}
+
+
 PROGRAMS = [
+    sized_in_each_turn,
+    sized_between_two_loops,
     ends_by_a_value,
     written_at_a_fed_place,
     written_in_a_branch,

@@ -88,3 +88,56 @@ def test_a_session_that_is_set_back_goes_on_in_the_tier_of_that_time() -> None:
 def test_other_values_are_not_taken_for_a_record(state: dict[str, np.ndarray]) -> None:
     with pytest.raises(ValueError, match="no record of the tiers"):
         TierState().set_state(state)
+
+
+def _cut_model() -> tuple[Any, Any]:
+    """A model that is cut where it is known how many rows there are, in which tiers differ by their rounding."""
+    x = gf.placeholder(gf.float32, [8, 6])
+    kept = gf.boolean_mask(x, x[:, 0] > 0.3)
+    hidden = gf.matmul(
+        kept, gf.get_variable("w", initializer=np.linspace(-1, 1, 30, dtype="f").reshape(6, 5))
+    )
+    for _ in range(12):
+        hidden = gf.tanh(hidden) * 1.1 + gf.sigmoid(gf.reduce_mean(gf.exp(hidden)))
+    return x, gf.train.AdamOptimizer(0.01).minimize(gf.reduce_mean(gf.exp(hidden)))
+
+
+@pytest.mark.parametrize("anew", [True, False], ids=["in a new session", "set back"])
+@pytest.mark.parametrize("stop", [2, 5, 8, 11, 15, 19])
+def test_a_plan_that_is_cut_goes_on_with_the_same_bits(
+    stop: int, anew: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("graphflow._core.runtime.compiled.family.due_run", lambda *_: 14)
+    feeds = [np.random.RandomState(i % 2).rand(8, 6).astype(np.float32) for i in range(26)]
+
+    def set_back(session: gf.Session) -> None:
+        for variable in gf.global_variables():
+            variable.load(values[variable.op.name], session)
+        session.store.set_state(state)
+
+    with gf.Graph().as_default():
+        x, train = _cut_model()
+        with gf.Session() as session:
+            session.run(gf.global_variables_initializer())
+            for step, feed in enumerate(feeds):
+                if step == stop:
+                    values, state = _values(session), session.store.get_state()
+                session.run(train, {x: feed})
+            expected = _values(session)
+            assert "compiled for" in session.explain(train, {x: None})
+            if not anew:
+                set_back(session)
+                for feed in feeds[stop:]:
+                    session.run(train, {x: feed})
+                found = _values(session)
+    if anew:
+        with gf.Graph().as_default():
+            x, train = _cut_model()
+            with gf.Session() as session:
+                set_back(session)
+                for feed in feeds[stop:]:
+                    session.run(train, {x: feed})
+                found = _values(session)
+    assert {name: value.tobytes() for name, value in found.items()} == {
+        name: value.tobytes() for name, value in expected.items()
+    }

@@ -199,11 +199,13 @@ class _Induction:
         counted: set[str],
         growing: set[List],
         steady: bool,
+        once: bool = True,
     ) -> None:
         """Adds what follows for the values of a plan: to `found`, and to `counted` those of counters and what is
         computed from them; to `growing` the lists that get other rows in other runs.
 
-        steady: whether the plan is computed as often in every run.
+        steady: whether the plan is computed as often in every run. once: whether it is in no loop, so that a list which
+        grows has one size there.
         """
         for i in plan.instructions:
             inner = steady
@@ -212,13 +214,14 @@ class _Induction:
                 found.fixed.update(name for name in feeds if name in self._variables)
             for body in i.bodies:
                 inner = inner and i.type == kinds.WHILE
-                self._walk(body, found, partial, counted, growing, inner)
+                around = once and i.type != kinds.WHILE
+                self._walk(body, found, partial, counted, growing, inner, around)
                 inner = inner and self._is_same(body.fetches[:1], found, counted)
             _follow(i, self._known, found, partial)
             found.fixed.update(
                 o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found)
             )
-            if i.definition is SIZE and self._has_settled_size(self._list(i), found):
+            if i.definition is SIZE and self._has_settled_size(self._list(i), found, once):
                 found.settled.update(i.outputs)
             same = self._is_same(i.inputs, found, counted)
             if i.type in _ROW_WRITERS and i.definition is not STACK_PUSH:
@@ -254,9 +257,9 @@ class _Induction:
         """Whether a variable of a loop starts and goes on with the shape that is assumed."""
         return all(end in found.fixed and self._known[end] == self._known[name] for end in ends)
 
-    def _has_settled_size(self, of: List, found: FixedShapes) -> bool:
-        """Whether a list has the same number of rows in every run."""
+    def _has_settled_size(self, of: List, found: FixedShapes, once: bool) -> bool:
+        """Whether a list has the same number of rows in every run, and in every turn of a loop that asks for it."""
         maker = self._makers.get(of[-1:])
         if maker is None or maker.definition is not ARRAY or maker.inputs[0] not in found.settled:
             return False
-        return not maker.attrs.get("dynamic_size") or self._growing.isdisjoint({of[-1:], ()})
+        return not maker.attrs.get("dynamic_size") or (once and self._growing.isdisjoint({of[-1:], ()}))

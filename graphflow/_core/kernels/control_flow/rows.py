@@ -114,9 +114,11 @@ class RowStack:
 
     def go_home(self) -> bool:
         """Is kept for other runs if nothing lies on it and it is small; whether it is."""
-        if self.home is None or len(self) or self._data.nbytes > _MOST_KEPT_BYTES:
+        home = self.home
+        if home is None or len(self) or self._data.nbytes > _MOST_KEPT_BYTES:
             return False
-        self.home.append(self)
+        self.home = None  # Else it would hold itself.
+        home.append(self)
         return True
 
     def append(self, value: Any) -> None:

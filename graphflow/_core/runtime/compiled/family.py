@@ -82,7 +82,7 @@ class Family:
 
     @property
     def left(self) -> int:
-        """In how many more runs plans of fixed bits go over, FIRST_DUE_RUN at least."""
+        """In how many more runs stages go over if the plan is cut now; FIRST_DUE_RUN at least."""
         return max(FIRST_DUE_RUN, self.due - self.runs)
 
     def is_half_way(self) -> bool:

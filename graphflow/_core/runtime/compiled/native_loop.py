@@ -35,6 +35,8 @@ from graphflow._core.runtime.compiled.laying import Control, Stopped
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import failure
 
+_NO_TYPE: Final = np.dtype("V1")
+"""Of what is no array; NumPy takes None for float64."""
 _EXTERNAL: Final = 1 << 61
 _RANGE: Final = 1 << 44
 _LARGEST: Final = 1 << 24
@@ -244,12 +246,12 @@ class NativeLoop:
     def _found(self, run: RunContext, values: Sequence[Any]) -> Found | None:
         """What lies elsewhere in this run, by name; None if it is not as the loop was made for."""
         for value, (shape, dtype) in zip(values, self._types, strict=False):
-            if getattr(value, "dtype", None) != dtype or value.shape != shape:
+            if getattr(value, "dtype", _NO_TYPE) != dtype or value.shape != shape:
                 return None
         found: Found = {}
         for position, name, shape, dtype in self._captured:
             value = values[position]
-            if getattr(value, "dtype", None) != dtype or value.shape != shape:
+            if getattr(value, "dtype", _NO_TYPE) != dtype or value.shape != shape:
                 return None
             if shape == ():
                 self._scalars[name][0] = value
@@ -316,6 +318,7 @@ class _Stack:
             lying = stack or []
             try:
                 stack = self._home.pop()
+                stack.home = self._home
             except IndexError:
                 stack = RowStack(self._shape, self._dtype, max(self._room, 2 * len(lying)), self._home)
             for value in lying:

@@ -104,7 +104,7 @@ class TieredExecutable(Executable):
         self._observer = Observer(base, plan, store, kernels)
         self._told: set[type[StaysOnNumpy]] = set()
         self.worth_cutting: WorthCutting | None = None
-        """Raised by runs from the second on, before anything happens, if other executables are to do them."""
+        """Raised by runs, before anything happens, from the one on from which other executables are to do them."""
         self._tier_state = TierState.of(store) if policy.seeded or policy.mode == "always" else None
         if self._tier_state is not None:
             self._tier_state.add(self)
@@ -210,11 +210,10 @@ class TieredExecutable(Executable):
             AHEAD.plan_begins()
         state = Combination(key, self.values.given(key))
         record = None if self._tier_state is None else self._tier_state.restored(self).get(str(key))
-        if record is None:
-            return state
-        state.runs = record.runs
-        if record.known is not None:
-            self._prepare(state, record.known)
+        if record is not None:
+            state.runs = record.runs
+            if record.known is not None:
+                self._prepare(state, record.known)
         return state
 
     def _restore_family(self, tier_state: TierState) -> None:
@@ -250,6 +249,8 @@ class TieredExecutable(Executable):
                 AHEAD.begin()
             self._prepare_in_time(state)
             if self.worth_cutting is not None:
+                if self._is_fixed and not self._family.is_time():
+                    return None  # It was known before only since a checkpoint told it.
                 _count(self, state, -1)  # The stages do this run.
                 self.worth_cutting.due = self._family.left
                 raise self.worth_cutting
