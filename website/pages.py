@@ -27,6 +27,7 @@ OUTSIDE: Final[Mapping[str, str]] = {
     "examples/digits/README.md": "digits.md",
     "benchmarks/training.md": "benchmarks/training.md",
     "benchmarks/zoo.md": "benchmarks/zoo.md",
+    "benchmarks/zoo_torch.md": "benchmarks/zoo_torch.md",
     "benchmarks/collectives.md": "benchmarks/collectives.md",
     "benchmarks/cluster.md": "benchmarks/cluster.md",
     "benchmarks/links.md": "benchmarks/links.md",
