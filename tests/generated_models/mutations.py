@@ -105,7 +105,7 @@ MUTATIONS: Final = (
     ),
     Mutation(
         "the address of what is fed stays that of an earlier run",
-        f"{_COMPILED}.build",
+        f"{_COMPILED}.laying",
         "            if before is None or before() is not array:\n",
         "            if before is None:\n",
     ),

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.records import dataclass
 
 
@@ -142,7 +143,7 @@ def view_of(
     for part in result if isinstance(result, tuple | list) else (result,):
         if not isinstance(part, np.ndarray) or part.dtype != block.dtype or not part.size:
             return None
-        start = part.__array_interface__["data"][0] - block.__array_interface__["data"][0]
+        start = memory_address(part) - memory_address(block)
         if not 0 <= start < block.nbytes or not np.may_share_memory(part, block):
             return None
         found.append(

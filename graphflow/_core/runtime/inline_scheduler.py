@@ -17,7 +17,7 @@ from typing import Any
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import QUICK_STAGE_SECONDS
-from graphflow._core.common.waiting.wait_timeouts import WATCH_LOOK_SECONDS
+from graphflow._core.common.waiting.stillness import Stillness
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.progress import Parts, Progress, RunStage
@@ -120,8 +120,8 @@ class InlineRun:
         """Held while the run goes from one step to the next, or is taken over."""
         self._at = -1
         """The step that is computed."""
-        self._still = -1, 0
-        """The step at which the run was last looked at, and how often it has been so far."""
+        self._still = Stillness(-1)
+        """Of the step that is computed."""
         self._taken: tuple[Scheduler, RunStage] | None = None
         """What has taken the run over, and the stage that this thread is at."""
 
@@ -173,10 +173,8 @@ class InlineRun:
         if self._taken is not None:
             self._taken[0].look()
             return
-        at, times = self._still
-        times = times + 1 if at == self._at else 0
-        self._still = self._at, times
-        seconds = times * WATCH_LOOK_SECONDS
+        at = self._at
+        seconds = self._still.seconds(at)
         if at >= 0 and 0 < self._inline.steps[at].patience <= seconds:
             with self._lock:
                 if self._at == at and self._taken is None:

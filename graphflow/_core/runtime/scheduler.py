@@ -26,7 +26,8 @@ from graphflow._core.common.frames import current_frames
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import DEADLINE_GRACE_SECONDS, QUICK_STAGE_SECONDS
 from graphflow._core.common.waiting.conditions import Condition
-from graphflow._core.common.waiting.wait_timeouts import WAIT_PATIENCE_SECONDS, WATCH_LOOK_SECONDS
+from graphflow._core.common.waiting.stillness import Stillness
+from graphflow._core.common.waiting.wait_timeouts import WAIT_PATIENCE_SECONDS
 from graphflow._core.plan.ir import Instruction
 from graphflow._core.runtime.assemble import Assembled, operand
 from graphflow._core.runtime.context import RunContext
@@ -105,8 +106,7 @@ class Scheduler:
         self._ready: deque[RunStage] = deque()
         self._at_work: dict[RunStage, tuple[int, StageRunner]] = {}
         """The stages that are computed, each with its thread and what computes it."""
-        self._still = 0, 0
-        """How far the run was when it was last looked at, and how often it has been so far."""
+        self._still = Stillness(0)
         self._coming = 0
         """How many helpers were called and have not begun."""
         self._idle = False
@@ -179,11 +179,9 @@ class Scheduler:
 
     def look(self) -> None:
         """See Watched: lets stages begin beside one that has waited for a while."""
-        moves, times = self._still
-        times = times + 1 if moves == self._progress.moves else 0
-        self._still = self._progress.moves, times
-        if times:
-            self.overdue(times * WATCH_LOOK_SECONDS)
+        seconds = self._still.seconds(self._progress.moves)
+        if seconds:
+            self.overdue(seconds)
 
     def overdue(self, seconds: float) -> None:
         """For so long nothing has begun or ended: what can begin beside that begins."""

@@ -25,7 +25,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from graphflow._core.common.waiting.wait_timeouts import FUNCTION_PATIENCE_SECONDS, WAIT_PATIENCE_SECONDS
+from graphflow._core.common.waiting.stillness import patience_of
 from graphflow._core.compiler.reasons import StaysOnNumpy
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow._core.plan import kinds
@@ -77,9 +77,6 @@ class StagedExecutable(Executable):
             runner = make(stage.plan, stage.blocks, _kept(stage, device, found[device]))
             if self._devices > 1 and not stage.blocks:
                 runner.around = one_core
-            patience = 0.0
-            if stage.blocks and stage.needs is not None:
-                patience = FUNCTION_PATIENCE_SECONDS if stage.calls else WAIT_PATIENCE_SECONDS
             return PartStage(
                 runner,
                 stage.plan.feeds,
@@ -88,7 +85,7 @@ class StagedExecutable(Executable):
                 sends,
                 stage.needs,
                 stage.turn,
-                patience,
+                patience_of(stage.blocks, stage.needs is not None, stage.calls),
             )
 
         fetches = list(zip(partition.fetch_devices, plan.fetches, strict=True))

@@ -12,7 +12,7 @@ from graphflow._core.cluster.protocol.task_steps import StepKey, StepProgress
 from graphflow._core.cluster.server.deduplicator import Changes, Deduplicator
 from graphflow._core.cluster.server.step_output import StepContext
 from graphflow._core.common.records import dataclass
-from graphflow._core.common.waiting.wait_timeouts import WATCH_LOOK_SECONDS
+from graphflow._core.common.waiting.stillness import Stillness
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import operand
 from graphflow._core.runtime.compiled.cores import one_core
@@ -109,8 +109,7 @@ class StepWatch:
         self._key = key
         self._steps = steps
         self._tell = tell
-        self._moves = -1
-        self._times = 0
+        self._still = Stillness(-1)
         WATCHMAN.begin(self)
 
     def look(self) -> None:
@@ -119,8 +118,6 @@ class StepWatch:
         if progress is None:
             WATCHMAN.end(self)
             return
-        moves = progress.moves
-        self._times = self._times + 1 if moves == self._moves else 0
-        self._moves = moves
-        if self._times:
-            self._tell(self._key, self._times * WATCH_LOOK_SECONDS)
+        seconds = self._still.seconds(progress.moves)
+        if seconds:
+            self._tell(self._key, seconds)

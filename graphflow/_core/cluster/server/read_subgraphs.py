@@ -7,7 +7,7 @@ from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.common.timeouts import MOST_REPLICA_WAIT_MS
-from graphflow._core.common.waiting.wait_timeouts import FUNCTION_PATIENCE_SECONDS, WAIT_PATIENCE_SECONDS
+from graphflow._core.common.waiting.stillness import patience_of
 from graphflow._core.plan.encode import PlanReader, UnknownOpType
 from graphflow._core.runtime.planner import ExecutionOptions
 from graphflow._core.runtime.progress import Parts, PartStage
@@ -58,15 +58,8 @@ def read_subgraphs(
             [(edge, name, "" if to == task else to) for edge, name, to in tree["sends"]],
             None if tree.get("needs") is None else tuple(tree["needs"]),
             str(tree.get("turn", "")),
-            _patience(tree),
+            patience_of(bool(tree["blocks"]), tree.get("needs") is not None, tree.get("calls") is True),
         )
 
     stages = {device: [stage(tree) for tree in trees] for device, trees in details["stages"].items()}
     return Parts(stages, tuple(details["feeds"]), [(device, name) for device, name in details["fetches"]])
-
-
-def _patience(tree: Mapping[str, Any]) -> float:
-    """How long a stage waits before others of its part may begin beside it; 0 if none ever may."""
-    if not tree["blocks"] or tree.get("needs") is None:
-        return 0.0
-    return FUNCTION_PATIENCE_SECONDS if tree.get("calls") is True else WAIT_PATIENCE_SECONDS

@@ -88,6 +88,23 @@ def _follow(i: Instruction, known: Known, found: FixedShapes, partial: PartialSh
         found.fixed.update(partial.add(i))
 
 
+@dataclass(frozen=True, eq=False)
+class _Following:
+    """What follows from what is assumed, as far as it was looked at.
+
+    counted: the counters, and what is computed from them alone. growing: the lists that get other rows in other runs.
+    """
+
+    found: FixedShapes
+    partial: PartialShapes
+    counted: set[str]
+    growing: set[List]
+
+    def is_same(self, names: Sequence[str]) -> bool:
+        """Whether values are the same in every run, in each turn of the loops that they are in."""
+        return all(name in self.found.settled or name in self.counted for name in names)
+
+
 class _Induction:
     """What is assumed of the loops and lists of a plan, and what follows."""
 
@@ -120,12 +137,10 @@ class _Induction:
         while True:
             found = FixedShapes({name for name in self._plan.feeds if name in self._known}, set())
             makers = {output: i for i in walk(self._plan) for output in i.outputs}
-            counted, growing = set(self._counters), set(self._growing)
-            self._walk(
-                self._plan, found, PartialShapes(self._known, found.fixed, makers), counted, growing, True
-            )
-            same = found.settled | counted
-            others = {name for name, ends in self._counters.items() if not same.issuperset(ends)}
+            partial = PartialShapes(self._known, found.fixed, makers)
+            following = _Following(found, partial, set(self._counters), set(self._growing))
+            self._walk(self._plan, following, steady=True, once=True)
+            others = {name for name, ends in self._counters.items() if not following.is_same(ends)}
             wrong = {name for name, ends in self._variables.items() if not self._keeps(name, ends, found)}
             bad = {
                 of for of, row, value in self._writes if self._rows.get(of) != row or value not in found.fixed
@@ -134,9 +149,9 @@ class _Induction:
                 of for of in self._rows if of[0] == "gradient" and self._rows.get(of[1:]) != self._rows[of]
             }
             bad &= self._rows.keys()
-            if not (wrong or bad or others or growing - self._growing):
+            if not (wrong or bad or others or following.growing - self._growing):
                 return found
-            self._growing = growing
+            self._growing = following.growing
             for name in others:
                 del self._counters[name]
             for name in wrong:
@@ -191,50 +206,33 @@ class _Induction:
 
     # ---- what follows ---------------------------------------------------------------------------------------------
 
-    def _walk(
-        self,
-        plan: Plan,
-        found: FixedShapes,
-        partial: PartialShapes,
-        counted: set[str],
-        growing: set[List],
-        steady: bool,
-        once: bool = True,
-    ) -> None:
-        """Adds what follows for the values of a plan: to `found`, and to `counted` those of counters and what is
-        computed from them; to `growing` the lists that get other rows in other runs.
+    def _walk(self, plan: Plan, following: _Following, steady: bool, once: bool) -> None:
+        """Adds what follows for the values of a plan.
 
         steady: whether the plan is computed as often in every run. once: whether it is in no loop, so that a list which
         grows has one size there.
         """
+        found = following.found
         for i in plan.instructions:
-            inner = steady
-            if i.type == kinds.WHILE:
+            loops = i.type == kinds.WHILE
+            if loops:
                 feeds = i.bodies[1].feeds
                 found.fixed.update(name for name in feeds if name in self._variables)
+            inner = steady and loops
             for body in i.bodies:
-                inner = inner and i.type == kinds.WHILE
-                around = once and i.type != kinds.WHILE
-                self._walk(body, found, partial, counted, growing, inner, around)
-                inner = inner and self._is_same(body.fetches[:1], found, counted)
-            _follow(i, self._known, found, partial)
+                self._walk(body, following, inner, once and not loops)
+                inner = inner and following.is_same(body.fetches[:1])
+            _follow(i, self._known, found, following.partial)
             found.fixed.update(
                 o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found)
             )
             if i.definition is SIZE and self._has_settled_size(self._list(i), found, once):
                 found.settled.update(i.outputs)
-            same = self._is_same(i.inputs, found, counted)
             if i.type in _ROW_WRITERS and i.definition is not STACK_PUSH:
-                at_counters = i.definition is WRITE and self._is_same(i.inputs[1:2], found, counted)
-                if not (steady and at_counters):
-                    growing.add(self._list(i))
-            elif same and i.definition is not None and not i.bodies and not i.stateful:
-                counted.update(i.outputs)
-
-    @staticmethod
-    def _is_same(names: Sequence[str], found: FixedShapes, counted: set[str]) -> bool:
-        """Whether values are the same in every run, in each turn of the loops that they are in."""
-        return all(name in found.settled or name in counted for name in names)
+                if not (steady and i.definition is WRITE and following.is_same(i.inputs[1:2])):
+                    following.growing.add(self._list(i))
+            elif i.definition is not None and not (i.bodies or i.stateful) and following.is_same(i.inputs):
+                following.counted.update(i.outputs)
 
     def _gives(self, i: Instruction, position: int, found: FixedShapes) -> bool:
         """Whether a loop or branch, or what reads a list, gives a result of the shape that is known."""

@@ -59,7 +59,7 @@ class Rows:
     def _describe(self, size: int) -> None:
         words = self.descriptor
         words[ROWS], words[STATES] = memory_address(self.data), memory_address(self._states)
-        words[SIZE], words[ROW_BYTES] = size, math.prod(self.shape) * self.dtype.itemsize
+        words[SIZE], words[ROW_BYTES] = size, row_bytes(self.shape, self.dtype)
         words[ROOM] = len(self.data) if self._grows else size
 
     def grow(self, size: int) -> None:

@@ -5,7 +5,6 @@ What a value becomes is decided once, here, for constants and for whatever is co
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -146,8 +145,8 @@ def loses_kind(value: Any, dtype: DType) -> bool:
 
 
 def _kind(dtype: Any) -> int:
-    """How much a kind of number can say: a truth value, an integer, a real number, a complex one, anything else."""
-    return "biufc".find(kind_of(np.dtype(dtype)).replace("u", "i"))
+    """How much a kind of number can say: a truth value, an integer, a real one, a complex one; -1 for what is none."""
+    return _KINDS.find(kind_of(np.dtype(dtype)).replace("u", "i"))
 
 
 def _check_python_kind(value: Any, array: Any, dtype: DType) -> None:
@@ -194,10 +193,9 @@ def _from_numpy(array: Any, dtype: DType | None) -> Any:
     if not dtype.is_numpy_compatible or dtype is dtypes.string:
         raise TypeError(f"Expected {dtype.name}, got a NumPy array of {array.dtype}.")
     # As in TensorFlow, who says a dtype gets it, though fractions are lost by it, and numbers that do not fit.
-    with (
-        np.errstate(over="ignore", invalid="ignore"),
-        warnings.catch_warnings(action="ignore", category=np.exceptions.ComplexWarning),
-    ):
+    if kind == "c" and kind_of(np.dtype(dtype.as_numpy_dtype)) in "fiu":
+        array = array.real  # NumPy takes it so as well, and warns.
+    with np.errstate(over="ignore", invalid="ignore"):
         return np.array(array, dtype=dtype.as_numpy_dtype, order="C")
 
 

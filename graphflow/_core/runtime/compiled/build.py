@@ -7,7 +7,6 @@ and so do the plans for several sizes that share their memory; a run that comes 
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
@@ -17,7 +16,6 @@ import numpy as np
 import graphflow.errors as errors
 from graphflow._core.codegen.cpu.blas import single_threaded
 from graphflow._core.codegen.cpu.programs.machine import Machine
-from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.denormals import flush, restore
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.fuse import Group
@@ -31,7 +29,10 @@ from graphflow._core.runtime.assemble import assemble, copied, operand, own
 from graphflow._core.runtime.compiled.arena import Arena
 from graphflow._core.runtime.compiled.laying import (
     ALIGNMENT,
+    EXTERNAL,
+    RANGE,
     NativeSteps,
+    Patches,
     array_of,
     laid_out,
     layout_of,
@@ -45,8 +46,6 @@ from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import raise_explained
 
-EXTERNAL: Final = 1 << 61
-RANGE: Final = 1 << 44
 _HANDED_FROM: Final = 64 << 10
 
 
@@ -93,8 +92,13 @@ class CompiledPlan:
         self._segments: list[NativeSegment | PythonSegment] = []
         self._make_segments(machine, threads, kernels)
         self._before = [(n.before, self._array(n.reads[0])) for n in kernel_nodes if n.before is not None]
-        self._patches = self._find_patches()
-        self._bound: dict[str, weakref.ref[Any]] = {}
+        programs = [
+            words
+            for segment in self._segments
+            if isinstance(segment, NativeSegment)
+            for words in segment.made.all_words()
+        ]
+        self._patches = Patches.found_in(programs, self._externals)
         self._fetch = self._fetchers()
 
     @property
@@ -346,22 +350,6 @@ class CompiledPlan:
                 return lambda objects: borrow()
         return lambda objects: memory.copied(read(objects))
 
-    def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
-        """The words to patch for each feed and variable: (words, position, offset in bytes from its start)."""
-        patches: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
-        names = {number: name for name, number in self._externals.items()}
-        for segment in self._segments:
-            if not isinstance(segment, NativeSegment):
-                continue
-            for words in segment.made.all_words():
-                for position in np.flatnonzero(
-                    (words >= EXTERNAL) & (words < EXTERNAL + (len(names) + 1) * RANGE)
-                ):
-                    word = int(words[position])
-                    start = EXTERNAL + (word - EXTERNAL) // RANGE * RANGE
-                    patches[names[start]].append((words, int(position), word - start))
-        return patches
-
     # ---- a run ----------------------------------------------------------------------------------------------------
 
     def run(self, run: RunContext, feeds: Sequence[Any]) -> tuple[Any, ...]:
@@ -428,15 +416,7 @@ class CompiledPlan:
         empty = self._store.memory.empty if self._borrows else np.empty
         for root, value in self._handed.values.items():
             objects[root] = empty(value.shape, value.dtype)
-        bound = self._bound
-        for name, patches in self._patches.items():
-            array = objects[name]
-            before = bound.get(name)
-            if before is None or before() is not array:
-                place = memory_address(array)
-                for words, position, shift in patches:
-                    words[position] = place + shift
-                bound[name] = weakref.ref(array)
+        self._patches.bind(objects)
         return objects
 
     def _run_python(self, segment: PythonSegment, run: RunContext, objects: dict[str, Any]) -> None:

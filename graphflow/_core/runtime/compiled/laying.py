@@ -7,6 +7,7 @@ around it is known when it is laid out, or patched like that of what is around i
 from __future__ import annotations
 
 import ctypes
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from typing import Any, Final, Protocol
@@ -17,6 +18,7 @@ import graphflow.errors as errors
 from graphflow._core.codegen.cpu.programs import control_source as words
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS, Machine, Program, Step
 from graphflow._core.codegen.cpu.programs.machine_source import CONTROL_NEXT, CONTROL_STATUS, STATUS_AGAIN
+from graphflow._core.common.arrays import memory_address
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.emit import scalar_program
@@ -28,6 +30,9 @@ from graphflow._core.kernels.math.arithmetic import DIVISION_BY_ZERO
 from graphflow._core.runtime.explain import failure
 
 ALIGNMENT: Final = 64
+EXTERNAL: Final = 1 << 61
+RANGE: Final = 1 << 44
+"""What lies elsewhere in each run has, until it is bound, a range of addresses that no memory has, from EXTERNAL on."""
 
 
 def scratch_name(number: int) -> str:
@@ -98,6 +103,43 @@ def array_of(value: Value, block: Any) -> Any:
     """A value as an array on its block."""
     shape, dtype, offset, strides = layout_of(value)
     return np.ndarray(shape, dtype, block, offset, strides)
+
+
+class Patches:
+    """The words of programs that hold addresses of arrays which lie elsewhere in each run. For one run at a time."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self._words: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in names}
+        self._bound: dict[str, weakref.ref[Any]] = {}
+        """The array whose address each name has in the programs."""
+
+    @classmethod
+    def found_in(cls, programs: Iterable[Any], externals: Mapping[str, int]) -> Patches:
+        """Those of programs, given as arrays of words. externals: where the range of each name begins."""
+        made = cls(externals)
+        names = {start: name for name, start in externals.items()}
+        end = EXTERNAL + len(names) * RANGE
+        for program in programs:
+            for position in np.flatnonzero((program >= EXTERNAL) & (program < end)):
+                shift = (int(program[position]) - EXTERNAL) % RANGE
+                made.add(names[int(program[position]) - shift], program, int(position), shift)
+        return made
+
+    def add(self, name: str, program: Any, position: int, shift: int) -> None:
+        """Adds a word that is to hold the address of a byte of an array, so many bytes from its start."""
+        self._words[name].append((program, position, shift))
+
+    def bind(self, arrays: Mapping[str, Any]) -> None:
+        """Has the words hold the addresses of these arrays, of which there is one for each name."""
+        bound = self._bound
+        for name, places in self._words.items():
+            array = arrays[name]
+            before = bound.get(name)
+            if before is None or before() is not array:
+                start = memory_address(array)
+                for program, position, shift in places:
+                    program[position] = start + shift
+                bound[name] = weakref.ref(array)
 
 
 class NativeSteps:

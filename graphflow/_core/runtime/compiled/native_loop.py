@@ -7,11 +7,10 @@ values have other shapes than those that it is made for run on NumPy.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from operator import itemgetter
-from typing import Any, Final, TypeAlias
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,20 +30,14 @@ from graphflow._core.kernels.control_flow.rows import Rows, RowStack
 from graphflow._core.kernels.table import KernelTable
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble, operand
-from graphflow._core.runtime.compiled.laying import Control, Stopped
+from graphflow._core.runtime.compiled.laying import EXTERNAL, RANGE, Control, Patches, Stopped
 from graphflow._core.runtime.context import RunContext
 from graphflow._core.runtime.explain import failure
 
 _NO_TYPE: Final = np.dtype("V1")
 """Of what is no array; NumPy takes None for float64."""
-_EXTERNAL: Final = 1 << 61
-_RANGE: Final = 1 << 44
 _LARGEST: Final = 1 << 24
 """The most rows for which a stack has room from the start, because it had so many before."""
-
-
-Found: TypeAlias = "dict[str, tuple[Any, int]]"
-"""Arrays, each with its address if that is known, 0 otherwise."""
 
 
 class NativeLoop:
@@ -92,9 +85,7 @@ class NativeLoop:
             for name, state, root in draws(part)
         ]
         self._draws.sort(key=itemgetter(0))  # Who holds several states has taken them in one order.
-        self._patches = self._find_patches()
-        self._bound: dict[str, Callable[[], Any]] = dict.fromkeys(self._externals, _nothing)
-        """The array whose address each name has in the program."""
+        self._patches = Patches.found_in(self._control.all_words(), self._externals)
         self._row_types = {root: np.dtype(binding.dtype) for root, binding in self._bindings.items()}
         self._stacks = {
             r: _Stack(b, self._row_types[r]) for r, b in self._bindings.items() if b.kind == "stack"
@@ -119,7 +110,7 @@ class NativeLoop:
                 self._scalars[name] = np.zeros(1, dtype)
         outside = [name for _, name, shape, _ in self._captured if shape != ()]
         for number, name in enumerate([*outside, *(name for name, *_ in self._cells), *self._bindings]):
-            self._externals[name] = _EXTERNAL + number * _RANGE
+            self._externals[name] = EXTERNAL + number * RANGE
         self._handles = {
             name: loop.instruction.inputs.index(name) for name in handles if name in loop.instruction.inputs
         }
@@ -151,16 +142,6 @@ class NativeLoop:
         found = self._scalars[root] if root in self._scalars else self._seen[root]
         return found.reshape(-1).view(np.uint8)
 
-    def _find_patches(self) -> dict[str, list[tuple[Any, int, int]]]:
-        """The words to patch for what lies elsewhere in each run: (words, position, offset in bytes from its start)."""
-        found: dict[str, list[tuple[Any, int, int]]] = {name: [] for name in self._externals}
-        names = list(self._externals)
-        for part in self._control.all_words():
-            for position in np.flatnonzero((part >= _EXTERNAL) & (part < _EXTERNAL + len(names) * _RANGE)):
-                number, shift = divmod(int(part[position]) - _EXTERNAL, _RANGE)
-                found[names[number]].append((part, int(position), shift))
-        return found
-
     # ---- a run ----------------------------------------------------------------------------------------------------
 
     def __call__(self, run: RunContext, *values: Any) -> tuple[Any, ...]:
@@ -168,13 +149,7 @@ class NativeLoop:
         found = self._found(run, values)
         if found is None:
             return self._on_numpy(run, values)
-        bound = self._bound
-        for name, (array, place) in found.items():
-            if bound[name]() is not array:
-                place = place or memory_address(array)
-                for part, position, shift in self._patches[name]:
-                    part[position] = place + shift
-                bound[name] = weakref.ref(array)
+        self._patches.bind(found)
         for variable, value in zip(self._variables, values, strict=False):
             variable[...] = value
         with self._threads_of_blas():
@@ -203,7 +178,7 @@ class NativeLoop:
                 for own, state in held:
                     state[...] = own
 
-    def _turn(self, run: RunContext, found: Found) -> None:
+    def _turn(self, run: RunContext, found: dict[str, Any]) -> None:
         status, place = self._status, memory_address(self._words)
         status[0], begin = 0, 0
         self._words[words.PHASE] = words.BEGUN
@@ -218,7 +193,7 @@ class NativeLoop:
             current = self._control.current()
             if not again:
                 assert current is not None
-                self._seen = {name: array for name, (array, _) in found.items()}
+                self._seen = found
                 try:
                     raise current.steps.failing().error()
                 finally:
@@ -226,7 +201,7 @@ class NativeLoop:
             run.check()
             stopped = None if current is None else current.steps.asking()
             if stopped is not None:
-                self._seen = {name: array for name, (array, _) in found.items()}
+                self._seen = found
                 try:
                     self._answer(stopped)
                 finally:
@@ -243,12 +218,12 @@ class NativeLoop:
 
     # ---- what it takes --------------------------------------------------------------------------------------------
 
-    def _found(self, run: RunContext, values: Sequence[Any]) -> Found | None:
+    def _found(self, run: RunContext, values: Sequence[Any]) -> dict[str, Any] | None:
         """What lies elsewhere in this run, by name; None if it is not as the loop was made for."""
         for value, (shape, dtype) in zip(values, self._types, strict=False):
             if getattr(value, "dtype", _NO_TYPE) != dtype or value.shape != shape:
                 return None
-        found: Found = {}
+        found: dict[str, Any] = {}
         for position, name, shape, dtype in self._captured:
             value = values[position]
             if getattr(value, "dtype", _NO_TYPE) != dtype or value.shape != shape:
@@ -257,12 +232,12 @@ class NativeLoop:
                 self._scalars[name][0] = value
             else:
                 plain = value.flags.c_contiguous and value.flags.aligned
-                found[name] = (value if plain else np.array(value, order="C")), 0
+                found[name] = value if plain else np.array(value, order="C")
         for name, cell, shape, dtype in self._cells:
             value = cell.value
             if value is None or value.dtype != dtype or value.shape != shape or not value.flags.c_contiguous:
                 return None
-            found[name] = value, 0
+            found[name] = value
         self._used = used = dict[int, ArrayList | RowStack]()
         for root, binding in self._bindings.items():
             rows: RowStack | Rows | None
@@ -275,7 +250,7 @@ class NativeLoop:
             if rows is None or behind is None:
                 return None
             used[rows.place] = behind
-            found[root] = rows.descriptor, rows.place
+            found[root] = rows.descriptor
         return found
 
     def _array_of(self, root: str, values: Sequence[Any]) -> ArrayList | None:
@@ -341,10 +316,6 @@ class _Stack:
 
 def _kind(known: tuple[tuple[int, ...], str]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     return known[0], np.dtype(known[1])
-
-
-def _nothing() -> None:
-    """Stands for a weak reference whose array has gone."""
 
 
 def _uses_blas(part: Part) -> bool:

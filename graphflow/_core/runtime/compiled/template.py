@@ -40,8 +40,15 @@ from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.arena import Arena
-from graphflow._core.runtime.compiled.build import EXTERNAL, RANGE, CompiledPlan
-from graphflow._core.runtime.compiled.laying import ALIGNMENT, scratch_name, to_lay_out
+from graphflow._core.runtime.compiled.build import CompiledPlan
+from graphflow._core.runtime.compiled.laying import (
+    ALIGNMENT,
+    EXTERNAL,
+    RANGE,
+    Patches,
+    scratch_name,
+    to_lay_out,
+)
 from graphflow._core.runtime.compiled.segments import HandedOut, NativeSegment
 from graphflow.errors import OpError
 
@@ -394,10 +401,9 @@ class FilledPlan(CompiledPlan):
         steps.made(program)
         self._segments = [NativeSegment(program, model.groups, model.starts, steps)]
         words = program.words
-        self._patches = {name: [] for name in self._externals}
+        self._patches = Patches(self._externals)
         for name, position, first, word in template.patches:
-            self._patches[name].append((words, position, _at(word, found) - first))
-        self._bound = {}
+            self._patches.add(name, words, position, _at(word, found) - first)
         values = {name: _value_at(value, numbers) for name, value in template.fetched.items()}
         fetches = self._plan.fetches
         takers = self._handed.takers
