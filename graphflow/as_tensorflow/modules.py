@@ -354,6 +354,11 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.profiler.option_builder": ("graphflow.profiler",),
     "python.profiler": ("graphflow.profiler",),
     "python.ops.summary_ops_v2": ("graphflow.contrib.summary",),
+    "contrib.opt.sign_decay": ("graphflow.contrib.opt.sign_decay",),
+    "contrib.losses.metric_learning": (
+        "graphflow.contrib.losses.metric_learning",
+        "graphflow.contrib.losses.metric_learning.pairs",
+    ),
     "contrib.layers.utils": ("graphflow.contrib.slim.utils", f"{_CORE}.ops.control_flow.smart_cond"),
     "contrib.learn.monitored_session": ("graphflow.train",),
     "contrib.layers.summaries": ("graphflow.contrib.layer_summaries",),

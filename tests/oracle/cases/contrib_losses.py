@@ -33,6 +33,34 @@ FAMILY.differentiable(
     gradient_tolerance=(1e-4, 1e-5),
 )
 
+FAMILY.differentiable(
+    """
+    tf.contrib.losses.metric_learning.contrastive_loss(ph(n(2, 4)), ph(f(4, 3), [None, 3]), ph(f(4, 3), [None, 3]))
+    tf.contrib.losses.metric_learning.contrastive_loss(ph(n(2, 4)), ph(f(4, 3)), ph(f(4, 3)), margin=2.5)
+    tf.contrib.losses.metric_learning.contrastive_loss(ph(n(2, 4)), ph(d(4, 3)), ph(d(4, 3)), 2.0)
+    tf.contrib.losses.metric_learning.triplet_semihard_loss(ph(n(3, 7), [None]), ph(f(7, 3), [None, 3]))
+    tf.contrib.losses.metric_learning.triplet_semihard_loss(ph(n(2, 6)), ph(unit(6, 4)), margin=0.3)
+    tf.contrib.losses.metric_learning.triplet_semihard_loss(ph([1, 1, 1]), ph(f(3, 4)), margin=2.0)
+    tf.contrib.losses.metric_learning.lifted_struct_loss(ph(n(3, 7), [None]), ph(f(7, 3) * pos(7, 3), [None, 3]))
+    tf.contrib.losses.metric_learning.lifted_struct_loss(ph(n(2, 6)), ph(unit(6, 4)), margin=0.3)
+    tf.contrib.losses.metric_learning.npairs_loss(ph(n(3, 5), [None]), ph(f(5, 3), [None, 3]), ph(f(5, 3), [None, 3]))
+    tf.contrib.losses.metric_learning.npairs_loss(ph(n(2, 4)), ph(f(4, 3)), ph(f(4, 3)), reg_lambda=0.5)
+    """,
+    names="none",
+    tolerance=(1e-5, 1e-6),
+    gradient_tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.differentiable(
+    "tf.contrib.losses.metric_learning.npairs_loss_multilabel("
+    "[tf.SparseTensor([[i % 2], [2 + i]], [1, 1], [5]) for i in range(3)], ph(f(3, 4)), ph(f(3, 4)), 0.1)",
+    names="none",
+    tolerance=(1e-5, 1e-6),
+    gradient_tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.errors("tf.contrib.losses.metric_learning.npairs_loss_multilabel([[1, 0]], ph(f(1, 2)), ph(f(1, 2)))")
+
 FAMILY.errors(
     """
     tf.contrib.losses.mean_squared_error(ph(f(2, 3)), ph(f(2, 2)))

@@ -310,3 +310,110 @@ def loss_scales(tf, t):
             e.enable_mixed_precision_graph_rewrite(tf.train.AdamOptimizer())
         )),
     )  # fmt: skip
+
+
+CONTRIB = (
+    "NadamOptimizer(0.05, beta1=0.8, beta2=0.9, epsilon=0.1)",
+    "AdaMaxOptimizer(0.05, beta1=0.8, beta2=0.9, epsilon=0.1)",
+    "LazyAdamOptimizer(0.05)",
+    "AdamGSOptimizer(global_step, 0.05, beta1=0.8)",
+    "LazyAdamGSOptimizer(global_step, 0.05, beta1=0.8)",
+    "AddSignOptimizer(0.05, alpha=0.9, beta=0.7)",
+    "AddSignOptimizer(0.05, sign_decay_fn=lambda step: 1.0 / tf.cast(step + 1, tf.float32))",
+    "PowerSignOptimizer(0.05, base=2.0, beta=0.7)",
+    "PowerSignOptimizer(0.05, sign_decay_fn=lambda step: 1.0 / tf.cast(step + 1, tf.float32))",
+    "RegAdagradOptimizer(0.5)",
+    "LARSOptimizer(0.5, weight_decay=0.01, eeta=0.5, epsilon=0.1)",
+    "LARSOptimizer(0.05, skip_list=['bias'], use_nesterov=True, eeta=0.1)",
+    "ShampooOptimizer(0, learning_rate=0.1)",
+    "ShampooOptimizer(global_step, gbar_decay=0.5, gbar_weight=0.5, mat_gbar_decay=0.9, learning_rate=0.1)",
+    "ShampooOptimizer(global_step, max_matrix_size=2, svd_interval=2, epsilon=0.1, learning_rate=lambda n: 0.2 / n)",
+    "GGTOptimizer(0.05, window=3, svd_eps=0.1)",
+    "MultitaskOptimizerWrapper(tf.train.MomentumOptimizer(0.1, 0.9))",
+    "VariableClippingOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), {tf.trainable_variables()[0]: [1]}, 0.5)",
+    "VariableClippingOptimizer(tf.train.MomentumOptimizer(0.1, 0.9), {tf.trainable_variables()[0]: [0]}, 0.5)",
+    "DropStaleGradientOptimizer(tf.train.GradientDescentOptimizer(0.1), 0)",
+)
+"""Of tf.contrib.opt: those whose sparse gradients TensorFlow itself cannot apply are LARS and GGT."""
+
+
+def contrib_trajectory(maker, sparse):
+    """Four steps on a small least squares problem, after which variables and losses are noted."""
+
+    def build(tf, t):
+        global_step = tf.train.get_or_create_global_step()
+        table = tf.Variable([[0.5, -1.0], [1.5, 2.0], [-0.25, 0.75]], name="table")
+        bias = tf.Variable([0.1, -0.2], name="bias")
+        used = tf.gather(table, [0, 2, 0]) if sparse else table * 1.0
+        loss = tf.reduce_sum(tf.square(used + bias - [[1.0, 0.0], [0.5, 0.5], [2.0, -1.0]]))
+        optimizer = eval("tf.contrib.opt." + maker, {"tf": tf, "global_step": global_step})
+        step = optimizer.minimize(loss, global_step=global_step)
+        t.initialize()
+        losses = []
+        for _ in range(4):
+            losses.append(t.run(loss))
+            t.run(step)
+        found = {"losses": losses, "table": t.run(table), "bias": t.run(bias), "step": t.run(global_step)}
+        if "GGT" not in maker:
+            found["slots"] = optimizer.get_slot_names()
+            found["names"] = sorted(v.op.name for v in tf.global_variables())
+        return found
+
+    return build
+
+
+for _maker in CONTRIB:
+    for _sparse in (False, True):
+        if _sparse and ("LARS" in _maker or "GGT" in _maker):
+            continue
+        _title = "contrib %s %s" % (_maker, "sparse" if _sparse else "dense")
+        FAMILY.generated(
+            _title,
+            contrib_trajectory(_maker, _sparse),
+            "tf.contrib.opt.%s: see `contrib_trajectory` in cases/optimizers.py" % _title,
+            tolerance=(1e-4, 1e-5),
+        )
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def a_gradient_that_is_zero_leaves_a_task_alone(tf, t):
+    v, w = tf.Variable([1.0, 2.0]), tf.Variable([3.0])
+    there = t.ph(0.0)
+    loss = tf.reduce_sum(v * v) + there * tf.reduce_sum(w * w)
+    optimizer = tf.contrib.opt.MultitaskOptimizerWrapper(tf.train.MomentumOptimizer(0.1, 0.9))
+    pairs, norm = tf.contrib.opt.clip_gradients_by_global_norm(optimizer.compute_gradients(loss), 2.0)
+    step = optimizer.apply_gradients(pairs)
+    t.initialize()
+    found = []
+    for share in (1.0, 0.0, 1.0):
+        t.feeds[there] = np.float32(share)
+        found.append(t.run(norm))
+        t.run(step)
+        found.append(t.run([v, w, optimizer.get_slot(w, "momentum")]))
+    return found
+
+
+@FAMILY.case(tolerance=(1e-4, 1e-6))
+def penalties_leave_the_sums_of_adagrad_alone(tf, t):
+    v = tf.Variable([[1.0, 2.0], [3.0, 4.0]])
+    optimizer = tf.contrib.opt.RegAdagradOptimizer(0.5)
+    step = optimizer.minimize(tf.reduce_sum(v * v))
+    with optimizer.avoid_updating_slots():
+        dense = optimizer.minimize(tf.reduce_sum(v))
+        sparse = optimizer.minimize(tf.reduce_sum(tf.gather(v, [1, 1])))
+    t.initialize()
+    found = []
+    for each in (step, dense, sparse, step):
+        t.run(each)
+        found.append(t.run([v, optimizer.get_slot(v, "accumulator")]))
+    return found
+
+
+FAMILY.errors(
+    """
+    tf.contrib.opt.LARSOptimizer(0.1, momentum=-1.0)
+    tf.contrib.opt.LARSOptimizer(0.1, weight_decay=-1.0)
+    tf.contrib.opt.MultitaskOptimizerWrapper(1.0)
+    tf.contrib.opt.RegAdagradOptimizer(0.1, initial_accumulator_value=-1.0)
+    """
+)

@@ -5,10 +5,9 @@ Weights may have fewer axes than the losses, whose first axes they then are; in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import graphflow.losses as by_label
-from graphflow._core.common.namespaces import missing as _missing
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
@@ -18,7 +17,6 @@ from graphflow._core.ops.core import convert_to_tensor, op_scope
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.rules import deprecated
 from graphflow.layers.arg_scope import add_arg_scope
-from graphflow.losses import get_losses, get_regularization_losses
 from graphflow.losses.reduction import Weights, rows_axes, safe_mean
 
 
@@ -310,13 +308,3 @@ def sparse_softmax_cross_entropy(
     y = convert_to_tensor(labels)
     y = array.reshape(y, [array.shape(y)[0]])
     return _collected(by_label.sparse_softmax_cross_entropy(y, logits, _spread(weights, y), scope, None))
-
-
-__all__ = [
-    "absolute_difference", "add_loss", "compute_weighted_loss", "cosine_distance", "get_losses",
-    "get_regularization_losses", "get_total_loss", "hinge_loss", "log_loss", "mean_pairwise_squared_error",
-    "mean_squared_error", "sigmoid_cross_entropy", "softmax_cross_entropy", "sparse_softmax_cross_entropy",
-]  # fmt: skip
-
-if not TYPE_CHECKING:  # Type checkers know the names that there are.
-    __getattr__ = _missing("gf.contrib.losses", globals())

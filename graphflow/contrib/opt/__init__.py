@@ -1,0 +1,7 @@
+"""Optimizers that only tf.contrib.opt has."""
+
+from __future__ import annotations
+
+from graphflow._core.common.namespaces import attach
+
+__getattr__, __dir__, __all__ = attach(__name__)
