@@ -156,6 +156,11 @@ class _BetaFirst(normalization.BatchNormalization):
         self._build_gamma(shape)
 
 
+class _Debiased(_BetaFirst):
+    def _is_debiased(self, variable: Any) -> bool:
+        return variable is self.moving_mean
+
+
 def _of_the_other(fused: bool, is_training: Any, updates_at_once: bool) -> int:
     """How many operations more TensorFlow's other implementation of batch_norm makes, by which seeds are counted."""
     if is_training is False:
@@ -215,7 +220,8 @@ def batch_norm(
         batch_weights: Not available.
         fused: Accepted: whether images are normalised by one kernel.
         data_format: "NHWC" or "NCHW", or None for "NHWC".
-        zero_debias_moving_mean: Not available.
+        zero_debias_moving_mean: Whether the mean's average is corrected for having begun at zero, by two variables
+            more, moving_mean/biased and moving_mean/local_step.
         scope: The variable scope; by default the function's name, made unique.
         renorm: Not available.
         renorm_clipping: Not available.
@@ -226,12 +232,11 @@ def batch_norm(
         The outputs, a tensor.
 
     Raises:
-        ValueError: For batch_weights, zero_debias_moving_mean, renorm and adjustment, which graphflow does
+        ValueError: For batch_weights, renorm and adjustment, which graphflow does
             not have.
     """
     for argument, value in (
-        ("batch_weights", batch_weights), ("zero_debias_moving_mean", zero_debias_moving_mean),
-        ("renorm", renorm), ("adjustment", adjustment),
+        ("batch_weights", batch_weights), ("renorm", renorm), ("adjustment", adjustment),
     ):  # fmt: skip
         if value is not None and value is not False:
             raise ValueError(f"batch_norm: {argument} is not available; leave it out.")
@@ -241,7 +246,9 @@ def batch_norm(
     with layer_scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
         # For these TensorFlow has other implementations, which make the variables in the other order.
         swapped = updates_collections != GraphKeys.UPDATE_OPS or flat and fused is not False
-        layer = (_BetaFirst if swapped else normalization.BatchNormalization)(
+        swapped = swapped or zero_debias_moving_mean
+        other = _Debiased if zero_debias_moving_mean else _BetaFirst
+        layer = (other if swapped else normalization.BatchNormalization)(
             1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, initial.get("beta", Zeros()),
             initial.get("gamma", Ones()), initial.get("moving_mean", Zeros()),
             initial.get("moving_variance", Ones()), losses.get("beta"), losses.get("gamma"), fused=fused,

@@ -241,8 +241,12 @@ class BatchNormalization(Layer):
     def _move(self, variable: Any, value: Tensor, momentum: Any) -> Tensor:
         with variable.graph.colocate_with(variable.op):
             return assign_moving_average(
-                variable, math.cast(value, variable.dtype), momentum, zero_debias=False
+                variable, math.cast(value, variable.dtype), momentum, self._is_debiased(variable)
             )
+
+    def _is_debiased(self, variable: Any) -> bool:
+        """Whether an average is corrected for having begun at zero."""
+        return False
 
     def _fused(self, inputs: Tensor, training: Any) -> Tensor:
         gamma = self._no_gamma if self.gamma is None else self.gamma

@@ -130,7 +130,7 @@ def test_structures_that_do_not_fit_are_refused(
 
 
 def test_outputs_of_layers_are_summarised() -> None:
-    summaries = import_module("graphflow.contrib.layer_summaries")
+    summaries = import_module("graphflow.contrib.layers.summaries")
     shown = member("tensorflow.contrib.layers.summaries", "summarize_tensor")
     assert shown is summaries.summarize_tensor is gf.contrib.layers.summarize_tensor
     w = gf.Variable([1.0, 2.0], name="w")

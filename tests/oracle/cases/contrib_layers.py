@@ -336,3 +336,67 @@ for _label, _make, _shape in [
     ),
 ]:
     FAMILY.generated("%s, named" % _label, _pooled(_make, _shape), _label)
+
+FAMILY.differentiable(
+    """
+    tf.contrib.layers.conv1d(ph(f(2, 5, 3), [None, 5, 3]), 2, 3)
+    tf.contrib.layers.convolution1d(ph(f(2, 6, 2)), 3, [2], stride=2, padding="VALID", activation_fn=tf.nn.tanh)
+    tf.contrib.layers.conv3d(ph(f(1, 3, 3, 3, 2), [None, 3, 3, 3, 2]), 2, 2)
+    tf.contrib.layers.conv3d(ph(f(1, 3, 4, 3, 1)), 2, [1, 2, 3], 2, "VALID", biases_initializer=None)
+    tf.contrib.layers.conv3d_transpose(ph(f(1, 2, 2, 2, 2)), 2, 2, 2, activation_fn=None)
+    tf.contrib.layers.convolution(ph(f(1, 4, 4, 2)), 2, 2, rate=2, activation_fn=None)
+    tf.contrib.layers.maxout(ph(f(2, 6), [None, 6]), 3)
+    tf.contrib.layers.maxout(ph(f(2, 4, 3)), 2, axis=1)
+    tf.contrib.layers.legacy_fully_connected(ph(f(2, 3), [None, 3]), 4)
+    tf.contrib.layers.legacy_relu(ph(f(2, 3, 2), [None, 3, 2]), 4, bias_init=None)
+    tf.contrib.layers.legacy_linear(ph(f(2, 3)), 2, weight_init=tf.ones_initializer(), name="mine")
+    tf.contrib.layers.scale_gradient(ph(f(2, 3)), 0.25)
+    tf.contrib.layers.images_to_sequence(ph(f(2, 3, 4, 1), [None, None, 4, 1]))
+    tf.contrib.layers.sequence_to_images(ph(f(4, 6, 2), [4, None, 2]), 3)
+    tf.contrib.layers.sequence_to_images(ph(f(4, 6, 2)), 3, "channels_first")
+    """,
+    names="none",
+    tolerance=(1e-5, 1e-6),
+    gradient_tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.expressions(
+    """
+    tf.contrib.layers.dense_to_sparse(ph([[1, 0, 2], [0, 3, 0]]))
+    tf.contrib.layers.dense_to_sparse(ph([[1, 0, 2], [0, 3, 0]]), eos_token=3)
+    [v.name for v in [tf.contrib.layers.conv1d(ph(f(1, 4, 2)), 4, 2), tf.model_variables()][1]]
+    [v.name for v in [tf.contrib.layers.conv3d_transpose(ph(f(1, 1, 1, 1, 2)), 4, 2), tf.model_variables()][1]]
+    [v.name for v in [tf.contrib.layers.legacy_fully_connected(ph(f(1, 4)), 2), tf.get_collection("biases")][1]]
+    [v.name for v in [tf.contrib.layers.legacy_relu(ph(f(1, 4)), 2), tf.get_collection("activations")][1]]
+    """
+)
+
+FAMILY.errors(
+    """
+    tf.contrib.layers.conv1d(ph(f(1, 4, 4, 2)), 2, 2)
+    tf.contrib.layers.convolution(ph(f(1, 4)), 2, 2)
+    tf.contrib.layers.conv3d(ph(f(1, 2, 2, 2, 1)), 2, 2, data_format="CDHWN")
+    tf.contrib.layers.conv3d_transpose(ph(f(1, 2, 2, 2, 1)), 2, 2, data_format="CDHWN")
+    tf.contrib.layers.maxout(ph(f(2, 5)), 3)
+    tf.contrib.layers.legacy_fully_connected(ph(f(2)), 3)
+    tf.contrib.layers.legacy_fully_connected(ph(f(2, 3), None), 3)
+    tf.contrib.layers.legacy_fully_connected(ph(f(2, 3), [2, None]), 3)
+    """
+)
+
+
+@FAMILY.case(tolerance=(1e-5, 1e-6))
+def averages_that_are_corrected_for_their_beginning(tf, t):
+    x = t.ph(t.f(4, 3), [None, 3])
+    training = tf.placeholder_with_default(True, [])
+    y = tf.contrib.layers.batch_norm(x, 0.9, is_training=training, zero_debias_moving_mean=True, scope="one")
+    z = tf.contrib.layers.batch_norm(
+        t.ph(t.f(2, 3, 3, 2)), 0.9, zero_debias_moving_mean=True, updates_collections=None, scope="two"
+    )
+    updates = tf.get_collection(tf.GraphKeys.UPDATE_OPS)
+    t.initialize()
+    found = []
+    for _ in range(3):
+        found.append(t.run([y, z] + updates)[:2])
+    means = [v for v in tf.global_variables() if "moving" in v.op.name]
+    return found, sorted(v.op.name for v in means), t.run(sorted(means, key=lambda v: v.name))

@@ -18,6 +18,22 @@ from graphflow.layers.contrib import flatten as flatten
 from graphflow.layers.contrib import fully_connected as fully_connected
 from graphflow.layers.contrib_composed import group_norm as group_norm
 from graphflow.layers.contrib_composed import instance_norm as instance_norm
+from graphflow.contrib.layers.convolutions import conv1d as conv1d
+from graphflow.contrib.layers.convolutions import conv3d as conv3d
+from graphflow.contrib.layers.convolutions import conv3d_transpose as conv3d_transpose
+from graphflow.contrib.layers.convolutions import convolution as convolution
+from graphflow.contrib.layers.convolutions import conv1d as _convolution1d
+from graphflow.contrib.layers.convolutions import conv3d as _convolution3d
+from graphflow.contrib.layers.convolutions import conv3d_transpose as _convolution3d_transpose
+from graphflow.contrib.layers.rearranging import dense_to_sparse as dense_to_sparse
+from graphflow.contrib.layers.rearranging import images_to_sequence as images_to_sequence
+from graphflow.contrib.layers.rearranging import maxout as maxout
+from graphflow.contrib.layers.rearranging import poincare_normalize as poincare_normalize
+from graphflow.contrib.layers.rearranging import scale_gradient as scale_gradient
+from graphflow.contrib.layers.rearranging import sequence_to_images as sequence_to_images
+from graphflow.contrib.layers.legacy import legacy_fully_connected as legacy_fully_connected
+from graphflow.contrib.layers.legacy import legacy_linear as _legacy_linear
+from graphflow.contrib.layers.legacy import legacy_relu as _legacy_relu
 from graphflow.layers.regularizers import l1_l2_regularizer as l1_l2_regularizer
 from graphflow.layers.regularizers import l1_regularizer as l1_regularizer
 from graphflow.layers.regularizers import l2_regularizer as l2_regularizer
@@ -39,11 +55,11 @@ from graphflow.layers.contrib_composed import spatial_softmax as spatial_softmax
 from graphflow.layers.contrib_composed import stack as stack
 from graphflow.layers.regularizers import sum_regularizer as sum_regularizer
 from graphflow.layers.contrib_composed import unit_norm as unit_norm
-from graphflow.contrib.layer_summaries import summarize_activation as summarize_activation
-from graphflow.contrib.layer_summaries import summarize_activations as summarize_activations
-from graphflow.contrib.layer_summaries import summarize_collection as summarize_collection
-from graphflow.contrib.layer_summaries import summarize_tensor as summarize_tensor
-from graphflow.contrib.layer_summaries import summarize_tensors as summarize_tensors
+from graphflow.contrib.layers.summaries import summarize_activation as summarize_activation
+from graphflow.contrib.layers.summaries import summarize_activations as summarize_activations
+from graphflow.contrib.layers.summaries import summarize_collection as summarize_collection
+from graphflow.contrib.layers.summaries import summarize_tensor as summarize_tensor
+from graphflow.contrib.layers.summaries import summarize_tensors as summarize_tensors
 from graphflow._core.ops.state.initializers import ContribVarianceScaling as _variance_scaling_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as xavier_initializer
 from graphflow._core.ops.state.initializers import xavier_initializer as _xavier_initializer_conv2d
@@ -72,3 +88,8 @@ convolution2d_in_plane = _convolution2d_in_plane
 separable_convolution2d = _separable_convolution2d
 variance_scaling_initializer = _variance_scaling_initializer
 xavier_initializer_conv2d = _xavier_initializer_conv2d
+convolution1d = _convolution1d
+convolution3d = _convolution3d
+convolution3d_transpose = _convolution3d_transpose
+legacy_linear = _legacy_linear
+legacy_relu = _legacy_relu
