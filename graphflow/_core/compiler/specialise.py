@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import PASS_THROUGH, Instruction, Plan, walk
 from graphflow._core.plan.pass_context import PassContext
 from graphflow._core.plan.passes.fold import fold
+from graphflow._core.plan.passes.stacks import with_constant_stacks
 from graphflow._core.plan.pipeline import mark_used
 from graphflow._core.resources.store import ResourceStore
 
@@ -63,18 +65,35 @@ def specialise(plan: Plan, known: Known, ctx: PassContext) -> Plan:
     """
     folded = False
     while (sizes := _known_sizes(plan, known)) or not folded:
-        instructions: list[Instruction] = []
-        for i in plan.instructions:
-            instructions += _constants(i, known) if i.name in sizes else [i]
-        plan, folded = fold(plan.with_instructions(instructions), ctx, controlled=True), True
+        plan, folded = fold(_with_sizes(plan, sizes, known), ctx, controlled=True), True
+        plan = with_constant_stacks(plan)
     return mark_used(_without_dead(plan), frozenset())
 
 
 def _known_sizes(plan: Plan, known: Known) -> set[str]:
-    """The names of the instructions that give sizes of what has a fixed shape."""
-    sizes = [i for i in plan.instructions if i.type in OF_SHAPES]
+    """The names of the instructions, those of loops included, that give sizes of what has a fixed shape."""
+    sizes = [i for i in _outside_branches(plan) if i.type in OF_SHAPES]
     fixed = fixed_shapes(plan, known).fixed if sizes else ()
     return {i.name for i in sizes if all(name in fixed for name in i.inputs)}
+
+
+def _outside_branches(plan: Plan) -> Iterator[Instruction]:
+    for i in plan.instructions:
+        yield i
+        for body in i.bodies if i.type == kinds.WHILE else ():
+            yield from _outside_branches(body)
+
+
+def _with_sizes(plan: Plan, sizes: Collection[str], known: Known) -> Plan:
+    """The plan with constants for sizes."""
+    instructions: list[Instruction] = []
+    for i in plan.instructions:
+        if i.type == kinds.WHILE:
+            bodies = tuple([_with_sizes(body, sizes, known) for body in i.bodies])
+            instructions.append(replace(i, bodies=bodies))
+        else:
+            instructions += _constants(i, known) if i.name in sizes else [i]
+    return plan.with_instructions(instructions)
 
 
 def shape_changes(plan: Plan) -> list[Instruction]:

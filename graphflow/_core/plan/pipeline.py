@@ -12,6 +12,7 @@ from graphflow._core.plan.pass_context import Pass, PassContext
 from graphflow._core.plan.passes.collectives import split_collectives
 from graphflow._core.plan.passes.donation import donate_buffers
 from graphflow._core.plan.passes.fold import fold
+from graphflow._core.plan.passes.growth import list_growth
 from graphflow._core.plan.passes.initializers import order_initializers
 from graphflow._core.plan.passes.merge import merge_common
 from graphflow._core.plan.passes.order import order
@@ -27,6 +28,7 @@ PASSES: tuple[Pass, ...] = (
     simplify,
     merge_common,
     prune,
+    list_growth,
     order_initializers,
     snapshot_fetches,
     order_reads,

@@ -59,6 +59,37 @@ def test_what_follows_as_many_rows_in_every_run_is_compiled(name: str) -> None:
     check(model, tolerance=1e-4)
 
 
+def _joined(x: Any) -> Any:
+    """Two rows in each turn, one behind the other."""
+    array = gf.TensorArray(gf.float32, 0, dynamic_size=True, infer_shape=False)
+
+    def turn(k, a):
+        return (k + 1, a.write(a.size(), x[:2] + gf.cast(k, gf.float32)))
+
+    return gf.while_loop(lambda k, a: k < 4, turn, [0, array])[1].concat()
+
+
+def test_what_follows_joined_rows_of_one_shape_is_compiled() -> None:
+    def model() -> Any:
+        x = gf.placeholder(gf.float32, [None, 3])
+        joined = _behind(_joined(x))
+        return [joined, gf.gradients(gf.square(joined), x)[0]], {x: np.ones((4, 3))}
+
+    also = {"TensorArrayReadV3", "TensorArrayWriteV3", "TensorArrayConcatV3", "TensorArraySplitV3"}
+    assert set(left_to_numpy(model)) <= LISTS | also
+    check(model, tolerance=1e-4)
+
+
+def joined_rows_of_other_lengths() -> Any:
+    x, length = gf.placeholder(gf.float32, [None]), gf.placeholder(gf.int32, [None])
+    array = gf.TensorArray(gf.float32, 0, dynamic_size=True, infer_shape=False)
+    _, array = gf.while_loop(
+        lambda k, a: k < 3, lambda k, a: (k + 1, a.write(a.size(), x[: length[0]] * 2.0)), [0, array]
+    )
+    joined = _behind(array.concat())
+    return [joined, gf.gradients(joined, x)[0]], lambda k: {x: np.ones(4), length: [(2, 4, 1)[k % 3]]}
+
+
 def ends_by_a_value() -> Any:
     """As many turns as a sum needs to come to what is fed."""
     x, most = gf.placeholder(gf.float32, [None]), gf.placeholder(gf.float32, [None])
@@ -149,6 +180,7 @@ def sized_between_two_loops() -> Any:
 
 
 PROGRAMS = [
+    joined_rows_of_other_lengths,
     sized_in_each_turn,
     sized_between_two_loops,
     ends_by_a_value,

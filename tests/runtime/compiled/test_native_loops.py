@@ -194,37 +194,95 @@ def recurrent(lengths: bool, train: bool) -> Model:
     return model
 
 
+def several_rows_of_a_list() -> Any:
+    """Gathered, scattered and counted in each turn, with gradients; a list of columns beside it."""
+    x, pairs = gf.placeholder(gf.float32, [2, 5]), gf.placeholder(gf.int32, [3, 2])
+    w = gf.Variable(values(3, 10, 5))
+    options = {"dynamic_size": True, "clear_after_read": False, "infer_shape": False}
+    array = gf.TensorArray(gf.float32, 0, **options).scatter([0, 1], x)
+
+    def body(i: Any, ta: Any) -> Any:
+        both = gf.reshape(ta.gather(pairs[i]), [1, 10]) * gf.cast(ta.size(), gf.float32)
+        row = gf.tanh(gf.matmul(both, w))
+        return i + 1, ta.scatter([2 * i + 2, 2 * i + 3], gf.concat([row, row * x[i % 2]], 0))
+
+    array = gf.while_loop(lambda i, ta: i < 3, body, [0, array], parallel_iterations=1)[1]
+    return [*trained(gf.reduce_sum(array.stack()[2:])), array.size()], {
+        x: values(1, 2, 5),
+        pairs: [[0, 1], [2, 2], [5, 0]],
+    }
+
+
+def columns_by_number() -> Any:
+    x = gf.placeholder(gf.float32, [3, 4, 2])
+
+    def body(i: Any, a: Any) -> Any:
+        return i + 1, gf.tanh(a + x[:, i] * x[:, -1 - i, :]) + gf.tile(a, [gf.shape(a)[1], 1])[:3]
+
+    total = gf.while_loop(lambda i, a: i < 4, body, [0, gf.zeros([3, 2])])[1]
+    return [total, *gf.gradients(total, x)], {x: values(1, 3, 4, 2)}
+
+
+def rows_of_a_table(branches: bool) -> Model:
+    """The gradient of a lookup in a loop has a row for each turn, or for those that look up."""
+
+    def model() -> Any:
+        ids, turns = gf.placeholder(gf.int32, [None]), gf.placeholder(gf.int32, [])
+        table = gf.Variable(values(2, 6, 3))
+
+        def body(i: Any, a: Any) -> Any:
+            def found():
+                return gf.expand_dims(gf.gather(table, ids[i]), 0)
+
+            row = gf.cond(gf.equal(i % 2, 0), found, lambda: a * 0.5) if branches else found()
+            return i + 1, gf.tanh(a + row)
+
+        last = gf.while_loop(lambda i, a: i < turns, body, [0, gf.ones([1, 3])])[1]
+        return trained(gf.reduce_sum(last)), {ids: [4, 0, 4, 5, 1], turns: 5}
+
+    return model
+
+
 def shorter_than_all() -> Any:
     fetches, feeds = recurrent(True, True)()
     return fetches, {key: [3, 2, 1] if key.dtype == gf.int32 else value for key, value in feeds.items()}
 
 
-MODELS: dict[str, Model] = {
-    function.__name__: function
-    for function in (
-        matrix_power,
-        zero_turns,
-        one_turn,
-        ends_early,
-        swaps,
-        branches,
-        inside_another,
-        rows_of_a_map,
-        scan,
-        list_that_grows,
-        rows_never_written,
-        rows_by_number,
-        gradient_of_a_loop,
-        gradient_of_no_turn,
-        gradient_of_a_map,
-        gradient_of_branches,
-        shorter_than_all,
-    )
-} | {
-    f"recurrent{', lengths' * lengths}{', trained' * train}": recurrent(lengths, train)
-    for lengths in (False, True)
-    for train in (False, True)
-}
+MODELS: dict[str, Model] = (
+    {
+        function.__name__: function
+        for function in (
+            matrix_power,
+            zero_turns,
+            one_turn,
+            ends_early,
+            swaps,
+            branches,
+            inside_another,
+            rows_of_a_map,
+            scan,
+            list_that_grows,
+            rows_never_written,
+            rows_by_number,
+            gradient_of_a_loop,
+            gradient_of_no_turn,
+            gradient_of_a_map,
+            gradient_of_branches,
+            several_rows_of_a_list,
+            columns_by_number,
+            shorter_than_all,
+        )
+    }
+    | {
+        "rows of a table": rows_of_a_table(False),
+        "rows of a table, some turns": rows_of_a_table(True),
+    }
+    | {
+        f"recurrent{', lengths' * lengths}{', trained' * train}": recurrent(lengths, train)
+        for lengths in (False, True)
+        for train in (False, True)
+    }
+)
 
 
 def run(model: Model, tier: str, runs: int = 3) -> tuple[list[Any], list[str]]:
@@ -270,6 +328,36 @@ def growing() -> Any:
     return grown[1], {x: values(1, 3, 2)}
 
 
+def test_rows_that_a_loop_gathers_are_joined_behind_it() -> None:
+    """In one list, with the rows of branches, those of none, no turn at all, and what looks at them in between."""
+    turns, x = gf.placeholder(gf.int32, []), gf.placeholder(gf.float32, [2, 3])
+    none = gf.zeros([0, 3])
+
+    def body(i: Any, a: Any, b: Any, c: Any) -> Any:
+        new = x * gf.cast(i, gf.float32)
+        some = gf.cond(gf.equal(i % 2, 0), lambda: new, lambda: gf.zeros([0, 3]))
+        return (
+            i + 1,
+            gf.concat([a, new], 0),
+            gf.concat([b, some], 0),
+            gf.concat([c, new + gf.reduce_sum(c)], 0),
+        )
+
+    unknown = gf.TensorShape([None, 3])
+    shapes = [gf.TensorShape([]), unknown, unknown, unknown]
+    grown = gf.while_loop(lambda i, *_: i < turns, body, [0, none, none, none], shapes)[1:]
+    with gf.Session() as session:
+        data = values(1, 2, 3)
+        assert str(session.plan([*grown], [turns, x])[0]).count("TensorArrayWriteV3(") == 2
+        for count in (0, 1, 4):
+            found = session.run(grown, {turns: count, x: data})
+            rows = [data * np.float32(k) for k in range(count)]
+            assert all(value.shape[1:] == (3,) for value in found)
+            np.testing.assert_array_equal(found[0], np.reshape(rows, (-1, 3)))
+            np.testing.assert_array_equal(found[1], np.reshape(rows[::2], (-1, 3)))
+            assert len(found[2]) == 2 * count
+
+
 def test_variables_that_change_their_shape_stay_on_numpy() -> None:
     np.testing.assert_array_equal(run(growing, "never")[0][0], run(growing, "always")[0][0])
 
@@ -313,11 +401,20 @@ def read_twice(array: Any, i: Any) -> Any:
         return array.identity()
 
 
+def gathered_twice(array: Any, i: Any) -> Any:
+    array = array.write(i, gf.ones([2]))
+    with gf.control_dependencies([array.gather([i, i])]):
+        return array.identity()
+
+
 MISUSES = {
     "beyond the end": failing(lambda array, i: array.write(i, gf.ones([2]))),
     "before the start": failing(lambda array, i: array.write(i - 7, gf.ones([2]))),
     "written twice": failing(lambda array, i: array.write(i // 2, gf.ones([2]))),
     "read twice": failing(read_twice),
+    "gathered twice": failing(gathered_twice),
+    "scattered twice": failing(lambda array, i: array.scatter([i, i], gf.ones([2, 2]))),
+    "scattered beyond the end": failing(lambda array, i: array.scatter([i, i + 1], gf.ones([2, 2]))),
 }
 
 

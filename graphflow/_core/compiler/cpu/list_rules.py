@@ -10,9 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from graphflow._core.codegen.cpu.programs.control_source import (
+    GATHER_SOURCE,
     POP_SOURCE,
     PUSH_SOURCE,
     READ_SOURCE,
+    SCATTER_SOURCE,
+    SIZE_SOURCE,
     WRITE_SOURCE,
     adding,
 )
@@ -21,9 +24,18 @@ from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, Binding, KernelNode
 from graphflow._core.compiler.values import Value, whole
+from graphflow._core.graph import shapes
 from graphflow._core.kernels.control_flow.lists import ArrayList
 from graphflow._core.kernels.control_flow.rows import DESCRIPTOR_WORDS, RowStack, row_bytes
 from graphflow._core.plan.ir import Instruction
+
+_ROWS: Final[dict[str, tuple[int | None, int]]] = {
+    "TensorArrayReadV3": (None, 0),
+    "TensorArrayWriteV3": (2, 0),
+    "TensorArrayGatherV3": (None, 1),
+    "TensorArrayScatterV3": (2, 1),
+}
+"""Which input of an op is a row, or rows; None if its result is; and from which axis on its shape is that of a row."""
 
 
 @dataclass(eq=False)
@@ -103,6 +115,95 @@ def _write(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+def _several(
+    lowering: Lowering,
+    i: Instruction,
+    source: str,
+    answer: Callable[..., Any],
+    reads: list[Value],
+    made: Value,
+    rows: Value,
+) -> None:
+    """Adds the node for rows at several indices; reads: descriptor, indices, the rows if they are taken."""
+    descriptor, indices, *others = reads
+    size = row_bytes(rows.shape[1:], rows.dtype)
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        words = [address(descriptor), address(indices), address(rows), size, indices.size]
+        if others:
+            words += [address(made), adding(rows.dtype)]
+        return [Step(kernels[0], [PROGRAM_STATUS, *words], 0, 1)]
+
+    node = RowNode(i, reads, [made.root], sources=[source], emit=emit, fallible=True, answer=answer)
+    lowering.add_effect(node, {descriptor.root})
+
+
+def _indices(lowering: Lowering, i: Instruction) -> Value | None:
+    indices = lowering.value(i.inputs[1])
+    if indices is None or len(indices.shape) != 1 or indices.dtype != "int32":
+        return None
+    return lowering.compact(i, indices)
+
+
+def _gather(lowering: Lowering, i: Instruction) -> bool:
+    indices, dims = _indices(lowering, i), shapes.as_dims(i.attrs["element_shape"])
+    if indices is not None and dims is not None and None not in dims:  # No run may have come here.
+        row = tuple([int(n) for n in dims if n is not None])
+        lowering.known.setdefault(i.outputs[0], ((*indices.shape, *row), i.dtypes[0].name))
+    shape, dtype = lowering.known.get(i.outputs[0], ((), ""))
+    array = None if indices is None or not shape else _list(lowering, i.inputs[0], shape[1:], dtype)
+    if indices is None or array is None or shape[:1] != indices.shape:
+        return False
+
+    def answer(array: ArrayList, indices: Any) -> Any:
+        return array.stack(indices.tolist(), dims)
+
+    rows = lowering.result(i)
+    _several(lowering, i, GATHER_SOURCE, answer, [array, indices], rows, rows)
+    return True
+
+
+def _scatter(lowering: Lowering, i: Instruction) -> bool:
+    value, indices = lowering.value(i.inputs[2]), _indices(lowering, i)
+    if value is None or indices is None or value.shape[:1] != indices.shape:
+        return False
+    array = _list(lowering, i.inputs[0], value.shape[1:], value.dtype)
+    if array is None:
+        return False
+    rows = lowering.compact(i, value)
+    flow = lowering.result(i)
+    _several(lowering, i, SCATTER_SOURCE, ArrayList.scatter, [array, indices, rows], flow, rows)
+    return True
+
+
+def _used_for(lowering: Lowering, handle: str) -> tuple[tuple[int, ...], str] | None:
+    """The shape and dtype of a row that another instruction of the plan writes to a list, or reads."""
+    for i in lowering.plan.instructions:
+        if i.inputs[:1] == (handle,) and i.type in _ROWS:
+            name, inner = _ROWS[i.type]
+            value = i.outputs[0] if name is None else i.inputs[name]
+            if value in lowering.known:
+                shape, dtype = lowering.known[value]
+                return shape[inner:], dtype
+    return None
+
+
+def _size(lowering: Lowering, i: Instruction) -> bool:
+    """The size of a list whose rows are used beside it, since a list is found by the shape of these."""
+    row = _used_for(lowering, i.inputs[0])
+    descriptor = None if row is None else _list(lowering, i.inputs[0], *row)
+    if descriptor is None:
+        return False
+    target = lowering.result(i)
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        return [Step(kernels[0], [address(descriptor), address(target)], 0, 1)]
+
+    node = KernelNode(i, [descriptor], [target.root], sources=[SIZE_SOURCE], emit=emit)
+    lowering.add_effect(node, {descriptor.root})
+    return True
+
+
 def _gradient(lowering: Lowering, i: Instruction) -> bool:
     handle, flow = lowering.value(i.inputs[0]), lowering.value(i.inputs[1])
     if handle is None or flow is None or not lowering.around.hosted:
@@ -144,6 +245,9 @@ def _pop(lowering: Lowering, i: Instruction) -> bool:
 LIST_RULES: Final[dict[str, Rule]] = {
     "TensorArrayReadV3": _read,
     "TensorArrayWriteV3": _write,
+    "TensorArrayGatherV3": _gather,
+    "TensorArrayScatterV3": _scatter,
+    "TensorArraySizeV3": _size,
     "TensorArrayGradV3": _gradient,
     "StackPushV2": _push,
     "StackPopV2": _pop,

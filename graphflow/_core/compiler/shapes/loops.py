@@ -22,6 +22,7 @@ from graphflow._core.compiler.shapes.partial import PartialShapes
 from graphflow._core.ops.control_flow.contexts import STACK_POP, STACK_PUSH
 from graphflow._core.ops.control_flow.tensor_array import (
     ARRAY,
+    CONCAT,
     GATHER,
     GRADIENT,
     SCATTER,
@@ -41,7 +42,9 @@ _ROW_WRITERS: Final = {
     "StackPushV2": 0,
 }
 """What writes rows, and which of its inputs these are."""
-_ROW_READERS: Final = frozenset({"TensorArrayReadV3", "TensorArrayGatherV3", "StackPopV2"})
+_ROW_READERS: Final = frozenset(
+    {"TensorArrayReadV3", "TensorArrayGatherV3", "TensorArrayConcatV3", "StackPopV2"}
+)
 _OF_LISTS: Final = frozenset({_MADE, _GRADIENT, "TensorArraySizeV3", *_ROW_WRITERS, *_ROW_READERS})
 
 List: TypeAlias = "tuple[str, ...]"
@@ -120,6 +123,10 @@ class _Induction:
         """For each variable of a loop of which it is assumed that it keeps its shape the values that it starts with
         and goes on with."""
         self._writes: list[tuple[List, Row | None, str]] = []
+        self._joins: dict[str, Instruction] = {}
+        """What joins the rows of a list, by the name of their lengths."""
+        self._alike: list[tuple[List, List]] = []
+        """Lists that are written rows of the lengths of another one's, and that other one."""
         self._counters: dict[str, tuple[str, str]] = {}
         """For each variable of a loop that is assumed to be a counter what it starts with and goes on with."""
         self._growing: set[List] = set()
@@ -148,6 +155,7 @@ class _Induction:
             bad |= {
                 of for of in self._rows if of[0] == "gradient" and self._rows.get(of[1:]) != self._rows[of]
             }
+            bad |= {of for of, other in self._alike if self._rows.get(of) != self._rows.get(other)}
             bad &= self._rows.keys()
             if not (wrong or bad or others or following.growing - self._growing):
                 return found
@@ -183,16 +191,27 @@ class _Induction:
             self._lists[i.outputs[0]] = (i.outputs[0],)
         elif i.definition is GRADIENT:
             self._lists[i.outputs[0]] = ("gradient", *self._list(i))
+        elif i.definition is CONCAT:
+            self._joins[i.outputs[1]] = i
         elif i.type in _ROW_WRITERS:
             value = i.inputs[_ROW_WRITERS[i.type]]
             row = self._known[value][0] if value in self._known else None
             if i.definition is SCATTER:
                 row = row[1:] if row else None
             elif i.definition is SPLIT:
-                row = None  # The lengths of its rows are values.
+                row = self._split(i)
             self._writes.append((self._list(i), row, value))
         if i.definition in (ARRAY, GRADIENT):
             self._makers[self._lists[i.outputs[0]]] = i
+
+    def _split(self, i: Instruction) -> Row | None:
+        """The shape of the rows that a split writes; their lengths are values, but for those that a concat gives."""
+        maker = self._joins.get(i.inputs[2])
+        value, lengths = (self._known.get(name) for name in i.inputs[1:3])
+        if maker is None or value is None or lengths is None or not value[0] or not lengths[0][0]:
+            return None
+        self._alike.append((self._list(i), self._list(maker)))
+        return (value[0][0] // lengths[0][0], *value[0][1:])
 
     def _list(self, i: Instruction) -> List:
         """The list that an instruction reads or writes; () for one of which it is not known which it is."""
@@ -224,17 +243,24 @@ class _Induction:
                 inner = inner and following.is_same(body.fetches[:1])
             _follow(i, self._known, found, following.partial)
             found.fixed.update(
-                o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found)
+                o for k, o in enumerate(i.outputs) if o in self._known and self._gives(i, k, found, once)
             )
             if i.definition is SIZE and self._has_settled_size(self._list(i), found, once):
                 found.settled.update(i.outputs)
             if i.type in _ROW_WRITERS and i.definition is not STACK_PUSH:
-                if not (steady and i.definition is WRITE and following.is_same(i.inputs[1:2])):
+                if not (steady and i.definition is WRITE and self._has_same_index(i, plan, following)):
                     following.growing.add(self._list(i))
             elif i.definition is not None and not (i.bodies or i.stateful) and following.is_same(i.inputs):
                 following.counted.update(i.outputs)
 
-    def _gives(self, i: Instruction, position: int, found: FixedShapes) -> bool:
+    def _has_same_index(self, write: Instruction, plan: Plan, following: _Following) -> bool:
+        """Whether a row is written where it is in every run, or behind the last one."""
+        if following.is_same(write.inputs[1:2]):
+            return True
+        index = next((i for i in plan.instructions if write.inputs[1] in i.outputs), None)
+        return index is not None and index.definition is SIZE and self._list(index) == self._list(write) != ()
+
+    def _gives(self, i: Instruction, position: int, found: FixedShapes, once: bool) -> bool:
         """Whether a loop or branch, or what reads a list, gives a result of the shape that is known."""
         shape = self._known[i.outputs[position]]
         if i.type == kinds.WHILE:
@@ -246,6 +272,8 @@ class _Induction:
         if i.type not in _ROW_READERS:
             return False
         row = self._row(i)
+        if i.definition is CONCAT:
+            return bool(row) and self._has_settled_size(self._list(i), found, once)
         if i.definition is GATHER:
             indices = i.inputs[1]
             return row is not None and indices in found.fixed and (*self._known[indices][0], *row) == shape[0]

@@ -344,6 +344,9 @@ class ArrayList:
 
     def concatenate(self, rest: Dims) -> tuple[Any, Any]:
         """All elements along their first axis, and the length of each."""
+        found = self._gathered(range(len(self))) if self._rows is not None and self._rows.shape else None
+        if found is not None:
+            return found.reshape(-1, *found.shape[2:]), np.full(len(found), found.shape[1], np.int64)
         values = [self.read(index) for index in range(len(self))]
         if not values:
             return _blank(self._dtype, (0, *_whole(rest))), np.zeros(0, np.int64)

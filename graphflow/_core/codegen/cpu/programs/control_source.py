@@ -32,6 +32,7 @@ from graphflow._core.kernels.control_flow.rows import (
     ROOM,
     ROW_BYTES,
     ROWS,
+    SHAPED,
     SIZE,
     STATES,
     SUMS,
@@ -150,7 +151,9 @@ def kernel(args, begin, end):
         else:{_COPY.format(indent=" " * 12, table=OTHER_ENDS, count=OTHER_ENDS_COUNT)}{_LEAVE}"""
 
 # Arguments of what uses a list: status, descriptor, where the index is, where the row is, its bytes; of a write also
-# where the flow goes and how elements are added; of what uses a stack: status, descriptor, where the row is, its bytes.
+# where the flow goes and how elements are added. Of several rows: status, descriptor, where the indices are, where the
+# rows are, bytes of a row, how many indices; of a scatter also where the flow goes and how elements are added. Of what
+# uses a stack: status, descriptor, where the row is, its bytes.
 _ADDED: Final = ("float32", "float64", "int32", "int64")
 
 
@@ -159,15 +162,16 @@ def adding(dtype: str) -> int:
     return _ADDED.index(dtype) + 1 if dtype in _ADDED else 0
 
 
-def _sums() -> str:
+def _sums(row: str = "args[3]", kind: int = 6) -> str:
+    """Adds the row at an address to the row `index` of a list; `kind`: the word that says how."""
     lines = []
     for number, dtype in enumerate(_ADDED):
         wide = 4 if dtype.endswith("32") else 8
         total = "target[k] + source[k]" if dtype != "int32" else "to_int32(target[k] + source[k])"
         lines.append(f"""
-            if args[6] == {number + 1}:
+            if args[{kind}] == {number + 1}:
                 target = pointer_{dtype}(array[{ROWS}] + index * args[4])
-                source = pointer_{dtype}(args[3])
+                source = pointer_{dtype}({row})
                 for k in range(args[4] // {wide}):
                     target[k] = {total}""")
     return "".join(lines)
@@ -217,6 +221,84 @@ READ_SOURCE: Final = _of_list(
             copy_bytes(args[3], array[{ROWS}] + index * args[4], args[4])
             states[index] = to_uint8(state | {READ} | ({CLEARED} if array[{CLEARS}] != 0 else 0))""",
 )
+
+GATHER_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[0])
+    array = pointer_int64(args[1])
+    indices = pointer_int32(args[2])
+    states = pointer_uint8(array[{STATES}])
+    read = {READ} | ({CLEARED} if array[{CLEARS}] != 0 else 0)
+    done = 0
+    if array[{ROW_BYTES}] == args[4]:
+        while done < args[5]:
+            index = int64(indices[done])
+            if index < 0 or index >= array[{SIZE}]:
+                break
+            state = int64(states[index])
+            if (state & {WRITTEN | CLEARED}) != {WRITTEN}:
+                break
+            copy_bytes(args[3] + done * args[4], array[{ROWS}] + index * args[4], args[4])
+            states[index] = to_uint8(state | read)
+            done += 1
+    if done < args[5]:
+        status[0] = {ASK}
+        if array[{CLEARS}] != 0:
+            for k in range(done):
+                index = int64(indices[k])
+                states[index] = to_uint8(int64(states[index]) & {WRITTEN | SHAPED})
+"""
+"""What was read before something is ASKed is read again by Python; so where reads clear it is unread first."""
+
+SCATTER_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    status = pointer_int64(args[0])
+    array = pointer_int64(args[1])
+    indices = pointer_int32(args[2])
+    states = pointer_uint8(array[{STATES}])
+    adds = array[{SUMS}] != 0 and args[7] != 0
+    pointer_float32(args[6])[0] = float32(0.0)
+    fits = 0
+    if array[{ROW_BYTES}] == args[4]:
+        while fits < args[5]:
+            index = int64(indices[fits])
+            if index < 0 or index >= array[{ROOM}]:
+                break
+            state = int64(states[index])
+            if (state & {READ | CLEARED}) != 0:
+                break
+            if not adds:
+                if (state & {WRITTEN}) != 0:
+                    break
+                states[index] = to_uint8(state | {WRITTEN})
+            fits += 1
+    if fits < args[5]:
+        status[0] = {ASK}
+        if not adds:
+            for k in range(fits):
+                index = int64(indices[k])
+                states[index] = to_uint8(int64(states[index]) & {SHAPED})
+    else:
+        for place in range(fits):
+            index = int64(indices[place])
+            state = int64(states[index])
+            row = args[3] + place * args[4]
+            if index >= array[{SIZE}]:
+                array[{SIZE}] = index + 1
+            if not adds or (state & {WRITTEN}) == 0:
+                copy_bytes(array[{ROWS}] + index * args[4], row, args[4])
+                states[index] = to_uint8(state | {WRITTEN})
+                continue{_sums("row", 7)}
+"""
+"""Nothing is written before it is known that all rows may be; until then a mark says which are named twice."""
+
+SIZE_SOURCE: Final = f"""
+@kernel_function
+def kernel(args, begin, end):
+    pointer_int32(args[1])[0] = to_int32(pointer_int64(args[0])[{SIZE}])
+"""
 
 
 def _of_stack(asks: str, body: str) -> str:
