@@ -9,7 +9,7 @@ PYTEST := $(BIN)/python -m pytest -q
 # Some environments forbid bytecode. Tests start hundreds of processes, each of which would compile all of the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-training bench-datasets bench-cluster bench-links bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
+.PHONY: help demo check test test-engines recovery test-all bench bench-ops bench-zoo bench-bound bench-training bench-datasets bench-cluster bench-links bench-replicas bench-collectives bench-devices bench-gpu bench-simulate bench-simulate-published \
 	installed cuda-check emulated-gpu-check gpu-check docs faults soak models lint format dist clean
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make bench     measure against TensorFlow, PyTorch and JAX (installs them under .bench/)"
 	@echo "make bench-ops  measure the ops that programs call most, one by one, against TensorFlow"
 	@echo "make bench-zoo  train the models of tests/zoo against TensorFlow and PyTorch: the first steps, and the later ones"
+	@echo "make bench-bound  measure how near steps are to what BLAS and memcpy would take"
 	@echo "make bench-training  measure input pipelines, checkpoints and hooks against TensorFlow"
 	@echo "make bench-datasets  measure input pipelines as programs write them, against TensorFlow 1.15"
 	@echo "make cuda-check  run the CUDA kernels in Numba's simulator and on emulated GPUs, and assemble them for two chips"
@@ -77,6 +78,9 @@ bench-ops: $(VENV)/.dev
 
 bench-zoo: $(VENV)/.dev
 	$(BIN)/python benchmarks/zoo.py $(BENCH_ARGS)
+
+bench-bound: $(VENV)/.dev
+	$(BIN)/python benchmarks/zoo_bound.py $(BENCH_ARGS)
 
 bench-training: $(VENV)/.dev
 	$(BIN)/python benchmarks/training.py $(BENCH_ARGS)

@@ -16,7 +16,7 @@ from graphflow._core.common.files import storage
 from graphflow._core.common.philox.generator import Philox
 from graphflow._core.graph.claims import calling_module
 from graphflow._core.kernels import candidates, unigram
-from graphflow._core.kernels.registry import Kernel, Node, add_kernel
+from graphflow._core.kernels.registry import Kernel, Node, add_kernel, takes
 from graphflow.errors import InvalidArgumentError, NotFoundError
 
 Draw = Callable[..., Any]
@@ -104,6 +104,10 @@ def _gamma(node: Node) -> Draw:
 def _poisson(node: Node) -> Draw:
     dtype = node.dtypes[0].as_numpy_dtype
     return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)
+
+
+takes(130, "RandomGamma")
+takes(50, "RandomPoissonV2")
 
 
 Sampled = tuple[Any, Any, Any]

@@ -65,6 +65,7 @@ Factory: TypeAlias = Callable[[Node], Kernel]
 _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
+_NANOSECONDS: Final[dict[str, float]] = {}
 _CLAIMS: Final = Claims("The kernel for")
 _PACKAGE: Final = __name__.rpartition(".")[0]
 _OPS: Final = f"{_PACKAGE.rpartition('.')[0]}.ops"
@@ -107,6 +108,13 @@ def add_kernel(
             _VIEWS.add(op_type)
 
 
+def takes(nanoseconds: float, *op_types: str) -> None:
+    """Says that kernels take about so long for each element of their largest result, which is much longer than a pass
+    over memory. It tells how soon compiled code is worth waiting for.
+    """
+    _NANOSECONDS.update(dict.fromkeys(op_types, nanoseconds))
+
+
 def load() -> None:
     """Imports all modules that register NumPy kernels, once."""
     if _PACKAGE not in _LOADED:
@@ -134,6 +142,11 @@ def is_stateful(op_type: str) -> bool:
 def may_view(op_type: str) -> bool:
     """Whether a result may share memory with an input."""
     return factory(op_type) is not None and op_type in _VIEWS
+
+
+def nanoseconds(op_type: str) -> float:
+    """About how long a kernel takes for each element of its largest result besides passes over memory."""
+    return _NANOSECONDS.get(op_type, 0.0) if factory(op_type) is not None else 0.0
 
 
 def op_types() -> frozenset[str]:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.kernels.array.array import invalid
-from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
+from graphflow._core.kernels.registry import Kernel, Node, kernel, simple, takes
 
 
 def _top_k(x: Any, k: Any) -> tuple[Any, Any]:
@@ -67,6 +67,7 @@ def _in_top_k(predictions: Any, targets: Any, k: Any) -> Any:
 
 
 simple("TopKV2", _top_k)
+takes(45, "TopKV2")
 simple("InTopKV2", _in_top_k)
 
 
@@ -145,6 +146,7 @@ def _unique(node: Node, results: int) -> Kernel:
 
 kernel("Unique")(partial(_unique, results=2))
 kernel("UniqueWithCounts")(partial(_unique, results=3))
+takes(90, "Unique", "UniqueWithCounts")
 
 
 @kernel("ListDiff")

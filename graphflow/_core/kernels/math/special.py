@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.kernels.registry import simple
+from graphflow._core.kernels.registry import simple, takes
 
 Array = Any
 _TINY = 1e-300
@@ -289,3 +289,11 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 for _name, _function in _FUNCTIONS.items():
     simple(_name, _in_double(_function))
 simple("NextAfter", np.nextafter)
+
+# Each is some dozens of passes over the elements, or a series to its end.
+takes(35, "Erf", "Erfc", "Lgamma")
+takes(50, "Digamma", "Zeta")
+takes(100, "BesselI0e", "BesselI1e")
+takes(200, "Polygamma")
+takes(400, "Igamma", "Igammac")
+takes(8000, "Betainc")

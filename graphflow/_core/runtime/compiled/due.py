@@ -20,6 +20,7 @@ from typing import Final
 
 from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
 from graphflow._core.compiler.shapes.fixed import Known
+from graphflow._core.kernels.registry import nanoseconds
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.runtime.compiled.cores import PRODUCTS
 
@@ -60,6 +61,10 @@ def _seconds(i: Instruction, known: Known) -> float:
     """About how long NumPy takes for an instruction."""
     sizes = [math.prod(known[name][0]) for name in (*i.inputs, *i.outputs) if name in known]
     seconds = 1 / _INSTRUCTIONS_A_SECOND + sum(sizes) / _ELEMENTS_A_SECOND
+    if slow := nanoseconds(i.type):
+        seconds += (
+            slow * 1e-9 * max((math.prod(known[name][0]) for name in i.outputs if name in known), default=0)
+        )
     if i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
         seconds += math.sqrt(math.prod(sizes)) / _MULTIPLICATIONS_A_SECOND
     return seconds
