@@ -53,9 +53,9 @@ from graphflow._core.autodiff.gradients import UnconnectedGradients as Unconnect
 from graphflow._core.ops.io.parsing import SparseFeature as SparseFeature
 from graphflow._core.ops.io.parsing import VarLenFeature as VarLenFeature
 from graphflow._core.ops.state.variable import Variable as Variable
-from graphflow._core.ops.state.variable import VariableAggregation as VariableAggregation
+from graphflow._core.ops.state.variable_proto import VariableAggregation as VariableAggregation
 from graphflow._core.ops.state.variable_scope import VariableScope as VariableScope
-from graphflow._core.ops.state.variable import VariableSynchronization as VariableSynchronization
+from graphflow._core.ops.state.variable_proto import VariableSynchronization as VariableSynchronization
 from graphflow._core.ops.io.readers import WholeFileReader as WholeFileReader
 from graphflow._core.ops.math.numeric import abs_ as _abs
 from graphflow._core.ops.math.numeric import accumulate_n as accumulate_n

@@ -195,6 +195,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.framework.ops.internal_convert_to_tensor": ("graphflow", "convert_to_tensor"),
     "python.framework.tensor_util.constant_value": (f"{_CORE}.ops.core", "constant_value"),
     "python.client.session.BaseSession": ("graphflow", "Session"),
+    **{
+        name: ("graphflow.as_tensorflow.inside.variables", name)
+        for name in ("disable_resource_variables", "enable_resource_variables")
+    },
     "compat.forward_compatible": ("graphflow.as_tensorflow.version", "forward_compatible"),
     "VariableV1": ("graphflow", "Variable"),
     "python.ops.variables.VariableV1": ("graphflow", "Variable"),

@@ -37,14 +37,6 @@ def disable_v2_tensorshape() -> None:
     """Nothing: the sizes of shapes are Dimensions (tf.disable_v2_tensorshape)."""
 
 
-def disable_resource_variables() -> None:
-    """Nothing: variables are what they are in TensorFlow 1 (tf.disable_resource_variables)."""
-
-
-def enable_resource_variables() -> None:
-    """Nothing: there is one kind of variables, read in the order of dependencies (tf.enable_resource_variables)."""
-
-
 def enable_v2_behavior() -> NoReturn:
     """RuntimeError: there is no TensorFlow 2 here (tf.enable_v2_behavior)."""
     raise RuntimeError(

@@ -27,7 +27,7 @@ from graphflow._core.ops.distributed.collectives import (
     broadcast_send,
 )
 from graphflow._core.ops.state.state import assign
-from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.distribute.input import InputContext
 from graphflow.distribute.reducers.base import Reducer, copied, is_mean, spread
 from graphflow.distribute.reducers.compressing import CompressingReducer

@@ -16,7 +16,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.ops.core import constant
-from graphflow._core.ops.state.variable import VariableAggregation
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 
 
 class Strategy(Protocol):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, cast
 
-from graphflow._core.ops.state.variable import VariableAggregation
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.context import Strategy
 
 _AGGREGATIONS: Mapping[str, int] = {"SUM": VariableAggregation.SUM, "MEAN": VariableAggregation.MEAN}

@@ -24,8 +24,8 @@ from graphflow._core.graph.devices import name_of
 from graphflow._core.graph.elements import Operation
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group, operation_of
-from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_creators import variable_creator_scope
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import cross_tower, current, get_cross_tower_context, update_of
 from graphflow.distribute.input import DistributedDataset, DistributedIterator, InputContext, made_by, split

@@ -20,7 +20,8 @@ from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group, with_dependencies
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.state import assign
-from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.context import Strategy, current
 from graphflow.distribute.reducers.base import total
 from graphflow.distribute.values import PerDevice, select
@@ -85,8 +86,12 @@ class DistributedVariable(Variable):
         """The tensor of the initial value of all copies."""
         return self.copies[0].initial_value
 
+    @property
+    def _first_read(self) -> Tensor:
+        return self.get()._first_read
+
     def value(self) -> Tensor:
-        """The value of the copy that is meant here, read by the operation NAME/read of that."""
+        """The value of the copy that is meant here, as that gives it."""
         return self.get().value()
 
     @property
@@ -212,8 +217,12 @@ class TowerLocalVariable(DistributedVariable):
     def _variable(self) -> Tensor:
         return self._aggregated if self.across() else self.get()._variable
 
+    @property
+    def _first_read(self) -> Tensor:
+        return self._aggregated if self.across() else self.get()._first_read
+
     def value(self) -> Tensor:
-        """Its value, read by an operation that is there already."""
+        """Its value, read by an operation that is there already if that is the sum or mean of its copies."""
         return self._aggregated if self.across() else self.get().value()
 
     def _ref(self) -> Tensor:

@@ -34,7 +34,8 @@ from graphflow._core.ops.math import math
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.partitioning import PartitionedVariable
 from graphflow._core.ops.state.parts import attribute_parts
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import VariableScope, variable_scope
 from graphflow._core.ops.state.variable_store import first_use
 from graphflow.layers.input_spec import InputSpec, check_inputs
@@ -232,7 +233,7 @@ class Layer:
             regularizer: From the variable to a scalar that is added to the losses.
             trainable: False in a layer that is not.
             constraint: From the updated value to the one that it gets.
-            use_resource: Accepted, and not needed.
+            use_resource: Whether it is a resource variable, as gf.Variable says.
             synchronization: Of gf.VariableSynchronization.
             aggregation: Of gf.VariableAggregation.
             partitioner: How it is cut into parts.

@@ -22,7 +22,8 @@ from graphflow._core.graph.types import (
     TensorLike,
 )
 from graphflow._core.ops.state.get_variable import get_variable
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import get_variable_scope
 from graphflow.layers.arg_scope import add_arg_scope
 
@@ -39,7 +40,7 @@ def local_variable(
         initial_value: What it begins with.
         validate_shape: Whether its shape is known and stays.
         name: A name for the operation.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether it is a resource variable, as gf.Variable says.
 
     Returns:
         The variable.
@@ -66,7 +67,7 @@ def global_variable(
         initial_value: What it begins with.
         validate_shape: Whether its shape is known and stays.
         name: A name for the operation.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether it is a resource variable, as gf.Variable says.
 
     Returns:
         The variable.
@@ -114,7 +115,7 @@ def variable(
         device: a device, or a function of the operation.
         partitioner: How it is cut into parts.
         custom_getter: Is called instead of gf.get_variable, with its arguments and `reuse`.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether it is a resource variable, as gf.Variable says.
         synchronization: Of gf.VariableSynchronization.
         aggregation: Of gf.VariableAggregation.
 
@@ -175,7 +176,7 @@ def model_variable(
         device: The device.
         partitioner: How it is cut into parts.
         custom_getter: Called instead of gf.get_variable.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether it is a resource variable, as gf.Variable says.
         synchronization: Of gf.VariableSynchronization.
         aggregation: Of gf.VariableAggregation.
 

@@ -26,7 +26,8 @@ from graphflow._core.ops.control_flow.smart_cond import smart_cond, smart_consta
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math
 from graphflow._core.ops.state.initializers import Ones, Zeros
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.layers.arguments import initializer_of
 from graphflow.layers.base import Layer
 from graphflow.layers.input_spec import InputSpec

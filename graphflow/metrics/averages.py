@@ -18,7 +18,8 @@ from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math import math, reductions
 from graphflow._core.ops.state.state import assign_add
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.distribute.context import one_of_several_towers
 from graphflow.distribute.values import select

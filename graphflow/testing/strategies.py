@@ -21,8 +21,8 @@ from graphflow._core.ops.math.math import cast
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
-from graphflow._core.ops.state.variable import VariableAggregation
 from graphflow._core.ops.state.variable_collections import global_variables_initializer, trainable_variables
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.data.dataset import Dataset
 from graphflow.distribute.context import get_cross_tower_context, get_distribution_strategy, get_tower_context
 from graphflow.distribute.strategy import DistributionStrategy

@@ -19,12 +19,13 @@ from graphflow._core.ops.math.math import cast, minimum, pow_
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
 from graphflow._core.ops.state.state import assign, assign_sub
-from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_collections import (
     global_variables,
     moving_average_variables,
     trainable_variables,
 )
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import get_distribution_strategy, get_tower_context, one_of_several_towers
 from graphflow.distribute.values import DistributedValues, select

@@ -13,7 +13,8 @@ from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Zeros
-from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 
 _log = logging.getLogger(__name__)
 

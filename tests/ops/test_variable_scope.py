@@ -30,8 +30,9 @@ from graphflow._core.ops.state.partitioning import (
     variable_axis_size_partitioner,
 )
 from graphflow._core.ops.state.template import make_template
-from graphflow._core.ops.state.variable import Variable, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_collections import local_variables, trainable_variables
+from graphflow._core.ops.state.variable_proto import VariableSynchronization
 from graphflow._core.ops.state.variable_scope import AUTO_REUSE, get_variable_scope, variable_scope
 from graphflow._core.session import Session
 

@@ -134,6 +134,8 @@ class InputSpec:
         )  # fmt: skip
 
 
+RESOURCE: Final = "_resource"
+"""The attribute of a variable whose value is read where it becomes a tensor, and not where that is taken."""
 FIRST_VERSION: Final = "0.1.0"
 """The version of graphflow that ops are of which say no other. An op that a later version adds says which."""
 

@@ -23,7 +23,7 @@ from graphflow._core.graph.attributes import (
 )
 from graphflow._core.graph.dtypes import DType
 from graphflow._core.graph.function import GraphFunction
-from graphflow._core.graph.op_def import variables_of
+from graphflow._core.graph.op_def import RESOURCE, variables_of
 from graphflow._core.graph.writers import WRITERS
 from graphflow._core.interop.expansions import EXPANSIONS, MARK, PART
 from graphflow._core.interop.function_def import function_def_of
@@ -52,7 +52,7 @@ _WRITTEN_AS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "SparseApplyNesterovMomentum": ("SparseApplyMomentum", {"use_nesterov": True}),
 }
 """Op types that are one of TensorFlow's with some attribute."""
-_KEPT: Final = frozenset({"_class", "_gradient_op_type", "_XlaCompile"})
+_KEPT: Final = frozenset({"_class", "_gradient_op_type", "_XlaCompile", RESOURCE})
 """Attributes that TensorFlow declares for no op and that are written all the same."""
 
 

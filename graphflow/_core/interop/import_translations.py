@@ -13,6 +13,7 @@ import numpy as np
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.op_def import RESOURCE
 from graphflow._core.graph.shapes import as_dims
 from graphflow._core.interop.import_nodes import Node
 
@@ -105,6 +106,8 @@ def _variable(builder: Builder, node: Node, inputs: list[Tensor]) -> Sequence[Te
         "shared_name": "",
         "container": "",
     }
+    if node.op == "VarHandleOp" or node.attrs.get(RESOURCE):
+        attrs[RESOURCE] = True
     return builder.add(node, "VariableV2", inputs, attrs=attrs)
 
 

@@ -21,6 +21,7 @@ from graphflow._core.plan.passes.prune import prune
 from graphflow._core.plan.passes.read_order import order_reads
 from graphflow._core.plan.passes.simplify import simplify
 from graphflow._core.plan.passes.snapshot import snapshot_fetches
+from graphflow._core.plan.passes.variable_reads import share_reads
 
 PASSES: tuple[Pass, ...] = (
     place,
@@ -35,6 +36,7 @@ PASSES: tuple[Pass, ...] = (
     donate_buffers,
     split_collectives,
     order,
+    share_reads,
 )
 """Placement is first, so that no bad device is folded away and nothing is merged across devices."""
 

@@ -21,6 +21,8 @@ from graphflow._core.plan.ir import Instruction, Plan, line_of, walk
 VARIABLE: Final = "GRAPHFLOW_VERIFY_PLANS"
 """The environment variable that has every plan of a process verified."""
 _NEIGHBOURS: Final = 6
+_ORDERED: Final = ("order", "share_reads")
+"""The passes behind which a plan is in order."""
 """Makers, and users, of a wrong instruction that a message shows."""
 
 
@@ -35,7 +37,7 @@ def verify(plan: Plan, after: str = "") -> None:
     Names of instructions are unique, those of values in their level; every input, fetch and target is there; an
     input that must be a variable is one; branches and loops hand out as many values as they take over, of the same
     dtypes, and name as inputs all that their bodies use. What each instruction says of the dtypes and shapes of its
-    results does not contradict what its definition infers from its inputs. After "order" everything also stands
+    results does not contradict what its definition infers from its inputs. From "order" on everything also stands
     behind what it needs.
     """
     Verifier()(after, plan)
@@ -66,7 +68,7 @@ class Verifier:
             self._last = plan
             check.level(level, plan, set())
             check.names(level)
-        if after == "order":
+        if after in _ORDERED:
             check.order(level)
 
 

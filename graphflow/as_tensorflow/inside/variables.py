@@ -1,4 +1,7 @@
-"""Variables as their operations make them, without an initializer (tensorflow.python.ops.state_ops.variable_op)."""
+"""Variables as their operations make them, without an initializer (tensorflow.python.ops.state_ops.variable_op).
+
+And which kind of variables there are if nobody says it.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from graphflow._core.graph import shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, ShapeLike
+from graphflow._core.ops import variable_reads
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.state.state import VARIABLE
 
@@ -49,3 +53,13 @@ def variable_op(
         The tensor that stands for it.
     """
     return variable(shape if set_shape else None, dtype, shared_name, name, container)
+
+
+def disable_resource_variables() -> None:
+    """Has variables be references if nobody says it, which they are (tf.disable_resource_variables)."""
+    variable_reads.set_default(False)
+
+
+def enable_resource_variables() -> None:
+    """Has variables be resource variables if nobody says it (tf.enable_resource_variables)."""
+    variable_reads.set_default(True)

@@ -13,7 +13,7 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array.array import concat, identity
 from graphflow._core.ops.math.math import add_n
-from graphflow._core.ops.state.variable import VariableAggregation
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
 
 

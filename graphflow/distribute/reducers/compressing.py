@@ -18,7 +18,8 @@ from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.ops.array.array import concat, reshape, zeros
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.state.state import assign
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.distribute.reducers.base import Reducer, is_mean, on_device, part
 from graphflow.distribute.reducers.exchange import Exchange
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice

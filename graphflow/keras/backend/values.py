@@ -101,7 +101,7 @@ def variable(
     if not isinstance(value, Tensor):
         value = np.asarray(value)
         kind = dtype or floatx()
-    made = Variable(value, dtype=kind, name=name, constraint=constraint)
+    made = Variable(value, dtype=kind, name=name, constraint=constraint, use_resource=True)
     track_variable(made)
     return made
 

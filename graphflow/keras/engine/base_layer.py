@@ -20,7 +20,8 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import DTypeLike, InitializerLike, ShapeLike
 from graphflow._core.ops.core import graph_of
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.data.specs import TensorSpec
 from graphflow.keras import constraints, initializers, ops, regularizers
 from graphflow.keras.backend import settings, state, values
@@ -248,7 +249,7 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
             trainable: Whether it is trained; by default it is, unless synchronization is ON_READ.
             constraint: A function that gives it its value after each step of training, or its name.
             partitioner: Changes nothing.
-            use_resource: Changes nothing.
+            use_resource: Whether it is a resource variable, as gf.Variable says; it is by default.
             synchronization: When a strategy of gf.distribute makes its copies the same.
             aggregation: How a strategy of gf.distribute puts its copies together.
             **kwargs: `collections`: the collections of the graph that it is added to.
@@ -292,6 +293,7 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
             name=name,
             dtype=kind,
             constraint=constraints.get(constraint),
+            use_resource=use_resource is None or use_resource,
             synchronization=synchronization,
             aggregation=aggregation,
         )

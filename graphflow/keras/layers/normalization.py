@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph import shapes
-from graphflow._core.ops.state.variable import VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.keras import ops
 from graphflow.keras.layers.base import ConfiguredLayer, phase_of
 from graphflow.keras.typing import Config, Named, Phase, Shapes, Tensors

@@ -11,7 +11,8 @@ import numpy as np
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation
 from graphflow._core.graph.types import DTypeLike, InitializerLike, ShapeLike, TensorLike
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.keras import ops
 from graphflow.keras.backend import settings
 from graphflow.keras.backend.values import batch_set_value, get_value

@@ -127,7 +127,7 @@ class Optimizer:
         else:
             make = partial(ops.constant, initializer, dtype=kind)
         with get_default_graph().control_dependencies(None):
-            variable = Variable(make, name=name, trainable=trainable, dtype=kind)
+            variable = Variable(make, name=name, trainable=trainable, dtype=kind, use_resource=True)
         track_variable(variable)
         return variable
 

@@ -22,7 +22,8 @@ from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.math.comparison import greater_equal, is_finite, logical_and, logical_not
 from graphflow._core.ops.math.math import maximum
 from graphflow._core.ops.math.reductions import reduce_all
-from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.context import get_cross_tower_context, one_of_several_towers
 from graphflow.train.optimizers.optimizer import Optimizer
 

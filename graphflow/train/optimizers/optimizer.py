@@ -26,7 +26,8 @@ from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math.math import cast
 from graphflow._core.ops.state.state import assign_add
 from graphflow._core.ops.state.training import apply_update, sparse_apply_update
-from graphflow._core.ops.state.variable import Variable, VariableAggregation
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.context import get_distribution_strategy, get_tower_context
 from graphflow.distribute.values import DistributedValues, whole
 from graphflow.train.optimizers.pairs import (

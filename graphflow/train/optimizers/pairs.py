@@ -12,7 +12,7 @@ from graphflow._core.ops.array.array import shape
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.math.segments import unsorted_segment_sum
 from graphflow._core.ops.math.sorting import unique
-from graphflow._core.ops.state.variable import VariableAggregation
+from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.context import get_distribution_strategy, get_loss_reduction
 from graphflow.distribute.values import DistributedValues, select
 

@@ -64,6 +64,12 @@ GATHER = op_def(
 )  # fmt: skip
 
 
+def table_of(params: Any, name: str = "params") -> Tensor:
+    """The tensor that rows are taken of: a variable itself, so that no other rows are read."""
+    variable = getattr(params, "_variable", None)
+    return variable if isinstance(variable, Tensor) else convert_to_tensor(params, name=name)
+
+
 def gather(
     params: TensorLike,
     indices: IntTensorLike,
@@ -99,6 +105,8 @@ def gather(
             )
         batch_dims = len(indices.dims) - 1
     where = batch_dims if axis is None else axis
+    if where == 0 and batch_dims == 0:
+        params = table_of(params)
     return apply(GATHER, (params, indices, where), {"batch_dims": int(batch_dims)}, name).outputs[0]
 
 

@@ -16,6 +16,7 @@ from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, OpDef, Signature, op_def
 from graphflow._core.ops.array.shaping import IDENTITY
+from graphflow._core.ops.variable_reads import read, variable_read_by
 
 _RENAMES = frozenset({"Switch", "Enter"})
 
@@ -187,6 +188,9 @@ class Context:
             return tensor
         if tensor.op.op_def.is_constant:
             return _again(self.graph, tensor)
+        read = _read_before(self.graph, tensor)
+        if read is not None:
+            return self._forward_value(read)
         mirror = next((c for c in chain(self) if c.forward is tensor.op._context), None)
         if mirror is None:
             return tensor
@@ -201,6 +205,40 @@ def _again(graph: Graph, constant: Tensor) -> Tensor:
     return graph.add(
         constant.op.op_def, (), dict(constant.op.attrs), constant.op.name.rsplit("/", 1)[-1]
     ).outputs[0]
+
+
+def _read_before(graph: Graph, tensor: Tensor) -> Tensor | None:
+    """What a loop reads of a resource variable that it does not write, as it was before the loop.
+
+    TensorFlow keeps what each turn has read. None if the tensor is no such read.
+    """
+    variable = variable_read_by(tensor.op)
+    loop = tensor.op._context
+    if variable is None or not isinstance(loop, LoopContext) or _writes(loop, variable):
+        return None
+    while isinstance(loop.outer_context, LoopContext) and not _writes(loop.outer_context, variable):
+        loop = loop.outer_context
+    found = loop.read_before.get(variable)
+    if found is None:
+        enters = [merge.inputs[0].op for merge in loop.merges]
+        with graph.context_scope(loop.outer_context, loop.outer_control), graph.name_scope(None):
+            found = loop.read_before[variable] = read(variable)
+        found.op.add_control_inputs([e.inputs[0].op for e in enters])
+        for enter in enters:
+            enter.add_control_inputs([found.op])
+    return found
+
+
+def _writes(loop: LoopContext, variable: Tensor) -> bool:
+    """Whether an operation in a loop writes a variable."""
+    todo = [variable]
+    for reference in todo:
+        for op in reference._consumers:
+            if op.op_def.writes and loop.holds(op):
+                return True
+            if op.op_def.forwards or op.op_def.gives_ref is not None:
+                todo += [t for t in op.outputs[:1] if t not in todo]
+    return False
 
 
 def _push_and_pop(graph: Graph, tensor: Tensor, mirror: Context) -> Tensor:
@@ -304,6 +342,8 @@ class LoopContext(Context):
         self.pivot: Tensor | None = None
         self.count: Tensor | None = None
         self.in_body: list[Tensor] = []
+        self.read_before: dict[Tensor, Tensor] = {}
+        """By variable what was read of it before the loop, for a gradient."""
         self.back_prop = True
 
     def deciders(self) -> list[Operation]:

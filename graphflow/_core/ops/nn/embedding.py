@@ -61,7 +61,7 @@ def embedding_lookup(
     """
     parts = _parts(params)
     with op_scope(name, "embedding_lookup", [*parts, ids]) as scope:
-        tables = [convert_to_tensor(part, name=f"params_{i}") for i, part in enumerate(parts)]
+        tables = [indexing.table_of(part, f"params_{i}") for i, part in enumerate(parts)]
         wanted = convert_to_tensor(ids, name="ids")
         if len(tables) == 1:
             with wanted.graph.colocate_with(tables[0], ignore_existing=True):

@@ -19,7 +19,8 @@ from graphflow._core.graph.types import (
 )
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.partitioning import PartitionedVariable
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import scopes_of, variable_scope
 from graphflow._core.ops.state.variable_store import Request
 
@@ -58,7 +59,7 @@ def get_variable(
         caching_device: Changes nothing.
         partitioner: Makes a PartitionedVariable, of as many parts along each axis as it returns.
         validate_shape: Whether the initial value must have a known shape.
-        use_resource: Changes nothing: there is one kind of variable.
+        use_resource: Whether it is a resource variable, as gf.Variable says; by default as its scope says.
         custom_getter: A function (getter, name, ...) that is asked for the variable instead of `getter`, which
             makes it.
         constraint: What an optimizer applies to the value after each update.
@@ -128,7 +129,7 @@ def get_local_variable(
         caching_device: Accepted, and not needed.
         partitioner: How it is cut into parts.
         validate_shape: Whether its shape is known and stays.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether it is a resource variable.
         custom_getter: Called instead of the one that makes variables.
         constraint: From the updated value to the one that it gets.
         synchronization: Of gf.VariableSynchronization.

@@ -17,6 +17,7 @@ from graphflow._core.ops.array.slicing import MASKS, STRIDED_SLICE, strided_dims
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope, partial_vector
 from graphflow._core.ops.math.casting import cast
 from graphflow._core.ops.rules import require_rank_at_least
+from graphflow._core.ops.variable_reads import is_resource, variable_read_by
 
 
 def _variable_infer(op: Operation) -> Signature:
@@ -155,7 +156,10 @@ def _write(
     """Builds a write of a variable; one that has copies, as under a distribution strategy, says to which."""
     write_copies = getattr(ref, "write_copies", None)
     if write_copies is None:
-        return apply(definition, (ref, *values), attrs, name).outputs[0]
+        written = apply(definition, (ref, *values), attrs, name)
+        if is_resource(written.inputs[0]):
+            written.graph.unmade += 1  # TensorFlow reads it again.
+        return written.outputs[0]
     result: Tensor = write_copies(
         lambda copy, *values: apply(definition, (copy, *values), dict(attrs), name).outputs[0], values
     )
@@ -211,6 +215,8 @@ def assign_slice(part: Tensor, value: TensorLike, name: str | None = None) -> Te
         ValueError: It is no part of a variable, or the shapes do not fit.
     """
     ref, *places = part.op.inputs
+    variable = variable_read_by(ref.op)  # A part of a resource variable is one of what was read of it.
+    ref = ref if variable is None else variable
     if not ref.op.op_def.is_variable:
         raise ValueError(f"Sliced assignment is only supported for variables, and {ref.name!r} is a value.")
     attrs = {key: part.op.attrs[key] for key in MASKS}

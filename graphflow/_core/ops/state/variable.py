@@ -2,7 +2,7 @@
 
 A variable used as a tensor is read where its consumer runs, under the consumer's control dependencies, so
 `with control_dependencies([update]): v + 1` sees the update. `read_value()` and `value()` read at an operation of
-their own.
+their own. A resource variable is always read so (variable_reads.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from graphflow._core.graph.defaults import get_default_graph, get_default_sessio
 from graphflow._core.graph.elements import Operation, Operators, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.graph.op_def import RESOURCE
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import (
     DeviceLike,
@@ -27,6 +28,7 @@ from graphflow._core.graph.types import (
     ShapeLike,
     TensorLike,
 )
+from graphflow._core.ops import variable_reads
 from graphflow._core.ops.array.getitem import getitem
 from graphflow._core.ops.array.indexing import gather, gather_nd
 from graphflow._core.ops.array.shaping import identity
@@ -35,20 +37,13 @@ from graphflow._core.ops.control_flow.control_flow import cond
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state import state
 from graphflow._core.ops.state.variable_creators import Creatable
-from graphflow._core.ops.state.variable_proto import SliceInfo, read_into, to_proto
-
-
-class VariableSynchronization:
-    """When copies of a variable on several devices are kept equal."""
-
-    AUTO, NONE, ON_WRITE, ON_READ = range(4)
-
-
-class VariableAggregation:
-    """How writes of several towers to one variable are combined."""
-
-    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
-    ONLY_FIRST_TOWER = 3
+from graphflow._core.ops.state.variable_proto import (
+    SliceInfo,
+    VariableAggregation,
+    VariableSynchronization,
+    read_into,
+    to_proto,
+)
 
 
 class Variable(Operators, metaclass=Creatable):
@@ -69,7 +64,8 @@ class Variable(Operators, metaclass=Creatable):
         expected_shape: The old name of `shape`.
         import_scope: The name scope under which the operations of variable_def are.
         constraint: What an optimizer applies to the value after each update.
-        use_resource: Changes nothing: there is one kind of variable.
+        use_resource: Whether it is a resource variable, whose value is read where it becomes a tensor, and stays what
+            was read; a reference, the default, is read where the operation stands that takes it.
         synchronization: A VariableSynchronization, for distribution strategies.
         aggregation: A VariableAggregation, for distribution strategies.
         shape: Its shape, if that is another than the initial value's: one that leaves extents open may be given values
@@ -145,12 +141,13 @@ class Variable(Operators, metaclass=Creatable):
                 shape if shape is not None else expected_shape,
                 validate_shape,
                 caching_device,
+                variable_reads.default() if use_resource is None else bool(use_resource),
             )
         graph.add_to_collections(collections, self)
 
     def _build(
         self, graph: Graph, scope: str, initial_value: Any, dtype: Any, shape: Any, validate: bool,
-        caching_device: DeviceLike | None,
+        caching_device: DeviceLike | None, is_resource: bool,
     ) -> None:  # fmt: skip
         base = scope[:-1]
         if callable(initial_value):
@@ -160,9 +157,8 @@ class Variable(Operators, metaclass=Creatable):
             value = convert_to_tensor(initial_value, dtype=dtype, name="initial_value")
         if value.op.control_flow_context is not None:
             raise ValueError(
-                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a "
-                "loop or conditional. "
-                "Use a lambda as the initializer."
+                f"Initializer for variable {base!r} is from inside a control-flow construct, such as a loop or "
+                "conditional. Use a lambda as the initializer."
             )
         dims = shapes.as_dims(shape)
         if shape is None:
@@ -177,7 +173,10 @@ class Variable(Operators, metaclass=Creatable):
                 f"initial_value must have a shape specified: {value}. Give the variable a value of known "
                 "shape, or validate_shape=False."
             )
-        attrs = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
+        attrs: dict[str, Any] = {"shape": dims, "dtype": value.dtype, "shared_name": "", "container": ""}
+        if is_resource:
+            attrs[RESOURCE] = True
+            graph.unmade += 1  # TensorFlow asks besides whether it is initialized.
         self._tensor = graph.add(state.VARIABLE, (), attrs, scope).outputs[0]
         self._initial_value = value
         with graph.colocate_with(self._tensor.op):
@@ -187,11 +186,10 @@ class Variable(Operators, metaclass=Creatable):
                 {"T": value.dtype, "validate_shape": validate, "use_locking": True, "_initializer": True},
                 f"{base}/Assign/",
             )
-            if caching_device is None:
-                self._snapshot = identity(self._tensor, name=f"{base}/read/")
-        if caching_device is not None:
-            with graph.device(caching_device):
-                self._snapshot = identity(self._tensor, name=f"{base}/read/")
+        op = self._tensor.op
+        beside = graph.colocate_with(op) if caching_device is None else graph.device(caching_device)
+        with beside:
+            self._snapshot = identity(self._tensor, name=f"{base}/read/")
 
     # ---- standing for a tensor ------------------------------------------------------------------------------------
 
@@ -218,11 +216,10 @@ class Variable(Operators, metaclass=Creatable):
         """
         if dtype is not None and dtypes.as_dtype(dtype) is not self.dtype:
             raise ValueError(
-                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for "
-                f"variable {self.name!r} "
-                f"of type {self.dtype.name!r}"
+                f"Incompatible type conversion requested to type {dtypes.as_dtype(dtype).name!r} for variable "
+                f"{self.name!r} of type {self.dtype.name!r}"
             )
-        return self._variable
+        return variable_reads.read(self._variable)
 
     # ---- what it is -----------------------------------------------------------------------------------------------
 
@@ -277,7 +274,7 @@ class Variable(Operators, metaclass=Creatable):
             shape: What is known, a gf.TensorShape or what one is made of.
         """
         self._variable.set_shape(shape)
-        self.value().set_shape(shape)
+        self._first_read.set_shape(shape)
 
     @property
     def trainable(self) -> bool:
@@ -323,9 +320,17 @@ class Variable(Operators, metaclass=Creatable):
 
     # ---- reading --------------------------------------------------------------------------------------------------
 
-    def value(self) -> Tensor:
-        """Its value, read by the operation NAME/read."""
+    @property
+    def _first_read(self) -> Tensor:
+        """The result of the operation NAME/read."""
         return self._snapshot
+
+    def value(self) -> Tensor:
+        """Its value, read by the operation NAME/read, or by a new one if it is a resource variable."""
+        variable, kept = self._variable, self._snapshot
+        if variable_reads.is_resource(variable) and kept.op.device == variable.op.device:
+            return variable_reads.read(variable)
+        return kept  # Of a resource variable if it is kept on a caching_device.
 
     def read_value(self) -> Tensor:
         """Its value, read by a new operation, under the current control dependencies."""
@@ -351,7 +356,7 @@ class Variable(Operators, metaclass=Creatable):
 
     def __getitem__(self, index: Any) -> Tensor:
         """A part of it, as of a tensor; part.assign(value) changes it."""
-        part = getitem(self._variable, index)
+        part = getitem(self.as_graph_tensor(), index)
         if part.op.op_def is STRIDED_SLICE:
             part.assign = functools.partial(state.assign_slice, part)  # type: ignore[attr-defined]
         return part
@@ -655,7 +660,7 @@ def _install_operators() -> None:
 
     def forward(operator: str) -> Callable[..., Any]:
         def call(self: Variable, *args: Any) -> Any:
-            return getattr(Tensor, operator)(self._variable, *args)
+            return getattr(Tensor, operator)(self.as_graph_tensor(), *args)
 
         call.__name__ = operator
         return call

@@ -1,4 +1,6 @@
-"""A variable as TensorFlow's VariableDef message: the names of its operations, from which it is put together again."""
+"""A variable as TensorFlow's VariableDef message: the names of its operations, from which it is put together again, and
+what the message says of its copies and parts.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +13,19 @@ from graphflow._core.graph.elements import Operation, Tensor
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable import Variable
+
+
+class VariableSynchronization:
+    """When copies of a variable on several devices are kept equal."""
+
+    AUTO, NONE, ON_WRITE, ON_READ = range(4)
+
+
+class VariableAggregation:
+    """How writes of several towers to one variable are combined."""
+
+    NONE, SUM, MEAN, ONLY_FIRST_REPLICA = range(4)
+    ONLY_FIRST_TOWER = 3
 
 
 class SliceInfo:
@@ -44,7 +59,7 @@ def to_proto(variable: Variable, export_scope: str | None) -> Any:
     result = protos.variable_pb2.VariableDef(
         variable_name=bare(variable.name),
         initializer_name=bare(variable.initializer.name),
-        snapshot_name=bare(variable.value().name),
+        snapshot_name=bare(variable._first_read.name),
         trainable=variable.trainable,
         is_resource=False,
         synchronization=variable.synchronization,

@@ -59,7 +59,7 @@ class VariableScope:
         custom_getter: Called instead of the one that makes variables.
         name_scope: The name scope of its operations.
         dtype: Of the variables made in it.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether variables of which nobody says it are resource variables.
         constraint: Of the variables made in it.
     """
 
@@ -136,7 +136,7 @@ class VariableScope:
 
     @property
     def use_resource(self) -> bool | None:
-        """Accepted for compatibility: there is one kind of variable."""
+        """Whether variables of which nobody says it are resource variables; None if the scope does not say."""
         return self._use_resource
 
     @property
@@ -197,10 +197,10 @@ class VariableScope:
         self._dtype = dtype
 
     def set_use_resource(self, use_resource: bool | None) -> None:
-        """Accepted for compatibility: there is one kind of variable.
+        """Says whether variables of which nobody says it are resource variables.
 
         Args:
-            use_resource: Accepted, and not needed.
+            use_resource: Whether variables of which nobody says it are resource variables.
         """
         self._use_resource = use_resource
 
@@ -410,7 +410,7 @@ class variable_scope:
             makes it.
         reuse: None inherits; True shares variables and makes none; AUTO_REUSE shares those that are there.
         dtype: The type of variables that are given none.
-        use_resource: Changes nothing: there is one kind of variable.
+        use_resource: Whether variables of which nobody says it are resource variables, as gf.Variable says.
         constraint: What an optimizer applies to variables that are given none.
         auxiliary_name_scope: Whether a name scope is opened, too.
 
@@ -531,7 +531,7 @@ def variable_op_scope(
         custom_getter: Called instead of the one that makes variables.
         reuse: Whether variables that are there are taken.
         dtype: Of the variables made in it.
-        use_resource: Accepted, and not needed.
+        use_resource: Whether variables of which nobody says it are resource variables.
         constraint: Of the variables made in it.
     """
     with variable_scope(

@@ -23,7 +23,8 @@ from graphflow._core.ops.array.array import slice_
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.state.initializers import GlorotUniform, Zeros
 from graphflow._core.ops.state.partitioning import PartitionedVariable, PartitionInfo, partitions_of, parts
-from graphflow._core.ops.state.variable import Variable, VariableAggregation, VariableSynchronization
+from graphflow._core.ops.state.variable import Variable
+from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 
 
 @dataclass

@@ -112,7 +112,7 @@ class RNN(ConfiguredLayer):
             )
         kind = settings.floatx()
         self._states = [
-            Variable(ops.zeros(shape, kind), trainable=False, name=f"state_{i}")
+            Variable(ops.zeros(shape, kind), trainable=False, name=f"state_{i}", use_resource=True)
             for i, shape in enumerate(self._state_shapes(sizes))
         ]
         for variable in self._states:
