@@ -188,3 +188,23 @@ def test_a_tensor_is_stacked_already() -> None:
     assert gf.stack(x) is x
     with pytest.raises(TypeError):
         gf.stack(x, axis=1)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int32])
+@pytest.mark.parametrize("columns", [128, 129, 300])
+def test_argmax_of_long_rows_is_the_first_of_equals_whichever_block_it_is_in(
+    dtype: type, columns: int
+) -> None:
+    """Compiled code looks for the block first: equals in two blocks, at their edges, and NaN in a later one."""
+    values = np.zeros((6, columns), dtype)
+    values[1, [columns - 1, columns // 2]] = 3
+    values[2, [127, columns - 1]] = -2
+    values[3] = np.arange(columns) % 7
+    if dtype is not np.int32:
+        values[4, [5, columns - 1]] = np.inf, np.nan
+        values[5] = -np.inf
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+        x = gf.placeholder(dtype, [None, columns])
+        largest, smallest = session.run([gf.argmax(x, 1), gf.argmin(x, 1)], {x: values})
+    np.testing.assert_array_equal(largest, values.argmax(1))
+    np.testing.assert_array_equal(smallest, values.argmin(1))

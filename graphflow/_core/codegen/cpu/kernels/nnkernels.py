@@ -16,6 +16,8 @@ from graphflow._core.codegen.cpu.programs.machine import Step
 ERROR_INDEX = 2
 _GRAIN_ELEMENTS = 16384
 _TILE = 16
+_BLOCK = 128
+"""So many elements of a row are looked at before it is asked whether one is the largest yet."""
 
 
 def _rows_step(kernel: int, words: Sequence[int], rows: int, row_elements: int) -> list[Step]:
@@ -328,9 +330,10 @@ def transpose_steps(kernel: int, source: int, target: int, batch: int, rows: int
 def argument_source(dtype: str, output_dtype: str, largest: bool) -> str:
     """Source of argmax or argmin along an axis (the first of equals.
 
-    A NaN wins, as in NumPy); unit: a result.
+    A NaN wins, as in NumPy); unit: a result. Of a row first the block is found in which it is, without branches.
     """
     better = "value > best" if largest else "value < best"
+    accumulate = "accumulate_max" if largest else "accumulate_min"
     nan = "(value != value and best == best)" if dtype in ("float32", "float64") else "False"
     return f"""
 @kernel_function
@@ -343,7 +346,22 @@ def kernel(args, begin, end):
         first = unit // inner * count * inner + unit % inner
         best = load(x, first, 0)
         place = 0
-        for j in range(1, count):
+        start = 1
+        stop = count
+        if inner == 1 and count > {_BLOCK}:
+            chosen = 0
+            for block in range(0, count, {_BLOCK}):
+                value = load(x, first + block, 0)
+                for j in range(block + 1, min(count, block + {_BLOCK})):
+                    value = {accumulate}(value, load(x, first + j, 0))
+                if {better} or {nan}:
+                    best = value
+                    chosen = block
+            place = chosen
+            best = load(x, first + place, 0)
+            start = chosen + 1
+            stop = min(count, chosen + {_BLOCK})
+        for j in range(start, stop):
             value = load(x, first + j * inner, 0)
             if {better} or {nan}:
                 best = value
