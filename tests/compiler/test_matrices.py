@@ -136,3 +136,22 @@ def test_what_is_no_number() -> None:
                     assert np.isfinite(found[0]).all() and np.isnan(found[1]).any()
                 with pytest.raises(gf.errors.InvalidArgumentError, match="not successful"):
                     session.run(factors, {a: np.stack([np.eye(4), data[1]])})
+
+
+def test_determinants() -> None:
+    """Of both signs, of one row and of many, of what has no inverse, of what is no number."""
+
+    def build() -> Any:
+        fetches, feeds = [], {}
+        for shape in ((1, 1), (2, 3, 3), (7, 20, 20)):
+            for dtype in (gf.float32, gf.float64):
+                a = gf.placeholder(dtype, shape)
+                feeds[a] = matrices(shape).astype(dtype.as_numpy_dtype)
+                number, (sign, logarithm) = gf.matrix_determinant(a), gf.linalg.slogdet(a * -2.0)
+                fetches += [number, sign, logarithm, *gf.gradients(number * 0.5 + logarithm, a)]
+        odd = gf.placeholder(gf.float32, [3, 2, 2])
+        feeds[odd] = np.array([[[1, 2], [2, 4]], [[0, 0], [0, 0]], [[np.nan, 1], [2, 3]]], np.float32)
+        return [*fetches, gf.matrix_determinant(odd), *gf.linalg.slogdet(odd)], feeds
+
+    assert not {"MatrixDeterminant", "LogMatrixDeterminant"} & set(left_to_numpy(build))
+    check(build, tolerance=1e-4)

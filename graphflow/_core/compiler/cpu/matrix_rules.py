@@ -108,8 +108,32 @@ def _solve(inverse: bool) -> Rule:
     return rule
 
 
+def _determinant(logarithm: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        found = _matrices(lowering, i, _MOST_ROWS)
+        if found is None:
+            return False
+        (a,), target = found, lowering.result(i)
+        other = lowering.result(i, 1) if logarithm else target
+        size, count = a.shape[-1], math.prod(a.shape[:-2])
+        room = lowering.temporary(i.name, a.dtype, a.shape)
+
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+            places = [address(v) for v in (a, target, other, room)]
+            return matrices.determinant_steps(kernels[0], places, count, size)
+
+        source = matrices.determinant_source(a.dtype, logarithm)
+        makes = list(dict.fromkeys([target.root, other.root, room.root]))
+        lowering.add(KernelNode(i, found, makes, sources=[source], emit=emit))
+        return True
+
+    return rule
+
+
 MATRIX_RULES: Final[dict[str, Rule]] = {
     "Cholesky": _cholesky,
+    "LogMatrixDeterminant": _determinant(True),
+    "MatrixDeterminant": _determinant(False),
     "MatrixInverse": _solve(True),
     "MatrixSolve": _solve(False),
     "MatrixTriangularSolve": _triangular_solve,

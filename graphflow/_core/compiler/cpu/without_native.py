@@ -50,8 +50,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "NumPy calls LAPACK, as a kernel would",
         "a call from Python; of many small matrices a few microseconds each",
         (
-            "LogMatrixDeterminant",
-            "MatrixDeterminant",
             "Qr",
             "SelfAdjointEigV2",
             "Svd",
@@ -252,7 +250,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "one thread, a few passes over memory",
         (
             "Bitcast",
-            "Bucketize",
             "CumulativeLogsumexp",
             "FixedUnigramCandidateSampler",
             "GatherTree",

@@ -220,7 +220,6 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
         (
             "*CandidateSampler",
             "Bitcast",
-            "Bucketize",
             "DataFormatDimMap",
             "DataFormatVecPermute",
             "GatherTree",

@@ -84,6 +84,22 @@ def _euclidean_norm(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+_MOST_BOUNDARIES: Final = 32
+
+
+def _bucketize(lowering: Lowering, i: Instruction) -> bool:
+    """The number of boundaries that are not above a number; above NaN, as a search has it, there is none."""
+    value, edges = lowering.value(i.inputs[0]), np.array(i.attrs["boundaries"], np.float32)
+    if value is None or not 0 < edges.size <= _MOST_BOUNDARIES or not np.isfinite(edges).all():
+        return False
+    if edges.size > 1 and (np.diff(edges) < 0).any():
+        return False
+    number = "{0}" if value.dtype == "float64" else "cast({0}, float32)"
+    text = " + ".join(f"(0 if {number} < {float(edge)!r} else 1)" for edge in edges)
+    lowering.elementwise(i, text, [value], lowering.result(i))
+    return True
+
+
 # ---- single elements, several values ---------------------------------------------------------------------------------
 
 
@@ -114,6 +130,7 @@ def _identities(lowering: Lowering, i: Instruction) -> bool:
 STATEMENT_RULES: Final[dict[str, Rule]] = {
     "BiasAdd": _bias_add,
     "BiasAddGrad": _bias_gradient,
+    "Bucketize": _bucketize,
     **dict.fromkeys(("Div", "RealDiv", "TruncateDiv"), _divide),
     "LeftShift": _shift("<<"),
     "RightShift": _shift(">>"),

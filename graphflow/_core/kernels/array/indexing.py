@@ -6,6 +6,7 @@ An index outside its axis is an InvalidArgumentError, also a negative one: NumPy
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,8 @@ def check_coordinates(indices: Any, shape: tuple[int, ...]) -> Any:
             f"index innermost dimension length must be <= params rank; saw: {depth} vs. {len(shape)}"
         )
     flat = indices.reshape(math.prod(indices.shape[:-1]), depth)
+    if flat.size and flat.min() >= 0 and all(map(operator.lt, flat.max(0).tolist(), shape)):
+        return flat
     bad = np.flatnonzero(((flat < 0) | (flat >= np.array(shape[:depth], np.int64))).any(-1))
     if bad.size:
         if 0 in shape[:depth]:
@@ -90,9 +93,12 @@ def check_coordinates(indices: Any, shape: tuple[int, ...]) -> Any:
 def linear(indices: Any, shape: tuple[int, ...]) -> Any:
     """The row number of each coordinate in the last axis of `indices`, in a tensor with the leading axes `shape`."""
     flat = check_coordinates(indices, shape)
-    sizes = np.array(shape[: flat.shape[1]], np.int64)
-    strides = np.cumprod(np.append(sizes[1:], 1)[::-1])[::-1] if flat.shape[1] else sizes
-    return flat.astype(np.int64) @ strides.astype(np.int64)
+    rows = np.zeros(len(flat), np.int64)
+    for axis in range(flat.shape[1]):  # A product with a vector of strides is not BLAS's, and takes longer.
+        if axis:
+            rows *= shape[axis]
+        rows += flat[:, axis]
+    return rows
 
 
 def _gather_nd(params: Any, indices: Any) -> Any:

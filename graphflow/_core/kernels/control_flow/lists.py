@@ -76,14 +76,17 @@ class ArrayList:
 
     # ---- elements, or rows --------------------------------------------------------------------------------------
 
-    def as_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> Rows | None:
-        """Its elements as rows of that shape and NumPy dtype, which it uses from then on; None if they have another."""
+    def as_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any], room: int = 0) -> Rows | None:
+        """Its elements as rows of that shape and NumPy dtype, which it uses from then on; None if they have another.
+
+        room: for how many rows there is to be room if the list may grow.
+        """
         if self._rows is None and not self._closed:
-            self._make_rows(shape, dtype)
+            self._make_rows(shape, dtype, room if self._dynamic else 0)
         rows = self._rows
         return rows if rows is not None and rows.shape == shape and rows.dtype == dtype else None
 
-    def _make_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def _make_rows(self, shape: tuple[int, ...], dtype: np.dtype[Any], room: int) -> None:
         if self._dtype is dtypes.string or self._dtype.as_numpy_dtype != dtype:
             return
         if not shapes.compatible(self._dims, shape):
@@ -92,7 +95,8 @@ class ArrayList:
         if any(e.shape not in (None, shape) or not _is_plain(e.value, dtype) for e in known):
             return
         elements = self._elements
-        self._use_rows(Rows(np.empty((len(elements), *shape), dtype), len(elements), **self._options()))
+        data = np.empty((max(len(elements), room), *shape), dtype)
+        self._use_rows(Rows(data, len(elements), **self._options()))
         for position, element in enumerate(elements):
             if element is not None:
                 self._keep(position, element)

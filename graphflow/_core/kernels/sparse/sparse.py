@@ -201,8 +201,10 @@ simple("SparseTensorDenseAdd", _dense_add)
 
 def _fill_empty_rows(indices: Any, values: Any, shape: Any, default: Any) -> Any:
     linear(indices, tuple(shape.tolist()))
-    count = int(shape[0])
-    empty = np.bincount(indices[:, 0], minlength=count) == 0
+    count, firsts = int(shape[0]), indices[:, 0]
+    empty = np.bincount(firsts, minlength=count) == 0
+    if not empty.any() and (firsts[1:] >= firsts[:-1]).all():  # As most are: there is nothing to do.
+        return indices.copy(), values.copy(), empty, np.arange(len(indices))
     added = np.zeros((int(empty.sum()), indices.shape[1]), np.int64)
     added[:, 0] = np.flatnonzero(empty)
     rows = np.concatenate([indices, added])

@@ -37,7 +37,7 @@ from graphflow._core.runtime.explain import failure
 _NO_TYPE: Final = np.dtype("V1")
 """Of what is no array; NumPy takes None for float64."""
 _LARGEST: Final = 1 << 24
-"""The most rows for which a stack has room from the start, because it had so many before."""
+"""The most rows for which a list or stack has room from the start, because it had so many before."""
 
 
 class NativeLoop:
@@ -92,6 +92,9 @@ class NativeLoop:
         }
         self._used: dict[int, ArrayList | RowStack] = {}
         """The lists and stacks of a run, by the places of their descriptors."""
+        self._lists: dict[str, Rows] = {}
+        self._rooms: dict[str, int] = {}
+        """The rows of a run's lists, and the most that each had; one that grows has room for as many from the start."""
 
     def _find_captured(self, loop: LoopJob, parts: Sequence[Part]) -> None:
         """Where what the loop takes lies: a scalar is brought to a place of its own, all else is told its address."""
@@ -156,7 +159,9 @@ class NativeLoop:
             self._turn(run, found)
         for stack in self._stacks.values():
             stack.end(run)
-        self._used = {}
+        for root, rows in self._lists.items():
+            self._rooms[root] = min(_LARGEST, max(self._rooms.get(root, 0), rows.size))
+        self._used, self._lists = {}, {}
         return tuple([variable.copy()[()] for variable in self._variables])
 
     @contextmanager
@@ -246,7 +251,10 @@ class NativeLoop:
                 behind: ArrayList | RowStack | None = rows
             else:
                 behind = self._array_of(root, values)
-                rows = None if behind is None else behind.as_rows(binding.shape, self._row_types[root])
+                room = self._rooms.get(root, 0)
+                rows = None if behind is None else behind.as_rows(binding.shape, self._row_types[root], room)
+                if rows is not None:
+                    self._lists[root] = rows
             if rows is None or behind is None:
                 return None
             used[rows.place] = behind

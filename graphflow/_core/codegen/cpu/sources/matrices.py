@@ -129,6 +129,68 @@ def triangular_steps(
     return [Step(kernel, words, 0, units, max(1, _GRAIN_WORK // work))]
 
 
+def _pivoted() -> str:
+    """The row with the largest pivot of column k becomes row k of `left`, a matrix that begins at `base`."""
+    return """
+            chosen = k
+            best = f_abs(load(left, base + k * n + k, 3))
+            for i in range(k + 1, n):
+                value = f_abs(load(left, base + i * n + k, 3))
+                if value > best or (value != value and best == best):
+                    best = value
+                    chosen = i"""
+
+
+def determinant_source(dtype: str, logarithm: bool) -> str:
+    """Source of determinants by Gauss's elimination: signs and logarithms of absolute values, or the numbers of these.
+
+    Arguments: matrices, signs or determinants, logarithms, space for the matrices, rows.
+    """
+    less = _less(16, "left", "base + i * n", "base + k * n", "k + 1, n", 3)
+    number = f"{dtype}(0) if total == -infinity else sign * f_exp(total)"
+    stored = "store(y, unit, sign, 1)\n        store(logarithms, unit, total, 2)"
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    a = pointer_{dtype}(args[0])
+    y = pointer_{dtype}(args[1])
+    logarithms = pointer_{dtype}(args[2])
+    left = pointer_{dtype}(args[3])
+    n = args[4]
+    infinity = {dtype}(1) / {dtype}(0)
+    for unit in range(begin, end):
+        base = unit * n * n
+        for k in range(n * n):
+            store(left, base + k, load(a, base + k, 0), 3)
+        sign = {dtype}(1)
+        total = {dtype}(0)
+        for k in range(n):{_pivoted()}
+            if best == {dtype}(0):
+                sign = {dtype}(0)
+                total = -infinity
+                break
+            if chosen != k:
+                sign = -sign
+                for j in range(k, n):
+                    held = load(left, base + k * n + j, 3)
+                    store(left, base + k * n + j, load(left, base + chosen * n + j, 3), 3)
+                    store(left, base + chosen * n + j, held, 3)
+            pivot = load(left, base + k * n + k, 3)
+            if pivot < {dtype}(0):
+                sign = -sign
+            total = total + f_log(f_abs(pivot))
+            for i in range(k + 1, n):
+                factor = load(left, base + i * n + k, 3) / pivot{less}
+        {stored if logarithm else f"store(y, unit, {number}, 1)"}
+"""
+
+
+def determinant_steps(kernel: int, places: Sequence[int], count: int, size: int) -> list[Step]:
+    """Steps for `count` matrices; `places`: matrices, signs or determinants, logarithms, space."""
+    work = size * size * size // 3 + 1
+    return [Step(kernel, [*places, size], 0, count, max(1, _GRAIN_WORK // work))]
+
+
 def solve_source(dtype: str, inverse: bool) -> str:
     """Source of solutions by Gauss's elimination with the largest pivot of each column; an inverse's right side is 1.
 
@@ -152,14 +214,7 @@ def solve_source(dtype: str, inverse: bool) -> str:
                 store(left, base + i * n + j, load(a, base + i * row_step + j * column_step, 0), 3)
             for j in range(columns):
                 store(x, side + i * columns + j, {right}, 2)
-        for k in range(n):
-            chosen = k
-            best = f_abs(load(left, base + k * n + k, 3))
-            for i in range(k + 1, n):
-                value = f_abs(load(left, base + i * n + k, 3))
-                if value > best or (value != value and best == best):
-                    best = value
-                    chosen = i
+        for k in range(n):{_pivoted()}
             if best == {dtype}(0):
                 {_FAILED}
                 return
