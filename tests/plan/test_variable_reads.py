@@ -200,6 +200,18 @@ def test_a_part_of_a_resource_variable_is_assigned() -> None:
         np.testing.assert_array_equal(session.run(written), [2.0, 5.0, 6.0, 2.0])
 
 
+def test_the_scope_says_what_a_variable_is_of_which_nobody_says_it() -> None:
+    with gf.variable_scope("kept", use_resource=True):
+        found = [gf.Variable([2.0, 2.0]), gf.get_variable("v", initializer=[2.0, 2.0])]
+        with gf.variable_scope("inside"):
+            found += [gf.Variable([2.0, 2.0]), gf.Variable([2.0, 2.0], use_resource=False)]
+    found.append(gf.Variable([2.0, 2.0]))
+    later = [used_later(v)[0][0] for v in found]
+    with gf.Session() as session:
+        session.run(gf.global_variables_initializer())
+        assert [float(value[0]) for value in session.run(later)] == [3.0, 3.0, 3.0, 4.5, 4.5]
+
+
 def test_a_layer_of_keras_keeps_what_it_has_read() -> None:
     layer, x = gf.keras.layers.Dense(2, kernel_initializer="ones"), gf.ones([1, 2])
     y = layer(x)

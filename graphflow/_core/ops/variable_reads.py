@@ -11,6 +11,7 @@ from __future__ import annotations
 from contextlib import nullcontext
 
 from graphflow._core.graph.elements import Operation, Tensor
+from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import RESOURCE
 from graphflow._core.ops.array.shaping import IDENTITY
 from graphflow._core.ops.core import graph_of
@@ -24,9 +25,11 @@ def set_default(is_resource: bool) -> None:
     _default = is_resource
 
 
-def default() -> bool:
-    """Whether a variable of which nobody says it is a resource variable."""
-    return _default
+def default(graph: Graph) -> bool:
+    """Whether a variable made now in a graph is a resource variable if nobody says it of it: as the scope says."""
+    scopes = graph.variable_store
+    of_scope: bool | None = None if scopes is None else scopes.threads.current.use_resource
+    return _default if of_scope is None else of_scope
 
 
 def is_resource(variable: Tensor) -> bool:

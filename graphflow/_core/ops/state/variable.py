@@ -65,7 +65,8 @@ class Variable(Operators, metaclass=Creatable):
         import_scope: The name scope under which the operations of variable_def are.
         constraint: What an optimizer applies to the value after each update.
         use_resource: Whether it is a resource variable, whose value is read where it becomes a tensor, and stays what
-            was read; a reference, the default, is read where the operation stands that takes it.
+            was read; a reference is read where the operation stands that takes it. By default as the scope of
+            variables says, and a reference if that does not say it.
         synchronization: A VariableSynchronization, for distribution strategies.
         aggregation: A VariableAggregation, for distribution strategies.
         shape: Its shape, if that is another than the initial value's: one that leaves extents open may be given values
@@ -141,7 +142,7 @@ class Variable(Operators, metaclass=Creatable):
                 shape if shape is not None else expected_shape,
                 validate_shape,
                 caching_device,
-                variable_reads.default() if use_resource is None else bool(use_resource),
+                variable_reads.default(graph) if use_resource is None else bool(use_resource),
             )
         graph.add_to_collections(collections, self)
 
