@@ -9,3 +9,8 @@ from graphflow.contrib.distributions.triangular_normal import MultivariateNormal
 from graphflow.contrib.distributions.triangular_normal import MultivariateNormalTriL as MultivariateNormalTriL
 from graphflow.contrib.distributions.transformed import TransformedDistribution as TransformedDistribution
 from graphflow.distributions.multivariate_normal import MultivariateNormalDiag as MultivariateNormalDiag
+from graphflow.contrib.distributions.logistic import Logistic as Logistic
+from graphflow.contrib.distributions.logistic import RelaxedBernoulli as RelaxedBernoulli
+from graphflow.contrib.distributions.one_hot import ExpRelaxedOneHotCategorical as ExpRelaxedOneHotCategorical
+from graphflow.contrib.distributions.one_hot import OneHotCategorical as OneHotCategorical
+from graphflow.contrib.distributions.one_hot import RelaxedOneHotCategorical as RelaxedOneHotCategorical

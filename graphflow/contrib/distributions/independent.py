@@ -113,6 +113,12 @@ class Independent(Distribution):
 
 @RegisterKL(Independent, Independent)
 def _divergence(a: Independent, b: Independent, name: str | None = None) -> Tensor:
+    if (
+        a.event_shape.is_fully_defined()
+        and b.event_shape.is_fully_defined()
+        and a.event_shape != b.event_shape
+    ):
+        raise ValueError(f"Event shapes do not match: {a.event_shape} and {b.event_shape}.")
     if a.reinterpreted_batch_ndims != b.reinterpreted_batch_ndims:
         raise NotImplementedError(
             "The divergence of Independent distributions needs the same reinterpreted_batch_ndims, not "

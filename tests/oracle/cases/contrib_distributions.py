@@ -20,6 +20,12 @@ _NORMALS = {
     "same family of a batch": "MixtureSameFamily(Categorical(logits=f(2, 3)), Normal(f(2, 3), pos(2, 3)))",
     "same family of vectors": "MixtureSameFamily(Categorical(logits=f(2)), MultivariateNormalDiag(f(2, 2), pos(2, 2)))",
     "independent": "Independent(Normal(f(3, 2), pos(3, 2)))",
+    "one-hot": "OneHotCategorical(logits=f(3), dtype=float32)",
+    "one-hot of a batch": "OneHotCategorical(probs=[[0.2, 0.8], [0.5, 0.5]], dtype=float32)",
+    "logistic": "Logistic(f(2), pos(2))",
+    "logarithms of relaxed": "ExpRelaxedOneHotCategorical(0.5, logits=f(3))",
+    "relaxed": "RelaxedOneHotCategorical(0.5, probs=[[0.2, 0.8], [0.5, 0.5]])",
+    "relaxed truths": "RelaxedBernoulli([0.5, 2.0], logits=f(2))",
     "independent, all": "Independent(Normal(f(2), pos(2)), reinterpreted_batch_ndims=1)",
     "independent, none": "Independent(Normal(f(2), pos(2)), 0)",
     "log-normal": "TransformedDistribution(Normal(f(2), pos(2)), bijectors.Exp())",
@@ -33,10 +39,10 @@ _NORMALS = {
 def _described(text):
     def build(tf, t):
         there = {name: getattr(tf.contrib.distributions, name) for name in dir(tf.contrib.distributions)}
-        there.update(f=t.f, pos=t.pos)
+        there.update(f=t.f, pos=t.pos, float32=tf.float32)
         made = eval(text, there)
         shape = made.batch_shape.concatenate(made.event_shape).as_list()
-        x = t.ph(t.pos(3, *shape))
+        x = t.ph(t.unit(3, *shape))
         log_prob = made.log_prob(x)
         found = [made.batch_shape, made.event_shape, made.batch_shape_tensor(), made.event_shape_tensor()]
         found += [log_prob, tf.gradients(log_prob, x), made.prob(x), made.sample([2, 3]).shape]
@@ -157,5 +163,38 @@ FAMILY.errors(
     tf.contrib.distributions.bijectors.Permute([0, 1]).forward_log_det_jacobian(ph(f(2)), 0)
     tf.contrib.distributions.bijectors.RealNVP(0, None)
 
+    """
+)
+
+
+@FAMILY.case()
+def chains_of_other_ranks(tf, t):
+    b = tf.contrib.distributions.bijectors
+
+    class Grows(b.Bijector):
+        def __init__(self, forward, inverse):
+            super(Grows, self).__init__(
+                forward_min_event_ndims=forward, inverse_min_event_ndims=inverse, name="grows"
+            )
+
+    found = []
+    for ranks in [
+        ((0, 0), (1, 1)),
+        ((1, 1), (2, 3)),
+        ((2, 3), (1, 1)),
+        ((3, 2), (2, 1)),
+        ((1, 3), (0, 0), (2, 1)),
+    ]:
+        chain = b.Chain([Grows(*each) for each in ranks])
+        found.append((chain.forward_min_event_ndims, chain.inverse_min_event_ndims))
+    return found
+
+
+FAMILY.errors(
+    """
+    tf.contrib.distributions.bijectors.Affine(scale_perturb_diag=[1.0])
+    tf.contrib.distributions.bijectors.Softsign(validate_args=True).inverse(ph(pos(3) + 1.0))
+    tf.contrib.distributions.bijectors.Permute(ph([0, 2]), validate_args=True).forward(f(2))
+    tf.contrib.distributions.bijectors.Affine(scale_diag=ph([0.0, 2.0]), validate_args=True).forward(f(2))
     """
 )

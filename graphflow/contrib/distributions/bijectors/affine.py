@@ -8,12 +8,25 @@ import numpy as np
 
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
-from graphflow._core.ops.array.array import expand_dims, eye, gather, invert_permutation, shape
+from graphflow._core.ops.array.array import (
+    expand_dims,
+    eye,
+    gather,
+    identity,
+    invert_permutation,
+    range_,
+    shape,
+    size,
+    zeros_like,
+)
+from graphflow._core.ops.control_flow.assertions import assert_equal, assert_none_equal
 from graphflow._core.ops.core import constant, constant_value, convert_to_tensor, op_scope
 from graphflow._core.ops.math.decompositions import matrix_solve, matrix_triangular_solve, slogdet
 from graphflow._core.ops.math.linalg import matmul, matrix_band_part, matrix_diag, matrix_diag_part
 from graphflow._core.ops.math.math import abs_, cast, log
 from graphflow._core.ops.math.reductions import reduce_sum
+from graphflow._core.ops.math.sorting import sort
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow.contrib.distributions.bijectors.bijector import Bijector
 from graphflow.contrib.distributions.linear import products, solutions
 
@@ -31,7 +44,7 @@ class Affine(Bijector):
         scale_tril: [..., size, size], of which only the lower triangle counts.
         scale_perturb_factor: [..., size, rank].
         scale_perturb_diag: [..., rank]; ones if it is not given.
-        validate_args: Changes nothing.
+        validate_args: Whether it is checked at the run that the diagonal has no zero.
         name: A name for the operations.
 
     Raises:
@@ -56,7 +69,7 @@ class Affine(Bijector):
         name: str = "affine",
     ) -> None:
         if scale_perturb_diag is not None and scale_perturb_factor is None:
-            raise ValueError("Affine: scale_perturb_diag needs scale_perturb_factor.")
+            raise ValueError("Affine: with scale_perturb_diag, scale_perturb_factor must be specified.")
         given = {
             "shift": shift, "scale_identity_multiplier": scale_identity_multiplier, "scale_diag": scale_diag,
             "scale_tril": scale_tril, "scale_perturb_factor": scale_perturb_factor,
@@ -75,6 +88,8 @@ class Affine(Bijector):
                 multiplier = None
             self._multiplier, self._diagonal = multiplier, diagonal
             self._matrix, self._is_triangular = self._dense(found)
+            if validate_args and self._is_triangular:
+                self._check_diagonal()
         super().__init__(list(found.values()), True, validate_args, None, 1, name=name)
 
     def _dense(self, found: dict[str, Tensor]) -> tuple[Tensor | None, bool]:
@@ -84,19 +99,27 @@ class Affine(Bijector):
             return None, True
         matrix: Any = 0.0 if triangle is None else matrix_band_part(triangle, -1, 0)
         sized: Any = triangle if factor is None else factor
-        size = shape(sized)[-2]
+        rows = shape(sized)[-2]
         if self._diagonal is not None:
             matrix = matrix + matrix_diag(self._diagonal)
         elif self._multiplier is not None:
             spread = expand_dims(expand_dims(self._multiplier, -1), -1)
-            matrix = matrix + spread * eye(size, dtype=sized.dtype)
+            matrix = matrix + spread * eye(rows, dtype=sized.dtype)
         elif triangle is None:
-            matrix = matrix + eye(size, dtype=sized.dtype)
+            matrix = matrix + eye(rows, dtype=sized.dtype)
         if factor is not None:
             weights = found.get("scale_perturb_diag")
             weighted = factor if weights is None else factor * expand_dims(weights, -2)
             matrix = matrix + matmul(weighted, factor, transpose_b=True)
         return matrix, factor is None
+
+    def _check_diagonal(self) -> None:
+        if self._matrix is not None:
+            self._matrix = _without_zeros(self._matrix, matrix_diag_part(self._matrix))
+        elif self._diagonal is not None:
+            self._diagonal = _without_zeros(self._diagonal, self._diagonal)
+        elif self._multiplier is not None:
+            self._multiplier = _without_zeros(self._multiplier, self._multiplier)
 
     @property
     def shift(self) -> Tensor | None:
@@ -134,12 +157,18 @@ class Affine(Bijector):
         return cast(shape(x)[-1], x.dtype) * log(abs_(self._multiplier))
 
 
+def _without_zeros(value: Tensor, diagonal: Tensor) -> Tensor:
+    check = assert_none_equal(diagonal, zeros_like(diagonal), message="diagonal part must be non-zero")
+    with control_dependencies([check] if check is not None else []):
+        return identity(value)
+
+
 class Permute(Bijector):
     """The elements of vectors in another order (tf.contrib.distributions.bijectors.Permute).
 
     Args:
         permutation: For each element of y that of x, a vector of whole numbers.
-        validate_args: Changes nothing.
+        validate_args: Whether it is checked at the run that each number is there once.
         name: A name for the operations.
 
     Raises:
@@ -165,6 +194,12 @@ class Permute(Bijector):
             raise ValueError(
                 f"Permutation over `d` must contain exactly one of each of `{{0, 1, ..., d}}`, not {known.tolist()}."
             )
+        if known is None and validate_args:
+            ordered = sort(self._permutation)
+            message = "Permutation over `d` must contain exactly one of each of `{0, 1, ..., d}`."
+            check = assert_equal(ordered, cast(range_(size(ordered)), ordered.dtype), message=message)
+            with control_dependencies([check] if check is not None else []):
+                self._permutation = identity(self._permutation)
         super().__init__([self._permutation], True, validate_args, None, 1, name=name or "permute")
 
     @property

@@ -65,6 +65,15 @@ class Invert(Bijector):
         return self._bijector.forward_event_shape_tensor(output_shape)
 
 
+def _least_rank(ranks: Sequence[tuple[int, int]]) -> int:
+    """The least rank of events that go through bijectors of these least ranks, of what they take and give, in turn."""
+    least = known = 0
+    for taken, given in ranks:
+        least += max(0, taken - known)
+        known = max(taken, known) - taken + given
+    return least
+
+
 class Chain(Bijector):
     """Bijectors one after another, the last first: y = bijectors[0](bijectors[1](...x)).
 
@@ -99,11 +108,12 @@ class Chain(Bijector):
         together = (
             "identity" if not self._bijectors else "_of_".join(["chain", *(b.name for b in self._bijectors)])
         )
-        least = max((b.forward_min_event_ndims for b in self._bijectors), default=0)
+        forward = [(b.forward_min_event_ndims, b.inverse_min_event_ndims) for b in reversed(self._bijectors)]
+        inverse = [(given, taken) for taken, given in reversed(forward)]
         super().__init__(
             [parent for each in self._bijectors for parent in each.graph_parents],
             all(each.is_constant_jacobian for each in self._bijectors), validate_args,
-            next(iter(types), None), least, name=name or together.replace("/", ""),
+            next(iter(types), None), _least_rank(forward), _least_rank(inverse), name or together.replace("/", ""),
         )  # fmt: skip
 
     @property
@@ -121,18 +131,22 @@ class Chain(Bijector):
 
     def _forward_log_det_jacobian(self, x: Tensor, **kwargs: Any) -> Tensor:
         total: Any = constant(0.0, dtype=x.dtype)
+        ndims = self.forward_min_event_ndims
         for each in reversed(self._bijectors):
             given = kwargs.get(each.name, {})
-            total = total + each.forward_log_det_jacobian(x, self.forward_min_event_ndims, **given)
+            total = total + each.forward_log_det_jacobian(x, ndims, **given)
+            ndims += each.inverse_min_event_ndims - each.forward_min_event_ndims
             x = each.forward(x, **given)
         result: Tensor = total
         return result
 
     def _inverse_log_det_jacobian(self, y: Tensor, **kwargs: Any) -> Tensor:
         total: Any = constant(0.0, dtype=y.dtype)
+        ndims = self.inverse_min_event_ndims
         for each in self._bijectors:
             given = kwargs.get(each.name, {})
-            total = total + each.inverse_log_det_jacobian(y, self.inverse_min_event_ndims, **given)
+            total = total + each.inverse_log_det_jacobian(y, ndims, **given)
+            ndims += each.forward_min_event_ndims - each.inverse_min_event_ndims
             y = each.inverse(y, **given)
         result: Tensor = total
         return result

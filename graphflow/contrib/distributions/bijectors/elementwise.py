@@ -8,12 +8,14 @@ from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.array.array import identity, ones_like, zeros_like
 from graphflow._core.ops.control_flow.assertions import (
+    assert_greater,
+    assert_less,
     assert_non_negative,
     assert_none_equal,
     assert_positive,
 )
 from graphflow._core.ops.core import constant, convert_to_tensor, op_scope
-from graphflow._core.ops.math.math import abs_, exp, expm1, log, log1p, sigmoid, sqrt, square
+from graphflow._core.ops.math.math import abs_, cast, exp, expm1, log, log1p, sigmoid, sqrt, square
 from graphflow._core.ops.math.math import pow_ as power
 from graphflow._core.ops.math.transcendental import softplus
 from graphflow._core.ops.state.scopes import control_dependencies
@@ -181,10 +183,10 @@ class Softplus(_Elementwise):
         return self._hinge_softness
 
     def _scaled(self, value: Tensor) -> Tensor:
-        return value if self._hinge_softness is None else value / self._hinge_softness
+        return value if self._hinge_softness is None else value / cast(self._hinge_softness, value.dtype)
 
     def _back(self, value: Tensor) -> Tensor:
-        return value if self._hinge_softness is None else value * self._hinge_softness
+        return value if self._hinge_softness is None else value * cast(self._hinge_softness, value.dtype)
 
     def _forward(self, x: Tensor) -> Tensor:
         return self._back(softplus(self._scaled(x)))
@@ -204,7 +206,7 @@ class Softsign(_Elementwise):
     """y = x / (1 + abs(x)) (tf.contrib.distributions.bijectors.Softsign).
 
     Args:
-        validate_args: Changes nothing.
+        validate_args: Whether it is checked at the run that what is inverted lies between -1 and 1.
         name: A name for the operations.
     """
 
@@ -215,13 +217,21 @@ class Softsign(_Elementwise):
         return x / (1.0 + abs_(x))
 
     def _inverse(self, y: Tensor) -> Tensor:
+        y = self._inside(y)
         return y / (1.0 - abs_(y))
+
+    def _inside(self, y: Tensor) -> Tensor:
+        low, high = "Inverse transformation input must be greater than -1.", "must be less than 1."
+        one = ones_like(y)
+        return self._check(
+            lambda: [assert_greater(y, -one, message=low), assert_less(y, one, message=high)], y
+        )
 
     def _forward_log_det_jacobian(self, x: Tensor) -> Tensor:
         return -2.0 * log1p(abs_(x))
 
     def _inverse_log_det_jacobian(self, y: Tensor) -> Tensor:
-        return -2.0 * log1p(-abs_(y))
+        return -2.0 * log1p(-abs_(self._inside(y)))
 
 
 class Square(_Elementwise):
