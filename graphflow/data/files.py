@@ -7,6 +7,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
+from graphflow._core.graph.random_seed import counted_as
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.shaping import reshape
@@ -38,6 +39,12 @@ def _of_files(
     return files.interleave(make, num_parallel_reads, 1, AUTOTUNE)
 
 
+def _operations(filenames: Any, in_turns: bool) -> int:
+    """How many operations TensorFlow builds for what files hold: always a dataset of their names, mapped."""
+    given, few, many = (0, 1, 6) if isinstance(filenames, Dataset) else (isinstance(filenames, Tensor), 5, 10)
+    return (many if in_turns else few) - given
+
+
 class TextLineDataset(Dataset):
     """The lines of text files, without their ends (tf.data.TextLineDataset).
 
@@ -59,13 +66,16 @@ class TextLineDataset(Dataset):
         buffer_size: IntTensorLike | None = None,
         num_parallel_reads: IntTensorLike | None = None,
     ) -> None:
-        compression = convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type")
-        size = convert_to_tensor(buffer_size or 0, dtype=dtypes.int64, name="buffer_size")
+        with counted_as(_operations(filenames, num_parallel_reads is not None)):
+            compression = convert_to_tensor(
+                compression_type or "", dtype=dtypes.string, name="compression_type"
+            )
+            size = convert_to_tensor(buffer_size or 0, dtype=dtypes.int64, name="buffer_size")
 
-        def make(names: Tensor) -> Dataset:
-            return built(self._definition, (names, compression, size), dtypes.string, TensorShape([]))
+            def make(names: Tensor) -> Dataset:
+                return built(self._definition, (names, compression, size), dtypes.string, TensorShape([]))
 
-        dataset = _of_files(make, filenames, num_parallel_reads)
+            dataset = _of_files(make, filenames, num_parallel_reads)
         super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))
 
 
@@ -114,16 +124,17 @@ class FixedLengthRecordDataset(Dataset):
         def size(value: IntTensorLike | None, name: str) -> Tensor:
             return convert_to_tensor(0 if value is None else value, dtype=dtypes.int64, name=name)
 
-        sizes = (
-            size(header_bytes, "header_bytes"),
-            size(record_bytes, "record_bytes"),
-            size(footer_bytes, "footer_bytes"),
-            size(buffer_size, "buffer_size"),
-            convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
-        )
+        with counted_as(_operations(filenames, num_parallel_reads is not None)):
+            sizes = (
+                size(header_bytes, "header_bytes"),
+                size(record_bytes, "record_bytes"),
+                size(footer_bytes, "footer_bytes"),
+                size(buffer_size, "buffer_size"),
+                convert_to_tensor(compression_type or "", dtype=dtypes.string, name="compression_type"),
+            )
 
-        def make(names: Tensor) -> Dataset:
-            return built(ops.FIXED_LENGTH_RECORD, (names, *sizes), dtypes.string, TensorShape([]))
+            def make(names: Tensor) -> Dataset:
+                return built(ops.FIXED_LENGTH_RECORD, (names, *sizes), dtypes.string, TensorShape([]))
 
-        dataset = _of_files(make, filenames, num_parallel_reads)
+            dataset = _of_files(make, filenames, num_parallel_reads)
         super().__init__(dataset._variant_tensor, dtypes.string, TensorShape([]))

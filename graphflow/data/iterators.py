@@ -9,6 +9,7 @@ from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor, user_line
 from graphflow._core.graph.function import FunctionGraph
+from graphflow._core.graph.random_seed import count_more
 from graphflow._core.graph.types import TensorLike
 from graphflow._core.ops.core import apply, convert_to_tensor
 from graphflow._core.ops.io import datasets as ops
@@ -227,6 +228,9 @@ def make_initializable_iterator(dataset: Described, shared_name: str | None = No
     """
     graph = dataset._variant_tensor.graph
     with graph.as_default():
+        count_more(
+            3
+        )  # TensorFlow's dataset is one that says which optimizations there are, and one that tunes it.
         resource = _resource(dataset._output_types, dataset._output_shapes, shared_name)
         with graph.colocate_with(resource.op):
             initializer = apply(ops.MAKE_ITERATOR, (dataset._variant_tensor, resource))
