@@ -510,6 +510,23 @@ def test_on_the_tasks_of_a_cluster(master: int) -> None:
             _on_tasks(session)
 
 
+@pytest.mark.parametrize("master", [0, 1])
+def test_a_task_that_waits_for_nothing_itself_goes_on_with_what_another_waits_for(master: int) -> None:
+    """What it computes first waits for a dequeue of the other task, which waits for what it computes next."""
+    with ExitStack() as stack:
+        servers = serve_all(stack, spec_of(stack, ps=1, worker=1))
+        with gf.device("/job:ps/task:0"):
+            late, early = int_queue(name="late"), int_queue(name="early")
+            last, first = late.dequeue(), early.dequeue()
+        with gf.device("/job:worker/task:0"):
+            shown, moved = last * 2, first + 1
+        with gf.device("/job:ps/task:0"):
+            begin, put = early.enqueue(4), late.enqueue(moved)
+        with gf.Session(servers[master].target) as session:
+            session.run(begin)
+            assert within_limit(lambda: session.run([shown, put]), 20.0)[0] == 10
+
+
 def test_functions_of_one_task_wait_for_each_other() -> None:
     with ExitStack() as stack:
         servers = serve_all(stack, spec_of(stack, ps=1, worker=1))

@@ -36,6 +36,11 @@ class StepProgress(Protocol):
     moves: int
     """How many stages have begun or ended, of parts in which others may begin beside one that waits."""
 
+    @property
+    def may_be_overdue(self) -> bool:
+        """Whether stages of a part may begin beside one that waits, after a while."""
+        ...
+
     def arrived(self, edges: Sequence[int], values: Sequence[Any]) -> None:
         """Values came along edges; edges beyond the values are signals."""
         ...

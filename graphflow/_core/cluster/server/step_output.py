@@ -85,7 +85,7 @@ class StepContext(RunContext):
 
     __slots__ = (
         "_at_work", "_lock", "_output", "_over", "_settling", "_tell", "changed", "error", "has_written", "key",
-        "takings", "watched",
+        "takings",
     )  # fmt: skip
 
     def __init__(
@@ -94,8 +94,6 @@ class StepContext(RunContext):
         super().__init__(store)
         self.key = key
         self._tell = tell
-        self.watched = False
-        """Whether it is looked at whether an operation of the step waits for another."""
         self.has_written = False
         """Whether there was anything to tell."""
         self.changed = False

@@ -150,12 +150,23 @@ class Steps:
         key = (message.a, message.b)
         if self.reports.traced:
             self.reports.begin_trace(key, message.c)
-        found = self._step(StepBegun(self._clock(), key, message.c, message.tensors))
-        self.work(found if not message.details else self._begun(key, found, message.details.get("once")))
+        self._begin(key, message.c, message.tensors, message.details.get("once"))
+
+    def _begin(self, key: StepKey, executable: int, feeds: Sequence[Any], once: Any) -> None:
+        """A step begins here, whoever is its master.
+
+        It is watched from its beginning where it may be overdue: what another task's wait needs may stand behind
+        something that this task receives, and it may have no stage that waits itself.
+        """
+        found = self._step(StepBegun(self._clock(), key, executable, feeds))
+        progress = self._worker.steps.get(key)
+        if progress is not None and progress.may_be_overdue:
+            StepWatch(key, self._worker.steps, self._still)
+        self.work(found if once is None else self._begun(key, found, once))
 
     def _begun(self, key: StepKey, found: task_steps.Instructions, details: Any) -> task_steps.Instructions:
         """What a step that has begun does, which may be a repetition: then the earlier attempt ends."""
-        if details is None or not self._worker.is_active(key):
+        if not self._worker.is_active(key):
             return found
         try:
             request = RequestId.of(details)
@@ -181,8 +192,7 @@ class Steps:
                 if (
                     i.task == self._task
                 ):  # Where a task has a part, its own comes last: the others need not wait.
-                    found = self._step(StepBegun(self._clock(), key, i.executable, i.feeds))
-                    self.work(found if i.request_id is None else self._begun(key, found, i.request_id))
+                    self._begin(key, i.executable, i.feeds, i.request_id)
                 else:
                     details = {} if i.request_id is None else {"once": i.request_id}
                     self._links.to_peer(i.task, Message(Kind.STEP, *key, i.executable, details, i.feeds))
@@ -244,9 +254,6 @@ class Steps:
     def _run_stage(self, i: RunStage, following: task_steps.Instructions) -> None:
         runner: TaskStageRunner = i.stage.run
         context = self.contexts.get(i.key) or self._context(i.key)
-        if i.stage.patience and not context.watched:
-            context.watched = True
-            StepWatch(i.key, self._worker.steps, self._still)
         request = context.request_id
         if (
             runner.seconds < SERVED_AT_ONCE_SECONDS

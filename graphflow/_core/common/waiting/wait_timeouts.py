@@ -22,6 +22,12 @@ FUNCTION_PATIENCE_SECONDS: Final = 0.1
 
 Guard: tests/runtime/test_concurrent_waits.py::test_python_functions_that_compute_are_called_one_after_the_other
 """
+STILL_PAUSE_SECONDS: Final = 1.0
+"""The longest pause between two looks of which anything comes at a run that stands still: the first time is the longest
+patience, and each pause is as long as the wait was until then.
+
+Guard: tests/common/waiting/test_stillness.py::test_a_wait_that_lasts_is_told_of_ever_less_often
+"""
 WATCH_IDLE_SECONDS: Final = 0.5
 """After so long without a run that is to be looked at the thread that looks ends.
 
