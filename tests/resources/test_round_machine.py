@@ -317,6 +317,49 @@ def test_a_run_whose_gradients_are_in_the_values_has_nothing_to_do() -> None:
     assert isinstance(found, GiveChoice) and found.choice.counted and not found.choice.number[1]
 
 
+@pytest.mark.parametrize("step", [0, 500])
+@pytest.mark.parametrize("restored", [False, True])
+def test_a_replica_that_is_alone_at_first_has_missed_nothing_whatever_the_step(
+    step: int, restored: bool
+) -> None:
+    """As after a restart or a restore: the others are still on their way, and no round was made without it."""
+    tell = Told(2, 3, grace=3.0)
+    if restored:
+        _round(tell)
+        tell.assigned += 1
+    tell.step = step
+    first = tell.wait(0)
+    tell.now += 60.0
+    assert [type(i) for i in tell.look(first)] in ([], [SayAwaited])
+    second = tell.begin(1)
+    tell.bring(second)
+    (_, given) = tell.look(second)
+    assert isinstance(given, GiveChoice) and first.attempt in given.choice.attempts
+
+
+def test_a_replica_that_comes_after_rounds_of_the_others_has_missed_them() -> None:
+    tell = Told(2, 3, grace=3.0)
+    tell.step = 500
+    _round(tell)
+    late = tell.wait(2)
+    tell.now += 3.1
+    (given,) = tell.look(late)
+    assert isinstance(given, GiveChoice) and not given.choice.counted
+
+
+def _round(tell: Told) -> None:
+    """A round of the first two replicas."""
+    first = tell.wait(0)
+    second = tell.begin(1)
+    tell.bring(second)
+    (_, given) = tell.look(second)
+    assert isinstance(given, GiveChoice)
+    tell.look(first)
+    tell.apply(given.choice)
+    for ticket in (first, second):
+        tell.end(ticket)
+
+
 def test_who_has_missed_the_last_round_does_not_wait_for_others_that_begin_no_more() -> None:
     tell = Told(2, 3, grace=3.0)
     slow = tell.begin(2)
@@ -354,7 +397,8 @@ def test_who_has_missed_the_last_round_does_not_wait_for_others_that_begin_no_mo
 
 def test_who_is_left_alone_in_a_round_that_others_have_not_begun_goes_on_without_it() -> None:
     tell = Told(2, 3, grace=3.0)
-    tell.step = 7  # A replica that was started again when the others had come to their last step.
+    for _ in range(7):  # A replica that was started again when the others had come to their last step.
+        _round(tell)
     alone = tell.wait(2)
     tell.now = 3.1
     (found,) = tell.look(alone)

@@ -92,6 +92,8 @@ class RoundMachine(Machine):
         self.floors: dict[str, int] = {}
         self.seen: dict[str, int] = {}
         """The global step that each replica has seen at the end of its last run."""
+        self.first = 0
+        """The global step at which these rounds began, or as it was set last: nobody has missed what was before."""
         self.last: Choice | None = None
         """The choice of the last round that was decided."""
         self.finished = True
@@ -166,7 +168,7 @@ class RoundMachine(Machine):
                 found.append(self._supersede(earlier))
         self.begun += 1
         attempt = Attempt(slot, step, self.begun, run)
-        attempt.missed = step > self.seen.get(slot, 0)
+        attempt.missed = step > self.seen.get(slot, self.first)
         if slot:
             before = self.open.get(self.members.get(slot, 0))
             if before is not None and not before.released:
@@ -179,8 +181,11 @@ class RoundMachine(Machine):
         """The global step as it is now: what is under way is given up if it was set."""
         expected = None if self.last is None else self.last.round + self.finished
         before, self.assigned = self.assigned, assigned
+        if before is None:
+            self.first = step
         if before is None or (assigned == before and expected in (None, step)):
             return []
+        self.first = step
         self._give_up()
         return [WakeWaiting()]
 
