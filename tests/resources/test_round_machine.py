@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
+from graphflow._core.common.files.file_timeouts import MOST_HOLD_SECONDS, UNDISTURBED_SECONDS
 from graphflow._core.common.machine import BrokenInvariant, Instruction, StepEvent
 from graphflow._core.common.request_ids import RunId
 from graphflow._core.resources.rounds.events import (
@@ -34,7 +34,7 @@ from graphflow._core.resources.rounds.events import (
     WakeWaiting,
 )
 from graphflow._core.resources.rounds.machine import RoundMachine
-from graphflow.errors import DeadlineExceededError, UnavailableError
+from graphflow.errors import AbortedError, DeadlineExceededError, UnavailableError
 
 EPOCH = 7
 WORKERS = tuple(f"/job:worker/replica:0/task:{i}" for i in range(4))
@@ -297,6 +297,42 @@ def test_a_checkpoint_waits_for_the_end_of_a_round_and_holds_nobody_up_for_long(
     assert tell.look(second) == [] and tell.look(first) == []
     tell.now = UNDISTURBED_SECONDS + 0.1  # The one that reads stands still.
     assert [type(i) for i in tell.look(first)] == [WakeWaiting, GiveChoice]
+
+
+def test_a_checkpoint_that_takes_longer_is_told_and_has_more_time_then() -> None:
+    tell = Told(2, 2)
+    tell(HoldAsked(0.0, 1, 0, 1))
+    tell.now = UNDISTURBED_SECONDS + 1.0
+    _round(tell)
+    (refused,) = tell(HoldEnded(tell.now, 1, True))
+    assert isinstance(refused, RefuseRun) and refused.kind is AbortedError and "again" in refused.message
+    begun = tell.now
+    tell(HoldAsked(begun, 2, tell.step, 1))
+    first, second = tell.wait(0), tell.begin(1)
+    tell.bring(second)
+    tell.now = begun + 2 * UNDISTURBED_SECONDS
+    assert tell.look(second) == [] and tell.look(first) == []
+    assert tell(HoldEnded(tell.now, 2, True)) == [WakeWaiting()]
+    tell(HoldAsked(tell.now, 3, tell.step, 1))
+    tell.now += 10 * MOST_HOLD_SECONDS
+    tell.look(first)
+    assert tell.machine.hold_seconds < 3 * UNDISTURBED_SECONDS
+    assert tell(HoldEnded(tell.now, 3)) == []  # Its run has ended: nobody wants to know.
+    tell(HoldAsked(tell.now, 4, tell.step, 1))
+    tell.apply(tell.machine.last or Choice(0, (EPOCH, 0)))
+    tell(HoldAsked(tell.now, 4, tell.step, 1))
+    tell.now += 10 * MOST_HOLD_SECONDS
+    _round(tell)
+    assert [type(i) for i in tell(HoldEnded(tell.now, 4, True))] == [RefuseRun]
+    assert tell.machine.hold_seconds == MOST_HOLD_SECONDS
+
+
+def test_a_checkpoint_that_takes_longer_is_whole_if_no_round_was_made_meanwhile() -> None:
+    tell = Told(2, 2)
+    tell(HoldAsked(0.0, 1, 0, 1))
+    tell.wait(0)
+    tell.now = 10 * UNDISTURBED_SECONDS
+    assert tell(HoldEnded(tell.now, 1, True)) == []
 
 
 def test_a_step_that_was_set_ends_a_round_that_a_checkpoint_would_wait_for() -> None:

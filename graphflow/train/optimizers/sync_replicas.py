@@ -232,6 +232,7 @@ class _Round:
         with graph.control_dependencies(None), graph.colocate_with(global_step.op):
             begin = apply(sync_rounds.BEGIN, [global_step._ref()], dict(self._place), "begin")
             ticket = begin.outputs[0]
+        sync_rounds.hold_saves(begin)
         pushes = [self._push(ticket, g, v) for g, v in pairs]
         with graph.control_dependencies(pushes), graph.colocate_with(global_step.op):
             arrive = apply(sync_rounds.ARRIVE, [ticket], dict(self._place), "arrive")

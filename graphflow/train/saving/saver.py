@@ -37,7 +37,7 @@ from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
-from graphflow._core.ops.distributed.sync_rounds import beginnings_of_rounds, free_round, hold_round
+from graphflow._core.ops.distributed.sync_rounds import beginnings_of_rounds, free_round, hold_round, is_free
 from graphflow._core.ops.state.checkpoints import (
     read_resource_state,
     restore_v2,
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 _BUILT: WeakKeyDictionary[Graph, list[tuple[int, int]]] = WeakKeyDictionary()
 """Which operations of a graph its savers have made: a program is the same however many it has."""
+_MOST_TRIES = 3
+"""How often a checkpoint is written whose reads took longer than rounds wait: each time they wait longer."""
 
 
 @dataclass
@@ -329,7 +331,7 @@ class Saver:
         folder = storage.folder_of(save_path)
         if definition is not None:
             try:
-                written = sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
+                written = _written(sess, definition, prefix)
             except errors.OpError as error:
                 if storage.is_remote(folder) or os.path.isdir(folder or "."):
                     raise
@@ -544,6 +546,25 @@ class Saver:
         )
 
 
+def _written(sess: SessionLike, definition: SaverDef, prefix: str) -> Any:
+    """What the run that writes a checkpoint gives.
+
+    One that was not read between two rounds of synchronous training, since it took too long, is written again, and has
+    more time then; if it fails each time, nothing is left of it.
+    """
+    for left in reversed(range(_MOST_TRIES)):
+        try:
+            return sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
+        except errors.AbortedError as error:
+            if not is_free(error.op):
+                raise
+            if not left:
+                remove_checkpoint(prefix)
+                raise
+            _log.warning("The checkpoint %s is written again: %s", printable(prefix), error.message)
+    raise AssertionError
+
+
 def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str) -> Operation:
     specs = [spec for saveable in saveables for spec in saveable.specs]
     tensors: list[Any] = [spec.tensor for spec in specs]
@@ -554,7 +575,7 @@ def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], pr
         with graph.device(task or None), graph.control_dependencies(held):
             tensors.append(read_resource_state(program))
         names.append(STATE + task)
-    with graph.name_scope("SaveV2") as scope:
+    with graph.control_dependencies(held), graph.name_scope("SaveV2") as scope:
         slices = [spec.slice_spec for spec in specs] + [""] * (len(names) - len(specs))
         saved = save_v2(
             filename, constant(names, name="tensor_names"), constant(slices, name="shape_and_slices"), tensors, scope

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from graphflow._core.common.waiting.stillness import Stillness
 from graphflow._core.common.waiting.wait_timeouts import (
     FUNCTION_PATIENCE_SECONDS,
@@ -19,7 +21,7 @@ def _told(still: Stillness, moves: int, seconds: float) -> list[float]:
 
 def test_a_wait_that_lasts_is_told_of_ever_less_often() -> None:
     told = _told(Stillness(0), 0, 600.0)
-    pauses = [later - earlier for earlier, later in zip(told, told[1:], strict=False)]
+    pauses = [later - earlier for earlier, later in pairwise(told)]
     assert max(pauses) < STILL_PAUSE_SECONDS * 1.01 and len(told) < 2 * 600.0 / STILL_PAUSE_SECONDS
     assert pauses == sorted(pauses, key=lambda pause: round(pause, 6))
 

@@ -27,3 +27,9 @@ nothing.
 
 Guard: tests/cluster/test_deduplication.py::test_a_snapshot_waits_for_a_change_but_not_for_ever
 """
+MOST_HOLD_SECONDS: Final = 600.0
+"""The longest that rounds of synchronous training wait for a checkpoint that is read. At first that is
+`UNDISTURBED_SECONDS`; after one that took longer, twice as long as that one took.
+
+Guard: tests/resources/test_round_machine.py::test_a_checkpoint_that_takes_longer_is_told_and_has_more_time_then
+"""

@@ -15,6 +15,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import NOT_DIFFERENTIABLE, Signature, op_def
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.rules import no_outputs, scalar_of
+from graphflow._core.ops.state.checkpoints import READ_RESOURCE_STATE, SAVE_V2
 
 
 def _ticket(op: Operation) -> Signature:
@@ -97,6 +98,32 @@ def free_round(begin: Operation) -> Operation:
     """An operation that ends what `hold_round` has begun in the same run."""
     with get_default_graph().colocate_with(begin, ignore_existing=True):
         return apply(FREE, [], _of_rounds(begin), "free_round")
+
+
+def hold_saves(begin: Operation) -> None:
+    """Has checkpoints read between two of the rounds that it begins, whose operations were built before it.
+
+    A Saver that is built later does so itself.
+    """
+    graph = begin.graph
+    others = [op for op in beginnings_of_rounds(graph) if op is not begin]
+    if begin.attrs["shared_name"] in [op.attrs["shared_name"] for op in others]:
+        return
+    for saved in [op for op in graph.get_operations() if op.op_def is SAVE_V2]:
+        after = [op for op in graph.get_operations() if saved in op.control_inputs]
+        with graph.control_dependencies(None):
+            held = hold_round(begin)
+            with graph.control_dependencies([saved]):
+                freed = free_round(begin)
+        for first in (saved, *(t.op for t in saved.inputs if t.op.op_def is READ_RESOURCE_STATE)):
+            first.add_control_inputs([held])
+        for op in after:
+            op.add_control_inputs([freed])
+
+
+def is_free(op: Operation | None) -> bool:
+    """Whether an operation is one of `free_round`, which fails if the checkpoint is to be written again."""
+    return op is not None and op.type == FREE.name
 
 
 def _of_rounds(begin: Operation) -> dict[str, Any]:

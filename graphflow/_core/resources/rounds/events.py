@@ -139,9 +139,10 @@ class HoldAsked(StepEvent):
 
 @step_event
 class HoldEnded(StepEvent):
-    """A checkpoint has been read, or nobody waits for it any more."""
+    """A checkpoint has been read, or nobody waits for it any more. read: whether it is the former."""
 
     holder: int
+    read: bool = False
 
 
 # ---- instructions ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,8 @@ The rounds follow the global step. If that was set, as a restored checkpoint doe
 the next choice counts as later than all before. A replica that was there and does not come is waited for as long as its
 task may be there again: the machine hears with each look since when tasks are absent.
 
-A checkpoint is read between two rounds: while it is, no gradients are chosen.
+A checkpoint is read between two rounds: while it is, no gradients are chosen. One that takes too long holds nobody up
+any more, and if a round was chosen before it was read, it is told: then it has to be read again, and has more time.
 
 No thread waits here and no clock is read: `SyncRounds` (sync_rounds.py) does that.
 """
@@ -17,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from graphflow._core.common.files.file_timeouts import UNDISTURBED_SECONDS
+from graphflow._core.common.files.file_timeouts import MOST_HOLD_SECONDS, UNDISTURBED_SECONDS
 from graphflow._core.common.last_runs import LastRuns
 from graphflow._core.common.machine import Instruction, Machine, StepEvent, hold
 from graphflow._core.common.records import dataclass
@@ -65,6 +66,14 @@ class Attempt:
     """When its run was told last for whom it waits."""
 
 
+@dataclass(eq=False, slots=True)
+class Reader:
+    """A checkpoint that asks to be read, or is. chosen: how many rounds had been chosen when it might be read."""
+
+    asked: float
+    chosen: int | None = None
+
+
 class RoundMachine(Machine):
     """The rounds at one global step.
 
@@ -110,6 +119,10 @@ class RoundMachine(Machine):
         """What was chosen when the gradients of runs were taken that may be repeated."""
         self.holds: dict[int, float] = {}
         """Until when checkpoints that are read keep rounds from being chosen, by holder."""
+        self.readers: dict[int, Reader] = {}
+        """The checkpoints that ask to be read, or are, also those that took too long; by holder."""
+        self.hold_seconds = UNDISTURBED_SECONDS
+        """For how long one may keep rounds from being chosen: longer, once one took longer to be read."""
         self.handlers = {
             ReplicaBegan: self._began, GradientsBrought: self._brought, ChoiceAwaited: self._awaits,
             WaitEnded: self._wait_ended, RoundApplied: self._applied, HoldAsked: self._hold_asked,
@@ -336,16 +349,33 @@ class RoundMachine(Machine):
 
     def _hold_asked(self, event: HoldAsked) -> list[Instruction]:
         found = self._see_step(event.step, event.assigned)
-        self.holds.setdefault(event.holder, event.now + UNDISTURBED_SECONDS)
-        return [*found, ReadCheckpoint()] if self.finished else found
+        reader = self.readers.setdefault(event.holder, Reader(event.now))
+        self.holds.setdefault(event.holder, event.now + self.hold_seconds)
+        if not self.finished:
+            return found
+        reader.chosen = self.chosen
+        return [*found, ReadCheckpoint()]
 
     def _hold_ended(self, event: HoldEnded) -> list[Instruction]:
         self.holds.pop(event.holder, None)
+        reader = self.readers.pop(event.holder, None)
+        found: list[Instruction] = []
+        if event.read and reader is not None and reader.chosen not in (None, self.chosen):
+            took, had = event.now - reader.asked, self.hold_seconds
+            self.hold_seconds = max(had, min(2 * took, MOST_HOLD_SECONDS))
+            found.append(
+                RefuseRun(
+                    AbortedError,
+                    f"The checkpoint took {took:.1f} s to be written, and rounds of {self.name!r} wait for it for "
+                    f"{had:.1f} s: one was made meanwhile, so that some of the variables in the checkpoint may have "
+                    f"its change and others not. Write it again: it has {self.hold_seconds:.1f} s now.",
+                )
+            )
         arrived = [a for a in self.open.values() if a.arrived and a.round == self.current]
         if len(arrived) < self.needed or self._is_held(event.now):
-            return []
+            return found
         self._choose(arrived)
-        return [WakeWaiting()]
+        return [WakeWaiting(), *found]
 
     # ---- what is waited for ----
 
@@ -400,6 +430,7 @@ class RoundMachine(Machine):
             arrived < self.needed or bool(self.holds),
             f"{arrived} gradients have arrived, and nothing is chosen.",
         )
+        hold(self.holds.keys() <= self.readers.keys(), "Rounds wait for a checkpoint that nobody reads.")
         hold(all(number <= self.begun for number in self.members.values()), "A replica has not begun.")
         hold(self.finished or self.last is not None, "A round that was not decided is not finished.")
         if self.last is not None:

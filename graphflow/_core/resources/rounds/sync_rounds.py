@@ -184,8 +184,8 @@ class SyncRounds:
     def hold(self, run: Any, cell: Any) -> None:
         """Waits until each round that was chosen is applied. None is chosen until `free`, or until the run ends.
 
-        Nobody waits for more than UNDISTURBED_SECONDS: neither this run for a round whose replicas are all gone, nor
-        they for one that stands still.
+        Nobody waits for ever: neither this run for a round whose replicas are all gone, nor they for one that stands
+        still. Both wait for UNDISTURBED_SECONDS; they longer, once a checkpoint has taken longer.
         """
         number = next(self._holders)
         run.per_run.setdefault((self, "holders"), []).append(number)
@@ -218,14 +218,14 @@ class SyncRounds:
             )  # fmt: skip
 
     def free(self, run: Any) -> None:
-        """The checkpoint has been read."""
+        """The checkpoint has been read. AbortedError if that took too long, and a round was made meanwhile."""
         number = run.per_run[self, "holders"].pop()
         run.remove_on_abort((self, number))
-        self._end_hold(number)
+        self._end_hold(number, read=True)
 
-    def _end_hold(self, number: int) -> None:
+    def _end_hold(self, number: int, read: bool = False) -> None:
         with self._condition:
-            self._tell(HoldEnded(time.monotonic(), number))
+            self._tell(HoldEnded(time.monotonic(), number, read))
 
     def settled(self) -> tuple[Any, list[RunId]]:
         """The cell of the global step, None before it was seen, and the runs whose gradients are in the values."""
