@@ -65,7 +65,8 @@ Factory: TypeAlias = Callable[[Node], Kernel]
 _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
-_NANOSECONDS: Final[dict[str, float]] = {}
+_ELEMENT_COSTS: Final[dict[str, float]] = {}
+"""Nanoseconds of an element, by op type."""
 _CLAIMS: Final = Claims("The kernel for")
 _PACKAGE: Final = __name__.rpartition(".")[0]
 _OPS: Final = f"{_PACKAGE.rpartition('.')[0]}.ops"
@@ -112,7 +113,7 @@ def takes(nanoseconds: float, *op_types: str) -> None:
     """Says that kernels take about so long for each element of their largest result, which is much longer than a pass
     over memory. It tells how soon compiled code is worth waiting for.
     """
-    _NANOSECONDS.update(dict.fromkeys(op_types, nanoseconds))
+    _ELEMENT_COSTS.update(dict.fromkeys(op_types, nanoseconds))
 
 
 def load() -> None:
@@ -146,7 +147,7 @@ def may_view(op_type: str) -> bool:
 
 def nanoseconds(op_type: str) -> float:
     """About how long a kernel takes for each element of its largest result besides passes over memory."""
-    return _NANOSECONDS.get(op_type, 0.0) if factory(op_type) is not None else 0.0
+    return _ELEMENT_COSTS.get(op_type, 0.0) if factory(op_type) is not None else 0.0
 
 
 def op_types() -> frozenset[str]:
