@@ -63,16 +63,23 @@ class Cores:
         self._seen = 0.0
         """When that was last reckoned."""
         self._asked = 0
+        self._calling = False
+        """Whether it calls those whose jobs have ended."""
         self._due = math.inf
         """When it is called next."""
         self.busy = 0.0
 
     def work(self, seconds: float, then: Then, *arguments: Any) -> None:
         """Computes for some core-seconds, then calls then(*arguments)."""
-        self._reckon()
+        jobs, now = self._jobs, self._clock.now
+        count = len(jobs)
+        if count and now != self._seen:
+            self._reckon()
+        self._seen = now
         self._asked += 1
-        heappush(self._jobs, (self._served + seconds, self._asked, then, arguments))
-        self._plan()
+        heappush(jobs, (self._served + seconds, self._asked, then, arguments))
+        if not self._calling:
+            self._plan()
 
     def divided(self, seconds: float, pieces: int, then: Then, *arguments: Any) -> None:
         """As `work`, in equal pieces that go on at the same time."""
@@ -97,22 +104,23 @@ class Cores:
         self._reckon()
         return self.busy
 
-    def _rate(self) -> float:
-        return min(1.0, self._count / len(self._jobs))
-
     def _reckon(self) -> None:
-        now = self._clock.now
-        if self._jobs:
+        now, jobs, count = self._clock.now, len(self._jobs), self._count
+        if jobs:
             passed = now - self._seen
-            self._served += passed * self._rate()
-            self.busy += passed * min(self._count, len(self._jobs))
+            self._served += passed if jobs <= count else passed * count / jobs
+            self.busy += passed * (jobs if jobs <= count else count)
         self._seen = now
 
     def _plan(self) -> None:
         """Asks to be called when the next job ends, or before: jobs that come only make those that are there later."""
-        if not self._jobs:
+        jobs = self._jobs
+        if not jobs:
             return
-        due = self._clock.now + max(0.0, self._jobs[0][0] - self._served) / self._rate()
+        left = jobs[0][0] - self._served
+        if len(jobs) > self._count:
+            left *= len(jobs) / self._count
+        due = self._clock.now + (left if left > 0.0 else 0.0)
         if due < self._due:
             self._due = due
             self._clock.at(due, self._look, due)
@@ -122,13 +130,16 @@ class Cores:
             return
         self._due = math.inf
         self._reckon()
+        jobs = self._jobs
         found: list[tuple[float, int, Then, tuple[Any, ...]]] = []
         ended = self._served + _NO_TIME + 4 * math.ulp(due)  # Less than that does not move the clock.
-        while self._jobs and self._jobs[0][0] <= ended:
-            found.append(heappop(self._jobs))
-        self._plan()
+        while jobs and jobs[0][0] <= ended:
+            found.append(heappop(jobs))
+        self._calling = True  # What they ask for is planned once, after all.
         for _, _, then, arguments in found:
             then(*arguments)
+        self._calling = False
+        self._plan()
 
 
 class Thread:
