@@ -83,7 +83,17 @@ def _scatter(node: Node) -> Kernel:
 @kernel("TensorArrayConcatV3")
 def _concat(node: Node) -> Kernel:
     rest = shapes.as_dims(node.attrs["element_shape_except0"])
-    return lambda array, flow: array.concatenate(rest)
+
+    def concat(array: ArrayList, flow: Any) -> tuple[Any, Any]:
+        joined, lengths = array.concatenate(rest)
+        if not shapes.compatible(rest, joined.shape[1:]):
+            raise wrong(
+                f"Expected elements of shape {shapes.text(rest)} behind their first axis, got "
+                f"{list(joined.shape[1:])}: all axes but the first must be the same."
+            )
+        return joined, lengths
+
+    return concat
 
 
 @kernel("TensorArraySplitV3", view=True)

@@ -15,7 +15,10 @@ import numpy as np
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph import dtypes
-from graphflow._core.graph.op_def import OpDef, Signature, lookup
+from graphflow._core.graph.op_def import OpDef, Signature
+from graphflow._core.ops.array.joining import CONCAT
+from graphflow._core.ops.control_flow.tensor_array import ARRAY, SIZE, WRITE
+from graphflow._core.ops.control_flow.tensor_array import CONCAT as JOIN
 from graphflow._core.plan import build, kinds
 from graphflow._core.plan.ir import Instruction, Plan, producers
 from graphflow._core.plan.pass_context import PassContext
@@ -61,7 +64,7 @@ def _of_loop(loop: Instruction, constants: Mapping[str, Any]) -> list[Instructio
             if grown is not None:
                 size, array = _made(grown, loop)
                 before += [size, array]
-                after.append(_joined(loop, position, array))
+                after.append(_joined(loop, position, array, start.shape[1:]))
                 loop = _with_list(loop, position, grown, array, constants)
     return [*before, loop, *after]
 
@@ -79,12 +82,7 @@ def _growing(loop: Instruction, position: int, constants: Mapping[str, Any]) -> 
     condition, body = loop.bodies
     variable, end = body.feeds[position], body.fetches[position]
     concat = producers(body).get(end)
-    if (
-        concat is None
-        or concat.definition is not lookup("ConcatV2")
-        or len(concat.inputs) != 3
-        or concat.control
-    ):
+    if concat is None or concat.definition is not CONCAT or len(concat.inputs) != 3 or concat.control:
         return None
     axis = {**constants, **_constants(body)}.get(concat.inputs[2])
     if concat.inputs[0] != variable or concat.inputs[1] == variable or axis is None or int(axis) != 0:
@@ -121,19 +119,19 @@ def _made(grown: _Growing, loop: Instruction) -> tuple[Instruction, Instruction]
         "tensor_array_name": "",
     }
     results: Signature = [(dtypes.resource, ()), (dtypes.float32, ())]
-    array = build.of_definition(lookup("TensorArrayV3"), name, (f"{name}/size:0",), results, attrs, loop)
+    array = build.of_definition(ARRAY, name, (f"{name}/size:0",), results, attrs, loop)
     of = replace(array, name=f"{name}/size", outputs=array.inputs, dtypes=(dtypes.int32,), shapes=((),))
     return build.constants(of, [np.array(0, np.int32)])[0], array
 
 
-def _joined(loop: Instruction, position: int, array: Instruction) -> Instruction:
-    """What joins the rows behind the loop, under the name that the variable had there."""
+def _joined(loop: Instruction, position: int, array: Instruction, row: tuple[int, ...]) -> Instruction:
+    """What joins the rows behind the loop, under the name that the variable had there; row: the shape of one."""
     dtype, dims = loop.dtypes[position], loop.shapes[position]
-    attrs = {"dtype": dtype, "element_shape_except0": None if dims is None else dims[1:]}
+    attrs = {"dtype": dtype, "element_shape_except0": row}
     results: Signature = [(dtype, dims), (dtypes.int64, (None,))]
     name = f"{array.name}/rows"
     inputs = (array.outputs[0], _flow_of(array))
-    concat = build.of_definition(lookup("TensorArrayConcatV3"), name, inputs, results, attrs, loop)
+    concat = build.of_definition(JOIN, name, inputs, results, attrs, loop)
     return replace(concat, outputs=(loop.outputs[position], concat.outputs[1]))
 
 
@@ -198,16 +196,15 @@ class _Writes:
                     return instructions[place].outputs[position]
         number = sum(i.name.startswith(self.array.name) for i in instructions)
         name = f"{self.array.name}/write" + (f" {number}" if number else "")
-        size = self._of("TensorArraySizeV3", f"{name}/size", (self.flow,), [(dtypes.int32, ())], {})
+        size = self._of(SIZE, f"{name}/size", (self.flow,), [(dtypes.int32, ())], {})
         attrs = {"T": self.concat.dtypes[0]}
-        write = self._of("TensorArrayWriteV3", name, (size.outputs[0], rows, self.flow), _FLOW, attrs)
+        write = self._of(WRITE, name, (size.outputs[0], rows, self.flow), _FLOW, attrs)
         instructions += [size, write]
         return write.outputs[0]
 
     def _of(
-        self, kind: str, name: str, inputs: tuple[str, ...], results: Signature, attrs: dict[str, Any]
+        self, definition: OpDef, name: str, inputs: tuple[str, ...], results: Signature, attrs: dict[str, Any]
     ) -> Instruction:
-        definition: OpDef = lookup(kind)
         handle = self.array.outputs[0]
         return build.of_definition(definition, name, (handle, *inputs), results, attrs, self.concat)
 
