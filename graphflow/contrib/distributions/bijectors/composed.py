@@ -75,7 +75,7 @@ def _least_rank(ranks: Sequence[tuple[int, int]]) -> int:
 
 
 class Chain(Bijector):
-    """Bijectors one after another, the last first: y = bijectors[0](bijectors[1](...x)).
+    """Bijectors one after another, the last first: y = `bijectors[0](bijectors[1](...x))`.
 
     TensorFlow: tf.contrib.distributions.bijectors.Chain.
 
