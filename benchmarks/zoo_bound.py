@@ -143,8 +143,8 @@ def program(name: str) -> Any:
     import graphflow as gf
 
     if name in BUILDERS:
-        return BUILDERS[name](gf).step
-    return Training(gf, name).step
+        return BUILDERS[name](gf)
+    return Training(gf, name)
 
 
 def bound(name: str) -> dict[str, float]:
@@ -166,23 +166,20 @@ def bound(name: str) -> dict[str, float]:
             return result
 
     gf.Session = Traced  # type: ignore[misc, assignment]
-    step = program(name)
+    made = program(name)
     counted.clear()
-    step()
+    made.step()
     return {"operations": sum(one.operations for one in counted), "bytes": sum(one.moved for one in counted)}
 
 
 def steady(name: str, seconds: float, warm: float) -> float:
     """Seconds of a step: the median of some rounds, after it has become warm."""
-    step = program(name)
-    taken = []
-    for least in (warm, *[seconds] * ROUNDS):
-        steps, begun = 0, time.perf_counter()
-        while time.perf_counter() - begun < least:
-            step()
-            steps += 1
-        taken.append((time.perf_counter() - begun) / steps)
-    return statistics.median(taken[1:])
+    from measure_zoo import several
+
+    made = program(name)
+    several(made, warm)
+    rounds = [several(made, seconds) for _ in range(ROUNDS)]
+    return statistics.median(taken / count for count, taken in rounds)
 
 
 def asked(*arguments: str) -> Any:

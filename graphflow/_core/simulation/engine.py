@@ -71,13 +71,10 @@ class Cores:
 
     def work(self, seconds: float, then: Then, *arguments: Any) -> None:
         """Computes for some core-seconds, then calls then(*arguments)."""
-        jobs, now = self._jobs, self._clock.now
-        count = len(jobs)
-        if count and now != self._seen:
+        if self._clock.now != self._seen:
             self._reckon()
-        self._seen = now
         self._asked += 1
-        heappush(jobs, (self._served + seconds, self._asked, then, arguments))
+        heappush(self._jobs, (self._served + seconds, self._asked, then, arguments))
         if not self._calling:
             self._plan()
 

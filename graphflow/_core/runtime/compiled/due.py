@@ -59,12 +59,12 @@ def preparing_run(due: int) -> int:
 
 def _seconds(i: Instruction, known: Known) -> float:
     """About how long NumPy takes for an instruction."""
-    sizes = [math.prod(known[name][0]) for name in (*i.inputs, *i.outputs) if name in known]
+    taken, results = (
+        [math.prod(known[n][0]) for n in names if n in known] for names in (i.inputs, i.outputs)
+    )
+    sizes = [*taken, *results]
     seconds = 1 / _INSTRUCTIONS_A_SECOND + sum(sizes) / _ELEMENTS_A_SECOND
-    if slow := nanoseconds(i.type):
-        seconds += (
-            slow * 1e-9 * max((math.prod(known[name][0]) for name in i.outputs if name in known), default=0)
-        )
+    seconds += nanoseconds(i.type) * 1e-9 * max(results, default=0)
     if i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
         seconds += math.sqrt(math.prod(sizes)) / _MULTIPLICATIONS_A_SECOND
     return seconds
