@@ -42,8 +42,7 @@ class NadamOptimizer(AdamOptimizer):
     """
 
     def _apply_dense(self, grad: Tensor, var: Any) -> Any:
-        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
-        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        rate, beta1, beta2, epsilon = self._corrected_numbers(var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         new_m = m + (grad - m) * (1 - beta1)
         new_v = v + (square(grad) - v) * (1 - beta2)
@@ -56,8 +55,7 @@ class NadamOptimizer(AdamOptimizer):
         )
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
-        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        rate, beta1, beta2, epsilon = self._corrected_numbers(var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         rows, locking, graph = grad.indices, self._use_locking, get_default_graph()
         part = grad.values * (1 - beta1)
@@ -155,8 +153,7 @@ class _RowsAlone(AdamOptimizer):
     """Adam whose averages decay only in the rows that a sparse gradient has."""
 
     def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
-        beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
-        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        rate, beta1, beta2, epsilon = self._corrected_numbers(var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         rows, locking = grad.indices, self._use_locking
         new_m = beta1 * gather(m, rows) + (1 - beta1) * grad.values

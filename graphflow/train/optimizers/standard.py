@@ -266,9 +266,13 @@ class AdamOptimizer(Optimizer):
         ]
         return [*powers, *super()._rule_numbers(var)]
 
-    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+    def _corrected_numbers(self, var: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """The rate, corrected for averages that began at zero, and both betas and epsilon, of the variable's dtype."""
         beta1_power, beta2_power, rate, beta1, beta2, epsilon = self._rule_numbers(var)
-        rate = rate * sqrt(1 - beta2_power) / (1 - beta1_power)
+        return rate * sqrt(1 - beta2_power) / (1 - beta1_power), beta1, beta2, epsilon
+
+    def _apply_sparse(self, grad: IndexedSlices, var: Any) -> Any:
+        rate, beta1, beta2, epsilon = self._corrected_numbers(var)
         m, v = self.get_slot(var, "m"), self.get_slot(var, "v")
         graph = get_default_graph()
         with graph.control_dependencies([assign(m, m * beta1, use_locking=self._use_locking)]):
