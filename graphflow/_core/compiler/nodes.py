@@ -70,7 +70,7 @@ class StandIn:
 class KernelNode(Node):
     """A kernel that is no region: `sources` are its texts, `emit` makes its steps from addresses.
 
-    indices: those that it may find to be out of range; `check`, given their array, raises what is wrong with them.
+    checked: the values in which it may find a fault; `check`, given their arrays, raises what is wrong with them.
     before: given the run (RunContext), what each run puts where the node's first read lies, a constant of its own.
     state: given the run, the random state (Philox) of which the first read has the words, if the node moves the counter
     in them on, so that a loop may repeat it. stand_in: makes what runs until its own kernels are there.
@@ -78,8 +78,8 @@ class KernelNode(Node):
 
     sources: Sequence[str] = ()
     emit: Callable[[Sequence[int], Address], Sequence[Any]] | None = None
-    indices: Value | None = None
-    check: Callable[[Any], None] | None = None
+    checked: Sequence[Value] = ()
+    check: Callable[..., None] | None = None
     blas: bool = False
     before: Callable[[Any], Any] | None = None
     state: Callable[[Any], Any] | None = None

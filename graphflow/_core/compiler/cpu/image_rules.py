@@ -1,4 +1,4 @@
-"""Images in native code: resizes by tables, bilinear crops of boxes, and their gradients; colours as statements.
+"""Images in native code: resizes by tables or copying, crops of boxes, and their gradients; colours as statements.
 
 The channels of a pixel are three operands that lie beside each other in memory, so that hue and saturation are
 elementwise.
@@ -14,7 +14,8 @@ import numpy as np
 
 from graphflow._core.codegen.cpu.kernels import images
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
-from graphflow._core.compiler.lower import Lowering, Rule
+from graphflow._core.codegen.cpu.sources import nearest
+from graphflow._core.compiler.lower import NATIVE_DTYPES, Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.kernels.image import resizing
@@ -98,6 +99,41 @@ def _resize(taps_of: Callable[..., Taps], gradient: bool) -> Rule:
     return rule
 
 
+def _nearest(gradient: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        given = lowering.value(i.inputs[0])
+        shape, dtype = lowering.known[i.outputs[0]]
+        flags = bool(i.attrs["align_corners"]), bool(i.attrs["half_pixel_centers"])
+        # What is wrong is left to the NumPy kernel.
+        if given is None or lowering.constant(i.inputs[1]) is None or all(flags):
+            return False
+        if len(given.shape) != 4 or len(shape) != 4 or dtype == "bool" or dtype not in NATIVE_DTYPES:
+            return False
+        x, target = lowering.compact(i, given), lowering.result(i)
+        small, large = (shape, x.shape) if gradient else (x.shape, shape)
+        copied = [resizing.nearest(small[axis], large[axis], *flags) for axis in (1, 2)]
+        if gradient:
+            copied = [np.searchsorted(c, np.arange(small[k] + 1)) for k, c in enumerate(copied, 1)]
+        tables = [_constant(lowering, i.name, c.astype(np.int32)) for c in copied]
+        batch, channels = shape[0], shape[3]
+        sizes = (small[1], small[2], large[1], large[2], channels)
+
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+            places = [address(x), *map(address, tables), address(target)]
+            make = nearest.nearest_gradient_steps if gradient else nearest.nearest_steps
+            return make(kernels[0], places, batch, sizes)
+
+        source = (
+            nearest.nearest_gradient_source(dtype, channels)
+            if gradient
+            else nearest.nearest_source(dtype, np.dtype(dtype).itemsize, channels)
+        )
+        lowering.add(KernelNode(i, [x, *tables], [target.root], sources=[source], emit=emit))
+        return True
+
+    return rule
+
+
 def _crop(gradient: bool) -> Rule:
     def rule(lowering: Lowering, i: Instruction) -> bool:
         if i.attrs["method"] != "bilinear" or lowering.constant(i.inputs[3]) is None:
@@ -136,7 +172,7 @@ def _crop(gradient: bool) -> Rule:
                 [target.root],
                 sources=[source],
                 emit=emit,
-                indices=ids,
+                checked=[ids],
                 check=partial(check_owners, count=shape[0]),
                 fallible=True,
             )
@@ -265,6 +301,8 @@ IMAGE_RULES: Final[dict[str, Rule]] = {
     "ResizeArea": _resize(resizing.area, False),
     "ResizeBilinearGrad": _resize(resizing.bilinear, True),
     "ResizeBicubicGrad": _resize(resizing.bicubic, True),
+    "ResizeNearestNeighbor": _nearest(False),
+    "ResizeNearestNeighborGrad": _nearest(True),
     "CropAndResize": _crop(False),
     "CropAndResizeGradImage": _crop(True),
 }

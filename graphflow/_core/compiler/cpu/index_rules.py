@@ -55,7 +55,7 @@ def take_rows(
     lowering.add(
         KernelNode(
             i, reads, [target.root], sources=[nnkernels.gather_source(ids.dtype)], emit=emit,
-            indices=given, check=check, fallible=True,
+            checked=[given], check=check, fallible=True,
         )
     )  # fmt: skip
 
@@ -156,7 +156,7 @@ def _change_rows(
     lowering.add(
         KernelNode(
             i, reads, [] if variable else [x.root], [x.root] if variable else [], sources=[source], emit=emit,
-            indices=given, check=check, fallible=True,
+            checked=[given], check=check, fallible=True,
         )
     )  # fmt: skip
 
@@ -314,7 +314,7 @@ def _sparse_update(update: UpdateRule) -> Rule:
         lowering.add(
             KernelNode(
                 i, [*cells, *numbers, ids, g], [], roots, sources=[source], emit=emit,
-                indices=ids, check=partial(_check_rows, count=count), fallible=True,
+                checked=[ids], check=partial(_check_rows, count=count), fallible=True,
             )
         )  # fmt: skip
         _changed(lowering, i, cells[0])

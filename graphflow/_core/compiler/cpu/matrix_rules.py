@@ -42,7 +42,7 @@ def _add(
 ) -> bool:
     """Adds a kernel that says `message` if it fails; `steps` are given the kernel and the address of a value."""
 
-    def check(_: Any) -> None:
+    def check() -> None:
         raise invalid(message)
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
@@ -51,7 +51,7 @@ def _add(
     lowering.add(
         KernelNode(
             i, reads, [v.root for v in made], sources=[source], emit=emit,
-            indices=reads[0], check=check, fallible=True,
+            check=check, fallible=True,
         )
     )  # fmt: skip
     return True

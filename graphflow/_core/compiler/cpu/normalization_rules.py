@@ -1,17 +1,20 @@
-"""Batch normalisation in native code: reductions over the images, arithmetic on channels, one pass over the images.
+"""Normalisation in native code: of batches, and of each pixel by the channels beside its own.
 
-As statements rather than a kernel, so that what comes before and after is fused with them: the relu that follows, the
-update of the moving averages, the optimizer's of scale and offset.
+That of batches is reductions over the images, arithmetic on channels and one pass over the images, as statements rather
+than a kernel, so that what comes before and after is fused with them: the relu that follows, the update of the moving
+averages, the optimizer's of scale and offset.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Any, Final
 
 import numpy as np
 
+from graphflow._core.codegen.cpu.sources import neighbours
 from graphflow._core.compiler.lower import Lowering, Rule
-from graphflow._core.compiler.nodes import Statements
+from graphflow._core.compiler.nodes import Address, KernelNode, Statements
 from graphflow._core.compiler.values import Value, whole
 from graphflow._core.plan.ir import Instruction
 
@@ -148,8 +151,45 @@ def _gradient(lowering: Lowering, i: Instruction) -> bool:
     return True
 
 
+# ---- local response normalisation -----------------------------------------------------------------------------------
+
+
+def _response(gradient: bool) -> Rule:
+    def rule(lowering: Lowering, i: Instruction) -> bool:
+        # The gradient takes what it is of, the input and the output.
+        names = [i.inputs[1], i.inputs[0]] if gradient else [i.inputs[0]]
+        values = [v for v in map(lowering.value, names) if v is not None]
+        if len(values) != len(names) or any(v.dtype not in _FLOATS or not v.shape for v in values):
+            return False
+        if any(v.shape != values[0].shape or v.dtype != values[0].dtype for v in values):
+            return False
+        reads = [lowering.compact(i, v) for v in values]
+        target = lowering.result(i)
+        dtype, channels = target.dtype, target.shape[-1]
+        pixels = target.size // channels
+        bias, alpha, beta = (float(i.attrs[name]) for name in ("bias", "alpha", "beta"))
+        # Neighbours farther than the last channel are none.
+        reach = min(max(0, int(i.attrs["depth_radius"])), channels - 1)
+        room = (neighbours.space(pixels, channels, reach),)
+        scratch = [lowering.temporary(i.name, dtype, room) for _ in range(2 if gradient else 1)]
+
+        def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+            places = [address(v) for v in (*reads, target, *scratch)]
+            return neighbours.response_steps(kernels[0], places, pixels, channels, reach)
+
+        make = neighbours.response_gradient_source if gradient else neighbours.response_source
+        made = [v.root for v in (target, *scratch)]
+        source = make(dtype, bias, alpha, beta, reach)
+        lowering.add(KernelNode(i, reads, made, sources=[source], emit=emit))
+        return True
+
+    return rule
+
+
 NORMALIZATION_RULES: Final[dict[str, Rule]] = {
     "FusedBatchNormV3": _forward,
     "FusedBatchNormGradV3": _gradient,
+    "LRN": _response(False),
+    "LRNGrad": _response(True),
 }
-"""They look at their inputs and results themselves: some are empty."""
+"""Those of batches look at their inputs and results themselves: some are empty."""

@@ -11,13 +11,13 @@ import numpy as np
 from graphflow._core.codegen.cpu.kernels import nnkernels
 from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.compiler.cpu.assembly_rules import ASSEMBLY_RULES
+from graphflow._core.compiler.cpu.checked_rules import CHECKED_RULES
 from graphflow._core.compiler.cpu.convolution_rules import CONVOLUTION_RULES
 from graphflow._core.compiler.cpu.depthwise_rules import DEPTHWISE_RULES
 from graphflow._core.compiler.cpu.image_rules import IMAGE_RULES
 from graphflow._core.compiler.cpu.index_rules import INDEX_RULES
 from graphflow._core.compiler.cpu.loop_rules import LOOP_RULES
 from graphflow._core.compiler.cpu.matrix_rules import MATRIX_RULES
-from graphflow._core.compiler.cpu.neighbour_rules import NEIGHBOUR_RULES
 from graphflow._core.compiler.cpu.normalization_rules import NORMALIZATION_RULES
 from graphflow._core.compiler.cpu.picked_rules import PICKED_RULES
 from graphflow._core.compiler.cpu.random_rules import RANDOM_RULES
@@ -187,13 +187,13 @@ def _rows_kernel(
     reads: list[Value],
     targets: list[Value],
     emit: Any,
-    indices: Value | None = None,
-    check: Callable[[Any], None] | None = None,
+    checked: Sequence[Value] = (),
+    check: Callable[..., None] | None = None,
 ) -> bool:
-    makes, fallible = [t.root for t in targets], indices is not None
+    makes, fallible = [t.root for t in targets], check is not None
     lowering.add(
         KernelNode(
-            i, reads, makes, sources=[source], emit=emit, indices=indices, check=check, fallible=fallible
+            i, reads, makes, sources=[source], emit=emit, checked=checked, check=check, fallible=fallible
         )
     )
     return True
@@ -257,7 +257,7 @@ def _sparse_cross_entropy(lowering: Lowering, i: Instruction) -> bool:
 
     source = nnkernels.sparse_cross_entropy_source(x.dtype, y.dtype)
     check = partial(check_labels, classes=columns)
-    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, y, check)
+    return _rows_kernel(lowering, i, source, [x, y], [loss, gradient], emit, [y], check)
 
 
 def _argument(lowering: Lowering, i: Instruction, largest: bool) -> bool:
@@ -306,6 +306,7 @@ RULES: Final[dict[str, Rule]] = {
     "ArgMin": partial(_argument, largest=False),
     "AssertBroadcastable": _checked_shapes,
     **ASSEMBLY_RULES,
+    **CHECKED_RULES,
     **CONVOLUTION_RULES,
     **DEPTHWISE_RULES,
     **IMAGE_RULES,
@@ -313,7 +314,6 @@ RULES: Final[dict[str, Rule]] = {
     **LOOP_RULES,
     **MATRIX_RULES,
     **MOVEMENT_RULES,
-    **NEIGHBOUR_RULES,
     **NORMALIZATION_RULES,
     **RANDOM_RULES,
     **SEGMENT_RULES,

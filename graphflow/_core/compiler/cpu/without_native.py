@@ -29,7 +29,7 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "sparse tensors, whose sizes are values",
         "as above",
         ("DenseTo*SetOperation", "Deserialize*Sparse", "Serialize*Sparse", "SetSize", "Sparse*"),
-        ("SparseApply*", "SparseSoftmax*", "SparseTensorSliceDataset"),
+        ("SparseApply*", "SparseReshape", "SparseSoftmax*", "SparseTensorSliceDataset"),
     ),
     (
         "shapes and positions: constants once the shapes of a run are known",
@@ -183,10 +183,8 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "a call from Python, some microseconds",
         (
             "*BytesInUse",
-            "Assert",
             "BoostedTrees*",
             "BytesLimit",
-            "CheckNumerics",
             "CountUpTo",
             "DeleteSessionTensor",
             "Forest*",
@@ -240,9 +238,9 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
-        "what frames say, of which the labels are no part: losses and searches over paths",
-        "one thread; 0.1 us a frame and place of a label, 1 us a frame and prefix of a beam",
-        ("CTC*",),
+        "searches for what frames say",
+        "one thread; a few microseconds a sequence, 1 us a frame and prefix of a beam",
+        ("CTC*Decoder",),
         (),
     ),
     (

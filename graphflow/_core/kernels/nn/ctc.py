@@ -70,9 +70,16 @@ def _said(labels: Any, sequence: int, blank: int, collapse: bool) -> list[int]:
     ]
 
 
-def _with_blanks(indices: Any, values: Any, lengths: Any, classes: int, attrs: Any) -> tuple[_Labels, Any]:
-    """The labels as the paths must say them, and which sequences are left out since they have too many."""
-    batch, blank = len(lengths), classes - 1
+def with_blanks(scores: Any, indices: Any, values: Any, lengths: Any, attrs: Any) -> tuple[_Labels, Any]:
+    """The labels as the paths must say them, and which sequences are left out since they have too many.
+
+    What is wrong with labels or lengths is an error.
+    """
+    _check_lengths(scores, lengths, InvalidArgumentError)
+    _, batch, classes = scores.shape
+    if not batch:
+        raise InvalidArgumentError(None, None, "batch_size must not be 0")
+    blank = classes - 1
     if indices.ndim != 2 or indices.shape[1:] != (2,) or values.shape != indices.shape[:1]:
         raise InvalidArgumentError(
             None, None, f"labels must be a matrix: indices of shape {indices.shape}, values {values.shape}"
@@ -129,11 +136,8 @@ def _ctc_loss(node: Node) -> Kernel:
     merge = attrs["ctc_merge_repeated"]
 
     def run(scores: Any, indices: Any, values: Any, lengths: Any) -> tuple[Any, Any]:
-        _check_lengths(scores, lengths, InvalidArgumentError)
-        frames, batch, classes = scores.shape
-        if not batch:
-            raise InvalidArgumentError(None, None, "batch_size must not be 0")
-        labels, ignored = _with_blanks(indices, values, lengths, classes, attrs)
+        labels, ignored = with_blanks(scores, indices, values, lengths, attrs)
+        frames, batch, _ = scores.shape
         losses, slopes = np.zeros(batch), np.zeros(scores.shape)
         if frames:
             log_probabilities = log_softmax(scores.astype(np.float64))
@@ -211,9 +215,13 @@ def _greedy(node: Node) -> Kernel:
         said = within & (best != classes - 1)
         if merge:
             said[1:] &= best[1:] != best[:-1]
-        rows = [best[said[:, sequence], sequence].tolist() for sequence in range(batch)]
+        rows, at = np.nonzero(said.T)
+        counts = said.sum(axis=0)
+        places = np.arange(rows.size) - np.repeat(np.cumsum(counts) - counts, counts)
+        shape = np.array([batch, counts.max(initial=0)], np.int64)
         highest = np.where(within, scores.max(axis=2), 0) if scores.size else np.zeros((frames, batch))
-        return (*_as_sparse(rows), -highest.sum(axis=0, dtype=scores.dtype)[:, None].astype(scores.dtype))
+        labels = np.stack([rows, places], axis=1), best[at, rows], shape
+        return (*labels, -highest.sum(axis=0, dtype=scores.dtype)[:, None].astype(scores.dtype))
 
     return run
 

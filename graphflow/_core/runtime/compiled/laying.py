@@ -248,9 +248,9 @@ class Stopped:
         node = self.node
         what = DIVISION_BY_ZERO
         kind: type[errors.OpError] = errors.InvalidArgumentError
-        if isinstance(node, KernelNode) and node.indices is not None and node.check is not None:
+        if isinstance(node, KernelNode) and node.check is not None:
             try:  # What was read is still there, since nothing has run after it.
-                node.check(self.array(node.indices))
+                node.check(*map(self.array, node.checked))
             except errors.OpError as error:
                 what, kind = error.message, type(error)
         return failure(node.instruction, what, kind)
