@@ -156,6 +156,16 @@ def ops_of_a_variable(tf, t):
 
 
 @FAMILY.case(names="full")
+def reading_variables_by_name(tf, t):
+    """Programs take a variable's value by the name of the operation that reads it."""
+    tf.get_variable("plain", initializer=[1.0, 2.0])
+    tf.get_variable("held", initializer=[3.0], use_resource=True)
+    graph = tf.get_default_graph()
+    found = [graph.get_tensor_by_name(n) for n in ("plain/read:0", "held/Read/ReadVariableOp:0")]
+    return [*found, graph.get_operation_by_name("plain/read").name]
+
+
+@FAMILY.case(names="full")
 def slots_of_optimizers(tf, t):
     v = tf.Variable([1.0], name="v")
     loss = tf.reduce_sum(v * v)

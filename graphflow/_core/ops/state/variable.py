@@ -190,7 +190,8 @@ class Variable(Operators, metaclass=Creatable):
         op = self._tensor.op
         beside = graph.colocate_with(op) if caching_device is None else graph.device(caching_device)
         with beside:
-            self._snapshot = identity(self._tensor, name=f"{base}/read/")
+            read = "Read/ReadVariableOp" if is_resource else "read"
+            self._snapshot = identity(self._tensor, name=f"{base}/{read}/")
 
     # ---- standing for a tensor ------------------------------------------------------------------------------------
 
