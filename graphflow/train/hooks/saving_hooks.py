@@ -36,12 +36,14 @@ from graphflow.train.hooks.session_run_hook import (
 from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
 from graphflow.train.saving.checkpoint_management import checkpoint_exists
 from graphflow.train.saving.meta_graph import export_meta_graph
+from graphflow.train.saving.meta_graph import write_graph as write_graph_file
 
 if TYPE_CHECKING:
     from graphflow.train.saving.saver import Saver
     from graphflow.train.sessions.scaffold import Scaffold
 
 _log = logging.getLogger(__name__)
+_GRAPH_FILE = "graph.pbtxt"
 
 
 def events_can_be_written() -> bool:
@@ -54,15 +56,18 @@ def _writer_of(directory: str) -> Any:
     return FileWriterCache.get(directory)
 
 
-def write_graph(writer: Any, graph: Graph, saver: Saver | None) -> None:
-    """Writes a graph, and the same as a meta graph with its collections and its saver.
+def write_graph(writer: Any, graph: Graph, saver: Saver | None, directory: str | None) -> None:
+    """Writes a graph: as it is, as a meta graph with its collections and its saver, and as text to graph.pbtxt.
 
     A graph that is too large for a message is left out, with a warning by the writer.
     """
     writer.add_graph(graph)
     with suppress(TooLargeError):
+        graph_def = graph.as_graph_def(add_shapes=True)
+        if directory:
+            write_graph_file(graph_def, directory, _GRAPH_FILE)
         definition = None if saver is None else saver.saver_def
-        writer.add_meta_graph(export_meta_graph(graph=graph, saver_def=definition))
+        writer.add_meta_graph(export_meta_graph(graph=graph, graph_def=graph_def, saver_def=definition))
 
 
 def log_session(writer: Any, status: str, step: int, path: str = "") -> None:
@@ -209,7 +214,7 @@ class CheckpointSaverHook(SessionRunHook):
         """
         step = self._step(session)
         if self._writer is not None:
-            write_graph(self._writer, get_default_graph(), self._get_saver())
+            write_graph(self._writer, get_default_graph(), self._get_saver(), self._directory)
         if not checkpoint_exists(f"{self._path}-{step}"):
             self._save(session, step)
         self._timer.start(step)

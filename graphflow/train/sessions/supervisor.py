@@ -240,7 +240,7 @@ class Supervisor:
             init_fn=self._init_fn,
         )
         if self.summary_writer is not None and not self._graph_is_written:
-            write_graph(self.summary_writer, self._graph, self.saver)
+            write_graph(self.summary_writer, self._graph, self.saver, self._logdir)
             self._graph_is_written = True
         if start_standard_services:
             self.start_standard_services(session)

@@ -465,3 +465,18 @@ def test_a_session_writes_its_graph_as_a_meta_graph_too(tmp_path: Path) -> None:
     assert [node.name for node in meta_graph.graph_def.node] == nodes
     assert meta_graph.saver_def.restore_op_name in nodes
     assert "variables" in meta_graph.collection_def and "later" not in meta_graph.collection_def
+
+
+def test_the_graph_of_a_training_is_a_text_in_its_folder(tmp_path: Path) -> None:
+    """As TensorFlow's hook leaves it: programs freeze graphs from it."""
+    from google.protobuf import text_format
+
+    with gf.Graph().as_default() as graph:
+        step = gf.train.get_or_create_global_step()
+        gf.get_variable("w", initializer=gf.constant([0.1, -1e-20, 3e38]))
+        gf.constant(b'a"\xff\n', name="odd")
+        with gf.train.MonitoredTrainingSession(checkpoint_dir=str(tmp_path)) as session:
+            session.run(step)
+        expected = graph.as_graph_def(add_shapes=True)
+    found = text_format.Parse((tmp_path / "graph.pbtxt").read_text(), gf.GraphDef())
+    assert found == expected
