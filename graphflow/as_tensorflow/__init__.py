@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 
 import graphflow.logging as logging
+from graphflow._core.checkpoint.default_format import TENSORFLOW, use_by_default
 from graphflow.as_tensorflow import age
 from graphflow.as_tensorflow.finder import Finder, Served, real_tensorflow
 from graphflow.as_tensorflow.modules import ROOTS
@@ -21,8 +22,9 @@ __all__ = ["install"]
 def install() -> None:
     """Makes `import tensorflow` give graphflow from now on, in this process; a second call does nothing.
 
-    A TensorFlow that is installed is not used, which the log says once. Modules here are the same objects, so that a
-    program and others that import graphflow share graphs. tf.__version__ is that of TensorFlow 1.15.
+    Checkpoints are written in TensorFlow's format, since such programs know its files. A TensorFlow that is installed
+    is not used, which the log says once. Modules here are the same objects, so that a program and others that import
+    graphflow share graphs. tf.__version__ is that of TensorFlow 1.15.
 
     Raises:
         RuntimeError: the process has imported a real tensorflow already, whose objects cannot become ours.
@@ -40,6 +42,7 @@ def install() -> None:
             )
     installed = real_tensorflow()
     sys.meta_path.insert(0, Finder())
+    use_by_default(TENSORFLOW)
     age.mend()
     old_packages.install()
     if installed is not None:

@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
+from graphflow._core.checkpoint.bundle_names import INDEX, data_path
 from graphflow._core.checkpoint.layout import SUFFIX, Record
 from graphflow._core.checkpoint.opening import open_checkpoint
-from graphflow._core.checkpoint.reader import HIDDEN, INDEX, CheckpointFile
+from graphflow._core.checkpoint.reader import HIDDEN, CheckpointFile, existing_path
 from graphflow._core.checkpoint.regions import parse_region
 from graphflow._core.checkpoint.resource_state import STATE, unpack_state
 from graphflow._core.common.arrays import kind_of
@@ -95,14 +96,16 @@ def _show(arguments: argparse.Namespace) -> int:
 def _prefix(path: str) -> str:
     """The prefix that a path means; UsageError if there is no checkpoint."""
     path = user_path(path)
-    if storage.is_folder(path) and not storage.is_file(path + SUFFIX):
+    if storage.is_folder(path) and not storage.is_file(existing_path(path)):
         found = latest_checkpoint(path)
         if found is None:
             raise UsageError(
                 f"the folder {path} has no `checkpoint` file, or none of its checkpoints is whole"
             )
         return found
-    return path.removesuffix(SUFFIX).removesuffix(INDEX) if storage.is_file(path) else path
+    if not storage.is_file(path):
+        return path
+    return path.removesuffix(SUFFIX).removesuffix(INDEX).removesuffix(data_path(""))
 
 
 def _bytes(file: CheckpointFile, names: Sequence[str]) -> int:

@@ -19,15 +19,16 @@ from typing import TYPE_CHECKING, Any
 import graphflow.protos as protos
 import graphflow.train as train
 from graphflow._core.checkpoint.atomic import atomic_file, sync_folder, write_atomically
+from graphflow._core.checkpoint.bundle import BundleFile
 from graphflow._core.checkpoint.bundle_writer import write_bundle
 from graphflow._core.checkpoint.opening import open_checkpoint
-from graphflow._core.checkpoint.reader import checkpoint_path
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.keys import GraphKeys
+from graphflow._core.interop.message_text import message_text
 from graphflow._core.session import BaseSession
 from graphflow.saved_model import constants, signature_constants, signature_def_utils, tag_constants
 from graphflow.saved_model.files import serialized, variables_path
@@ -108,8 +109,9 @@ class SavedModelBuilder:
             path = variables_path(self._staging())
             os.makedirs(os.path.dirname(path), exist_ok=True)
             if saver.save(sess, path, write_meta_graph=False, write_state=False) and self._for_tensorflow:
-                write_bundle(path, open_checkpoint(path))
-                os.unlink(checkpoint_path(path))
+                written = open_checkpoint(path)
+                if not isinstance(written, BundleFile):
+                    write_bundle(path, written)  # In its place.
             self._add(
                 saver, tags, signature_def_map or {}, assets_collection or assets_list or (),
                 main_op or legacy_init_op, clear_devices, strip_default_attrs,
@@ -168,10 +170,7 @@ class SavedModelBuilder:
             ValueError: If the graph is larger than the 2 GB that a protocol buffer can hold.
         """
         if as_text:
-            name = constants.SAVED_MODEL_FILENAME_PBTXT
-            from google.protobuf import text_format
-
-            data = text_format.MessageToString(self._model).encode()
+            name, data = constants.SAVED_MODEL_FILENAME_PBTXT, message_text(self._model).encode()
         else:
             name, data = constants.SAVED_MODEL_FILENAME_PB, serialized(self._model)
         folder = self._staging()

@@ -43,8 +43,8 @@ from graphflow.train.saving.checkpoint import Checkpoint as Checkpoint
 from graphflow.train.saving.checkpoint import CheckpointManager as CheckpointManager
 from graphflow.train.saving.saveables import SaveableObject as SaveableObject
 from graphflow.train.saving.saver import Saver as Saver
+from graphflow.train.saving.saver_def import SaverDef as SaverDef
 from . import experimental as experimental
-from graphflow.train.saving.saver import SaverDef as SaverDef
 from graphflow.train.sessions.scaffold import Scaffold as Scaffold
 from graphflow.train.hooks.timers import SecondOrStepTimer as SecondOrStepTimer
 from graphflow._core.cluster.server.server import Server as Server

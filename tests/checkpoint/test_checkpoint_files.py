@@ -362,16 +362,18 @@ with gf.Session() as session:
 """
 
 
+@pytest.mark.parametrize("form", ["safetensors", "tensorflow"])
 @pytest.mark.parametrize("number", range(4))
-def test_promise_13_a_killed_save_loses_only_itself(tmp_path: Path, number: int) -> None:
+def test_promise_13_a_killed_save_loses_only_itself(tmp_path: Path, number: int, form: str) -> None:
     """Each of the four kills a process five times, after its first save; the next one goes on from what is left."""
     random = np.random.default_rng(number)
     least = 0
     for _ in range(5):
         command = [sys.executable, "-c", SAVING, str(tmp_path)]
         process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, text=True, cwd=Path(gf.__file__).parents[1]
-        )
+            command, stdout=subprocess.PIPE, text=True, cwd=Path(gf.__file__).parents[1],
+            env=os.environ | {"GRAPHFLOW_CHECKPOINTS": form},
+        )  # fmt: skip
         assert process.stdout is not None
         first = process.stdout.readline()
         assert first.startswith("saved")

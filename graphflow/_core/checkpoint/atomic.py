@@ -14,14 +14,18 @@ import re
 import secrets
 import tempfile
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 
 import graphflow.errors as errors
 from graphflow._core.common.files import storage
 
 _SUFFIX = ".tmp"
 _LARGE = 64 << 20
+_TRIES, _PAUSE = 500, 0.01
+"""How often, and every how many seconds, the lock of a folder is asked for, before it is done without."""
 
 
 def os_error(error: OSError, path: str, doing: str) -> errors.OpError:
@@ -57,38 +61,100 @@ def atomic_file(path: str) -> Iterator[int]:
         OpError: It cannot be written: an error of gf.errors that names the file, ResourceExhaustedError if there is
             no space.
     """
-    if storage.is_remote(path):
-        with _brought(path) as descriptor:
-            yield descriptor
-        return
-    folder, name = os.path.split(os.path.abspath(path))
-    try:
-        descriptor, temporary = _temporary(folder, name)
-        try:
-            yield descriptor
-            os.fsync(descriptor)
-            with freed_later(path):
-                os.rename(temporary, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temporary)
-            raise
-        finally:
-            os.close(descriptor)
-        sync_folder(folder)
-    except OSError as error:
-        raise os_error(error, path, "Cannot write") from error
+    with atomic_files([path]) as (descriptor,):
+        yield descriptor
 
 
 @contextmanager
-def _brought(path: str) -> Iterator[int]:
-    """The same for a path of another file system: written here, then brought there whole."""
+def atomic_files(
+    paths: Sequence[str], changing: Callable[[], AbstractContextManager[None]] = nullcontext
+) -> Iterator[list[int]]:
+    """New files of one folder that take their names, in this order, when the block ends without an error.
+
+    If it ends with one nothing is left and all stay as they were. Several files do not take their names at one moment:
+    the last one is that which makes the others count.
+
+    Args:
+        paths: The files, which may have a scheme, such as s3://.
+        changing: Gives what is entered before the first file takes its name and left when all of them outlast a crash.
+            No other process changes names in the folder meanwhile, by this function. Not used for remote paths.
+
+    Yields:
+        The descriptors of the new files.
+
+    Raises:
+        OpError: As of atomic_file; it names the last file.
+    """
+    if storage.is_remote(paths[-1]):
+        with _brought(paths) as descriptors:
+            yield descriptors
+        return
+    folder, name = os.path.split(os.path.abspath(paths[-1]))
+    made: list[tuple[int, str]] = []
     try:
-        with tempfile.NamedTemporaryFile(prefix="graphflow-") as file:
-            yield file.fileno()
-            storage.put(file.name, path)
+        try:
+            _remove_stale(folder, _start(name))
+            made += (_temporary(folder, name) for _ in paths)
+            yield [descriptor for descriptor, _ in made]
+            _sync([descriptor for descriptor, _ in made])
+            with _one_at_a_time(folder) if len(paths) > 1 else nullcontext(), changing():
+                for (_, temporary), path in zip(made, paths, strict=True):
+                    with freed_later(path):
+                        os.rename(temporary, path)
+                sync_folder(folder)
+        except BaseException:
+            for _, temporary in made:
+                with suppress(OSError):
+                    os.unlink(temporary)
+            raise
+        finally:
+            for descriptor, _ in made:
+                os.close(descriptor)
     except OSError as error:
-        raise os_error(error, path, "Cannot write") from error
+        raise os_error(error, paths[-1], "Cannot write") from error
+
+
+def _sync(descriptors: Sequence[int]) -> None:
+    """Makes sure that files outlast a crash of the machine: several at once, of which the disk makes one write."""
+    if len(descriptors) == 1:
+        os.fsync(descriptors[0])
+        return
+    with ThreadPoolExecutor(len(descriptors), "graphflow-sync") as pool:
+        for _ in pool.map(os.fsync, descriptors):
+            pass
+
+
+@contextmanager
+def _one_at_a_time(folder: str) -> Iterator[None]:
+    """Keeps others out who change the names of several files in a folder; nothing where there are no locks."""
+    import fcntl
+
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        with suppress(OSError):  # There may be no locks, or somebody may have this one for long.
+            for left in reversed(range(_TRIES)):
+                try:
+                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    break
+                except BlockingIOError:
+                    if left:
+                        time.sleep(_PAUSE)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _brought(paths: Sequence[str]) -> Iterator[list[int]]:
+    """The same for paths of another file system: written here, then each is brought there whole."""
+    try:
+        with ExitStack() as stack:
+            files = [stack.enter_context(tempfile.NamedTemporaryFile(prefix="graphflow-")) for _ in paths]
+            yield [file.fileno() for file in files]
+            for file, path in zip(files, paths, strict=True):
+                storage.put(file.name, path)
+    except OSError as error:
+        raise os_error(error, paths[-1], "Cannot write") from error
 
 
 @contextmanager
@@ -167,8 +233,7 @@ def family(name: str) -> str:
 
 
 def _temporary(folder: str, name: str) -> tuple[int, str]:
-    """A new, locked file in the folder: its descriptor and path. Those that dead writers left are removed."""
-    _remove_stale(folder, _start(name))
+    """A new, locked file in the folder: its descriptor and path."""
     while True:
         path = _temporary_path(folder, name)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)

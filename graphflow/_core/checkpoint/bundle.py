@@ -1,13 +1,18 @@
-"""Reads checkpoints that TensorFlow wrote: a tensor bundle, which is an index and one or more files of data.
+"""Reads checkpoints in TensorFlow's format: a tensor bundle, which is an index and one or more files of data.
 
 The index is a sorted table as LevelDB writes it: blocks of keys, each key given by what differs from the one before it,
 with a checksum a block. It maps names to BundleEntryProto messages, which say where in which file of data a tensor
 lies, and its checksum. A tensor in parts has an entry that lists the parts, and one for each part under a key that
 orders as its position does.
+
+LevelDB's tables have a second block of keys, for what a program wants to say besides, which TensorFlow leaves empty and
+never reads. There bundle_writer puts the seal (see bundle_names) and the entries of graphflow's own state, so that for
+TensorFlow's programs a checkpoint holds the variables and nothing else.
 """
 
 from __future__ import annotations
 
+import os
 import re
 import struct
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,42 +22,40 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.errors as errors
-import graphflow.protos as protos
+from graphflow._core.checkpoint.bundle_entries import BundleEntry, BundleHeader, read_varint
+from graphflow._core.checkpoint.bundle_names import INDEX, data_path, former_path, seal_of
 from graphflow._core.checkpoint.crc32c import masked_checksum, masked_checksum_of
 from graphflow._core.checkpoint.layout import MOST_SLICES, CorruptError, Record
-from graphflow._core.checkpoint.reader import INDEX, CheckpointFile, mapped
+from graphflow._core.checkpoint.reader import HIDDEN, CheckpointFile, mapped
 from graphflow._core.checkpoint.regions import MOST_AXES, Region
+from graphflow._core.common.files import storage
 from graphflow._core.graph.dtypes import as_dtype
 
 _FOOTER: Final = 48
 MAGIC: Final = 0xDB4775248B80FB57
+SEAL: Final = b"graphflow/seal"
+"""Where the second block of keys has the seal."""
 _ALL: Final = -1
 """The length along an axis of which a part has everything, if the text of the part was "-"."""
 _TRAILER: Final = 5
 """Bytes after a block: how it is compressed, and a checksum."""
 _MOST_SHARDS: Final = 100_000
+_TRIES: Final = 5
+"""How often an index is read again that does not fit its data: they change one after the other, under a reader."""
 
 
 class BundleFile(CheckpointFile):
-    """A checkpoint of TensorFlow's, mapped into memory; `prefix` is its path without .index.
+    """A checkpoint in TensorFlow's format, mapped into memory; `prefix` is its path without .index.
 
-    NotFoundError if a file of it is missing, DataLossError if the index is damaged.
+    NotFoundError if a file of it is missing, DataLossError if the index is damaged or is that of other data.
     """
 
     def __init__(self, prefix: str) -> None:
         where = prefix + INDEX
-        try:
-            found, count = _records(read_table(mapped(where)))
-        except CorruptError as error:
-            raise errors.DataLossError(
-                None, None, f"{where} is not a whole checkpoint: {error}. Restore an older one."
-            ) from None
+        found, shards = _opened(prefix)
         self._hold(where, list(found), {"format": "TensorFlow"})
         self._shard_of = {record.key: shard for record, shard in found.items()}
-        self._shards = {
-            shard: mapped(f"{prefix}.data-{shard:05d}-of-{count:05d}")
-            for shard in sorted(set(found.values()))
-        }
+        self._shards = shards
         ends: dict[int, int] = {}
         for record, shard in sorted(found.items(), key=lambda item: (item[0].begin, item[0].end)):
             if record.begin < ends.get(
@@ -85,8 +88,9 @@ class BundleFile(CheckpointFile):
             data = self.bytes_of(record)
             if record in into:
                 into[record][:] = data
+                data = into[record]
             if record.dtype.name == "string":
-                found = _strings(data, record.region.size)[1]
+                found = read_strings(data, record.region.size)[1]
             else:
                 found = f"{masked_checksum(data):08x}"
             if progress is not None:
@@ -105,29 +109,84 @@ class BundleFile(CheckpointFile):
             )
         if record.dtype.name != "string":
             return super()._array(record)
-        values, _ = _strings(self.bytes_of(record), record.region.size)
+        values, _ = read_strings(self.bytes_of(record), record.region.size)
         result = np.empty(record.region.size, object)
         result[:] = values
         return result.reshape(record.region.lengths)
 
 
+def _opened(prefix: str) -> tuple[dict[Record, int], dict[int, memoryview]]:
+    """What an index says, each tensor with the number of its file of data, and these files by their numbers."""
+    where = prefix + INDEX
+    for _ in range(_TRIES):
+        index = mapped(where)
+        try:
+            besides = dict(read_table(index, besides=True))
+            found, count = _records(read_table(index), besides)
+        except CorruptError as error:
+            raise errors.DataLossError(
+                None, None, f"{where} is not a whole checkpoint: {error}. Restore an older one."
+            ) from None
+        shards = _shards(prefix, set(found.values()), count, bytes(besides.get(SEAL, b"")))
+        if shards is not None:
+            return found, shards
+    raise errors.DataLossError(
+        None,
+        None,
+        f"{where} and {data_path(prefix)} are of two different saves. Restore an older checkpoint.",
+    )
+
+
+def _shards(prefix: str, wanted: set[int], count: int, seal: bytes) -> dict[int, memoryview] | None:
+    """The files of data that an index means, by their numbers; None if what lies there is that of another index."""
+    if count > 1:
+        return {shard: mapped(data_path(prefix, shard, count)) for shard in sorted(wanted)}
+    try:
+        data = mapped(data_path(prefix))
+    except errors.NotFoundError:
+        former = _former(prefix, seal)
+        if former is None and wanted:
+            raise
+        return {} if former is None else {0: former}
+    if seal_of(data) == seal:
+        return {0: data}
+    former = _former(prefix, seal)
+    if former is not None:
+        return {0: former}
+    return None if seal else {0: data}
+
+
+def _former(prefix: str, seal: bytes) -> memoryview | None:
+    """Data of this seal that were there before those that are, while these take their place; see bundle_names."""
+    path = former_path(prefix, seal)
+    if storage.is_remote(prefix) or not os.path.isfile(path):
+        return None
+    try:
+        data = mapped(path)
+    except errors.NotFoundError:
+        return None
+    return data if seal_of(data) == seal else None
+
+
 # ---- what the index says --------------------------------------------------------------------------------------------
 
 
-def _records(table: Iterator[tuple[bytes, memoryview]]) -> tuple[dict[Record, int], int]:
+def _records(
+    table: Iterator[tuple[bytes, memoryview]], besides: Mapping[bytes, memoryview]
+) -> tuple[dict[Record, int], int]:
     """All tensors and parts of tensors, each with the number of its file of data; and how many such files there are."""
-    from google.protobuf.message import DecodeError
-
-    entries: dict[bytes, Any] = {}
-    header = protos.tensor_bundle_pb2.BundleHeaderProto()
-    try:
-        for number, (key, value) in enumerate(table):
-            if number == 0 and key == b"":
-                header.ParseFromString(bytes(value))
-            else:
-                entries[key] = protos.tensor_bundle_pb2.BundleEntryProto.FromString(bytes(value))
-    except DecodeError as error:
-        raise CorruptError(f"an entry of its index cannot be read: {error}") from None
+    entries: dict[bytes, BundleEntry] = {}
+    header = BundleHeader()
+    for number, (key, value) in enumerate(table):
+        if number == 0 and key == b"":
+            header = BundleHeader.of(value)
+        else:
+            entries[key] = BundleEntry.of(value)
+    for key, value in besides.items():
+        if key.startswith(HIDDEN.encode()) and key != SEAL:
+            if key in entries:
+                raise CorruptError(f"{_named(key)!r} stands twice in its index")
+            entries[key] = BundleEntry.of(value)
     if header.endianness != 0:
         raise CorruptError("its numbers are big-endian, which graphflow does not read")
     if not 0 < header.num_shards <= _MOST_SHARDS:
@@ -161,37 +220,39 @@ def _named(key: bytes) -> str:
         raise CorruptError(f"it has a tensor of the name {key!r}") from None
 
 
-def _shape(entry: Any) -> tuple[int, ...]:
-    shape = tuple(dim.size for dim in entry.shape.dim)
-    if entry.shape.unknown_rank or len(shape) > MOST_AXES or not all(0 <= size < 1 << 62 for size in shape):
-        raise CorruptError(f"a tensor has the shape {list(shape)[: MOST_AXES + 1]}")
+def _shape(entry: BundleEntry) -> tuple[int, ...]:
+    shape = entry.shape
+    if shape is None or len(shape) > MOST_AXES or not all(0 <= size < 1 << 62 for size in shape):
+        raise CorruptError(f"a tensor has the shape {list(shape or ())[: MOST_AXES + 1]}")
     return shape
 
 
-def _parts(entry: Any) -> list[tuple[Region, list[int]]]:
+def _parts(entry: BundleEntry) -> list[tuple[Region, list[int]]]:
     """The parts that an entry lists, each with the numbers that stand in its key."""
     shape = _shape(entry)
     if len(entry.slices) > MOST_SLICES:
         raise CorruptError(f"a tensor is in more than {MOST_SLICES} parts")
     parts = []
     for part in entry.slices:
-        if len(part.extent) != len(shape):
-            raise CorruptError(f"a part of a tensor of {len(shape)} axes has {len(part.extent)}")
+        if len(part) != len(shape):
+            raise CorruptError(f"a part of a tensor of {len(shape)} axes has {len(part)}")
+        offsets = tuple(start for start, _ in part)
         lengths = tuple(
-            extent.length if extent.WhichOneof("has_length") else full - extent.start
-            for extent, full in zip(part.extent, shape, strict=True)
+            full - start if length is None else length
+            for (start, length), full in zip(part, shape, strict=True)
         )
-        offsets = tuple(extent.start for extent in part.extent)
         if not all(
             o >= 0 and n >= 0 and o + n <= full for o, n, full in zip(offsets, lengths, shape, strict=True)
         ):
             raise CorruptError("a part of a tensor does not lie in its shape")
-        said = [(e.start, e.length if e.WhichOneof("has_length") else _ALL) for e in part.extent]
+        said = [(start, _ALL if length is None else length) for start, length in part]
         parts.append((Region(offsets, lengths), [number for pair in said for number in pair]))
     return parts
 
 
-def _record(key: str, name: str, shape: tuple[int, ...], text: str, entry: Any, shards: int) -> Record:
+def _record(
+    key: str, name: str, shape: tuple[int, ...], text: str, entry: BundleEntry, shards: int
+) -> Record:
     try:
         dtype = as_dtype(entry.dtype)
     except TypeError:
@@ -211,7 +272,7 @@ def _record(key: str, name: str, shape: tuple[int, ...], text: str, entry: Any, 
     return record
 
 
-def _strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
+def read_strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
     """The strings of a tensor, and the checksum that is found, or why there is none.
 
     The lengths come first, then a checksum of them, then the strings one behind the other.
@@ -219,7 +280,7 @@ def _strings(data: memoryview, count: int) -> tuple[list[bytes], str]:
     lengths, at = [], 0
     try:
         for _ in range(count):
-            length, at = _varint(data, at)
+            length, at = read_varint(data, at)
             lengths.append(length)
     except CorruptError as error:
         return [], f"none, since {error}"
@@ -260,16 +321,15 @@ def _signed(number: int) -> bytes:
 # ---- the table -------------------------------------------------------------------------------------------------------
 
 
-def read_table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
-    """The keys and values of a table, in the order of the keys, which rise."""
+def read_table(data: memoryview, besides: bool = False) -> Iterator[tuple[bytes, memoryview]]:
+    """The keys and values of a table, in the order of the keys, which rise; `besides`: of its second block of keys."""
     if len(data) < _FOOTER or int.from_bytes(data[-8:], "little") != MAGIC:
         raise CorruptError("it does not end as an index of TensorFlow's")
     footer = data[-_FOOTER:-8]
-    _, at = _handle(footer, 0)
+    second, at = _handle(footer, 0)
     handle, _ = _handle(footer, at)
     last: bytes | None = None
-    for _, value in _block(data, handle):
-        inner, _ = _handle(value, 0)
+    for inner in (second,) if besides else (_handle(value, 0)[0] for _, value in _block(data, handle)):
         for key, content in _block(data, inner):
             if last is not None and key <= last:
                 raise CorruptError("the keys of its index do not rise")
@@ -278,8 +338,8 @@ def read_table(data: memoryview) -> Iterator[tuple[bytes, memoryview]]:
 
 
 def _handle(data: memoryview, at: int) -> tuple[tuple[int, int], int]:
-    offset, at = _varint(data, at)
-    size, at = _varint(data, at)
+    offset, at = read_varint(data, at)
+    size, at = read_varint(data, at)
     return (offset, size), at
 
 
@@ -300,26 +360,12 @@ def _block(data: memoryview, handle: tuple[int, int]) -> Iterator[tuple[bytes, m
         raise CorruptError("a block of its index is too short")
     at, key = 0, b""
     while at < rest:
-        shared, at = _varint(block, at)
-        fresh, at = _varint(block, at)
-        length, at = _varint(block, at)
+        shared, at = read_varint(block, at)
+        fresh, at = read_varint(block, at)
+        length, at = read_varint(block, at)
         if shared > len(key) or at + fresh + length > rest:
             raise CorruptError("an entry of its index lies behind its end")
         key = key[:shared] + bytes(block[at : at + fresh])
         at += fresh
         yield key, block[at : at + length]
         at += length
-
-
-def _varint(data: memoryview, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and the position behind it."""
-    number = 0
-    for shift in range(0, 64, 7):
-        if at >= len(data):
-            break
-        byte = data[at]
-        at += 1
-        number |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return number, at
-    raise CorruptError("a number in it has no end")

@@ -8,7 +8,7 @@ import os
 import stat
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +16,7 @@ import numpy as np
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import os_error
+from graphflow._core.checkpoint.bundle_names import INDEX
 from graphflow._core.checkpoint.donation import donated
 from graphflow._core.checkpoint.layout import (
     BLOCK,
@@ -33,8 +34,6 @@ from graphflow._core.common.files import storage
 from graphflow._core.graph.dtypes import DType
 
 _TO_READ = os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK
-INDEX = ".index"
-"""The ending on disk of the prefix of a checkpoint that TensorFlow wrote."""
 _GIVEN = 64 << 10
 """From so many bytes on, an array's buffer is worth donating."""
 HIDDEN = "graphflow/"
@@ -316,7 +315,12 @@ def checkpoint_path(prefix: str) -> str:
 
 
 def existing_path(prefix: str) -> str:
-    """The file of a prefix, or the index that TensorFlow wrote if only that is there."""
+    """The file of a prefix, or its index in TensorFlow's format: whichever is there, or was written last."""
     path = checkpoint_path(prefix)
     index = prefix + INDEX
-    return index if not storage.is_file(path) and storage.is_file(index) else path
+    if not storage.is_file(index):
+        return path
+    with suppress(OSError):  # One that is removed meanwhile.
+        if storage.is_file(path) and storage.status(path).modified >= storage.status(index).modified:
+            return path
+    return index

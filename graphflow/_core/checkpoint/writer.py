@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from graphflow._core.common.files import storage
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph.dtypes import DType, as_dtype
 
+Digest = TypeVar("Digest")
 _UNIT = 4 << 20
 """Bytes that are written at once."""
 _MOST_PIECES = 512
@@ -65,14 +66,19 @@ def write_checkpoint(prefix: str, entries: Sequence[Entry]) -> None:
     except ValueError as error:
         raise errors.InvalidArgumentError(None, None, f"Cannot write {prefix}{SUFFIX}: {error}.") from None
     path = prefix + SUFFIX
+    make_folder_of(path)
+    with atomic_file(path) as descriptor:
+        os.write(descriptor, b"\0" * len(header))
+        digests = write_data(descriptor, len(header), payloads, _digest)
+        _write_all(descriptor, [memoryview(encode_header(_sealed(records, digests), {}))], 0)
+
+
+def make_folder_of(path: str) -> None:
+    """Makes the folder of a file that is to be written, if it is not there; the errors of atomic_file."""
     try:
         storage.make_folders(storage.folder_of(storage.absolute(path)))
     except OSError as error:
         raise os_error(error, path, "Cannot write") from error
-    with atomic_file(path) as descriptor:
-        os.write(descriptor, b"\0" * len(header))
-        digests = _write_data(descriptor, len(header), records, payloads)
-        _write_all(descriptor, [memoryview(encode_header(_sealed(records, digests), {}))], 0)
 
 
 def pack(entries: Sequence[Entry], extra: Mapping[str, str]) -> bytes:
@@ -82,17 +88,20 @@ def pack(entries: Sequence[Entry], extra: Mapping[str, str]) -> bytes:
     return b"".join([encode_header(_sealed(records, digests), extra), *payloads])
 
 
-def plan_records(entries: Sequence[Entry]) -> tuple[list[Record], list[memoryview]]:
+def plan_records(
+    entries: Sequence[Entry], strings: Callable[[Any], bytes] = encode_strings
+) -> tuple[list[Record], list[memoryview]]:
     """The records, their checksums still missing, and the bytes of each, in the order of the file.
 
-    Elements of many bytes come first, so that each tensor lies at a multiple of its elements' size.
+    Elements of many bytes come first, so that each tensor lies at a multiple of its elements' size. strings: gives the
+    bytes of an array of strings; TypeError if it holds something else.
     """
     planned = []
     for entry in entries:
         array = np.asarray(entry.array)
         dtype = as_dtype(array.dtype)
         shape = array.shape if entry.full_shape is None else entry.full_shape
-        payload = _payload(entry.name, array, dtype)
+        payload = _payload(entry.name, array, dtype, strings)
         _, width, _ = stored_shape(dtype, shape, len(payload))
         planned.append(
             (width, Record("", entry.name, dtype, shape, entry.slice_text, "0" * 32, 0, 0), payload)
@@ -112,10 +121,10 @@ def plan_records(entries: Sequence[Entry]) -> tuple[list[Record], list[memoryvie
     return records, [payload for _, _, payload in planned]
 
 
-def _payload(name: str, array: Any, dtype: DType) -> memoryview:
+def _payload(name: str, array: Any, dtype: DType, strings: Callable[[Any], bytes]) -> memoryview:
     if dtype.name == "string":
         try:
-            return memoryview(encode_strings(array))
+            return memoryview(strings(array))
         except TypeError as error:
             raise errors.InvalidArgumentError(None, None, f"Cannot save {name!r}: {error}.") from None
     array = np.ascontiguousarray(array, array.dtype.newbyteorder("<"))
@@ -156,18 +165,18 @@ def _digest(block: memoryview) -> bytes:
     return xxhash.xxh3_128_digest(block)
 
 
-def _write_data(
-    descriptor: int, begin: int, records: Sequence[Record], payloads: Sequence[memoryview]
-) -> list[list[bytes]]:
-    """Writes the tensors and returns the digests of the blocks of each."""
-    digests = [[b""] * -(-len(payload) // BLOCK) for payload in payloads]
+def write_data(
+    descriptor: int, begin: int, payloads: Sequence[memoryview], digest: Callable[[memoryview], Digest]
+) -> list[list[Digest]]:
+    """Writes the tensors, one behind the other, and returns the digests of the blocks of each."""
+    digests = [list[Any]([None]) * -(-len(payload) // BLOCK) for payload in payloads]
     one_at_a_time = threading.Lock()
     """The operating system lets one thread at a time into a file; the others need not spin for it."""
 
     def write(unit: tuple[int, list[_Piece]]) -> None:
         position, pieces = unit
         for piece in pieces:
-            digests[piece.record][piece.block] = _digest(piece.data)
+            digests[piece.record][piece.block] = digest(piece.data)
         with one_at_a_time:
             _write_all(descriptor, [piece.data for piece in pieces], position)
 

@@ -10,9 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 import graphflow.protos as protos
-from graphflow._core.checkpoint.bundle_writer import write_bundle
-from graphflow._core.checkpoint.reader import CheckpointData
-from graphflow._core.checkpoint.writer import Entry, pack
+from graphflow._core.checkpoint.bundle_writer import write_tensors
+from graphflow._core.checkpoint.writer import Entry
 from graphflow._core.common.files import storage
 from graphflow._core.ops.state.variable import Variable
 from graphflow.keras.backend.values import batch_set_value
@@ -72,9 +71,8 @@ def save(model: Any, prefix: str, session: Any, state_of_optimizer: Sequence[Any
     entries += [Entry(_optimizer_key(number), value) for number, value in enumerate(state_of_optimizer)]
     names = {path: variable.op.name for path, variable in variables.items()}
     entries.append(Entry(_GRAPH, np.array(_object_graph(names), dtype=object)))
+    write_tensors(prefix, entries)
     folder = storage.folder_of(storage.absolute(prefix))
-    storage.make_folders(folder)
-    write_bundle(prefix, CheckpointData(memoryview(pack(entries, {})), prefix))
     update_checkpoint_state(folder, os.path.basename(prefix), [os.path.basename(prefix)])
 
 

@@ -10,9 +10,10 @@ from typing import Any
 
 import graphflow.errors as errors
 from graphflow._core.checkpoint.atomic import freed_later
+from graphflow._core.checkpoint.bundle_names import INDEX
 from graphflow._core.checkpoint.layout import SUFFIX
-from graphflow._core.checkpoint.opening import open_checkpoint
-from graphflow._core.checkpoint.reader import checkpoint_path, existing_path
+from graphflow._core.checkpoint.opening import open_checkpoint, remove_files
+from graphflow._core.checkpoint.reader import existing_path
 from graphflow._core.checkpoint.state_file import CheckpointState, read_state, write_state
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
@@ -204,8 +205,9 @@ def _candidates(folder: str, state: CheckpointState | None) -> Iterator[str]:
     found = []
     with suppress(OSError):
         for name, status in storage.entries(folder):
-            if name.endswith(SUFFIX) and not name.startswith("."):
-                found.append((status.modified, os.path.join(folder, name).removesuffix(SUFFIX)))
+            ending = next((ending for ending in (SUFFIX, INDEX) if name.endswith(ending)), None)
+            if ending is not None and not name.startswith("."):
+                found.append((status.modified, os.path.join(folder, name).removesuffix(ending)))
     yield from (prefix for _, prefix in sorted(found, reverse=True))
 
 
@@ -257,12 +259,10 @@ def remove_checkpoint(
         meta_graph_suffix: The ending of the graph's file.
     """
     checkpoint_prefix = user_path(checkpoint_prefix)
-    for path in (
-        meta_graph_filename(checkpoint_prefix, meta_graph_suffix),
-        checkpoint_path(checkpoint_prefix),
-    ):
-        with suppress(FileNotFoundError), freed_later(path):
-            storage.remove(path)
+    path = meta_graph_filename(checkpoint_prefix, meta_graph_suffix)
+    with suppress(FileNotFoundError), freed_later(path):
+        storage.remove(path)
+    remove_files(checkpoint_prefix)
 
 
 def meta_graph_filename(checkpoint_filename: str, meta_graph_suffix: str = "meta") -> str:

@@ -22,10 +22,12 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.interop.import_graph import import_graph_def
+from graphflow._core.interop.message_text import message_text
 from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
 from graphflow.train.saving.collections import add_collection_def, restore_collections
-from graphflow.train.saving.saver import Saver, SaverDef
+from graphflow.train.saving.saver import Saver
+from graphflow.train.saving.saver_def import SaverDef
 
 if TYPE_CHECKING:
     from os import PathLike
@@ -60,9 +62,7 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
 
 def _write(path: str, message: Any, as_text: bool) -> None:
     if as_text:
-        from google.protobuf import text_format
-
-        data = text_format.MessageToString(message).encode()
+        data = message_text(message).encode()
     else:
         data = message.SerializeToString(deterministic=True)  # So that the same graph is the same file.
     write_atomically(path, data)

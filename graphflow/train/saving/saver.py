@@ -13,13 +13,13 @@ import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import graphflow.errors as errors
 import graphflow.protos as protos
-from graphflow._core.checkpoint.reader import checkpoint_path
+from graphflow._core.checkpoint.default_format import TENSORFLOW, default_format
 from graphflow._core.checkpoint.resource_state import STATE
 from graphflow._core.common.files import storage
 from graphflow._core.common.files.paths import user_path
@@ -54,6 +54,7 @@ from graphflow.train.saving.checkpoint_management import (
     update_checkpoint_state,
 )
 from graphflow.train.saving.saveables import SaveableObject, VariableSaveable, saveables_of
+from graphflow.train.saving.saver_def import SaverDef
 from graphflow.train.saving.shared_graphs import SharedGraphs
 from graphflow.train.steps import global_step as value_of_step
 
@@ -67,46 +68,11 @@ _MOST_TRIES = 3
 """How often a checkpoint is written whose reads took longer than rounds wait: each time they wait longer."""
 
 
-@dataclass
-class SaverDef:
-    """The names of a saver's ops in its graph, and what it keeps (TensorFlow's message of that name).
-
-    Args:
-        filename_tensor_name: The tensor of the file's name.
-        save_tensor_name: The tensor whose run saves.
-        restore_op_name: The operation that restores.
-        max_to_keep: How many checkpoints stay.
-        sharded: Whether each device has a file.
-        keep_checkpoint_every_n_hours: One in so many hours stays for ever.
-        version: The format.
-    """
-
-    filename_tensor_name: str = ""
-    save_tensor_name: str = ""
-    restore_op_name: str = ""
-    max_to_keep: int = 0
-    sharded: bool = False
-    keep_checkpoint_every_n_hours: float = 0.0
-    version: int = 2
-
-    LEGACY: ClassVar[int] = 0
-    V1: ClassVar[int] = 1
-    V2: ClassVar[int] = 2
-
-    @staticmethod
-    def of(other: Any) -> SaverDef:
-        """A copy of one, or of TensorFlow's message.
-
-        Args:
-            other: A SaverDef, or its message.
-        """
-        return SaverDef(**{name: getattr(other, name) for name in asdict(SaverDef())})
-
-
 class Saver:
     """Saves and restores variables (tf.train.Saver).
 
-    There is one format, and one file. One thread at a time may use it.
+    What is written is one file, PREFIX.safetensors, or TensorFlow's, PREFIX.index and PREFIX.data-00000-of-00001.
+    Either can be restored. One thread at a time may use it.
 
     Args:
         var_list: What to save: a list of variables, partitioned variables or parts, or a dictionary from names in
@@ -119,10 +85,12 @@ class Saver:
         name: A name for the operations.
         restore_sequentially: Whether variables are restored one after another.
         saver_def: A SaverDef message, whose settings and names are taken.
-        builder: None, as there is one way to write a checkpoint.
+        builder: None, as there is one way to save variables.
         defer_build: Whether it waits for build().
         allow_empty: Whether no variables are no error.
-        write_version: Changes nothing.
+        write_version: gf.train.SaverDef.V2 for TensorFlow's files, V1 for the same. By default graphflow's one file,
+            but TensorFlow's in a program for which `import tensorflow` gives graphflow; GRAPHFLOW_CHECKPOINTS in the
+            environment, "tensorflow" or "safetensors", makes either one the default.
         pad_step_number: Whether steps are written 00000012 rather than 12.
         save_relative_paths: Whether the `checkpoint` file names others relative to itself, so that the folder may
             be moved.
@@ -158,7 +126,7 @@ class Saver:
         builder: Any = None,
         defer_build: bool = False,
         allow_empty: bool = False,
-        write_version: int = SaverDef.V2,
+        write_version: int | None = None,
         pad_step_number: bool = False,
         save_relative_paths: bool = False,
         filename: str | None = None,
@@ -181,6 +149,8 @@ class Saver:
         self._pad = pad_step_number
         self._relative = save_relative_paths
         self._filename = filename or "model"
+        is_asked = write_version is not None or default_format() == TENSORFLOW
+        self._form = TENSORFLOW if is_asked else ""
         self._is_empty = False
         self._told = False
         self._graphs = SharedGraphs()
@@ -232,7 +202,7 @@ class Saver:
         """`program`: whose state is saved besides, see program_identity; "" if none is."""
         filename = placeholder_with_default(self._filename, shape=(), name="filename")
         filename = placeholder_with_default(filename, shape=(), name="Const")
-        saved = _save_op(graph, filename, saveables, program)
+        saved = _save_op(graph, filename, saveables, program, self._form)
         with graph.control_dependencies([saved]):
             done = identity(filename, name="control_dependency")
         restored = self._restore_op(graph, filename, saveables, program)
@@ -349,7 +319,7 @@ class Saver:
                 with sess.graph.as_default():
                     graph = self.export_meta_graph(path, strip_default_attrs=strip_default_attrs)
                 if graph is not None:  # Else a subclass has written it.
-                    self._graphs.written(user_path(path), graph.graph_def, checkpoint_path(prefix))
+                    self._graphs.written(user_path(path), graph.graph_def, prefix)
             except (ModuleNotFoundError, TooLargeError) as error:  # Training needs neither.
                 if not self._told:
                     _log.warning("Checkpoints are written without their graphs: %s", error)
@@ -565,7 +535,9 @@ def _written(sess: SessionLike, definition: SaverDef, prefix: str) -> Any:
     raise AssertionError
 
 
-def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str) -> Operation:
+def _save_op(
+    graph: Graph, filename: Tensor, saveables: list[SaveableObject], program: str, form: str
+) -> Operation:
     specs = [spec for saveable in saveables for spec in saveable.specs]
     tensors: list[Any] = [spec.tensor for spec in specs]
     names = [spec.name for spec in specs]
@@ -578,7 +550,8 @@ def _save_op(graph: Graph, filename: Tensor, saveables: list[SaveableObject], pr
     with graph.control_dependencies(held), graph.name_scope("SaveV2") as scope:
         slices = [spec.slice_spec for spec in specs] + [""] * (len(names) - len(specs))
         saved = save_v2(
-            filename, constant(names, name="tensor_names"), constant(slices, name="shape_and_slices"), tensors, scope
+            filename, constant(names, name="tensor_names"), constant(slices, name="shape_and_slices"), tensors, scope,
+            form,
         )  # fmt: skip
     if not begins:
         return saved

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any, Final
 
 from graphflow._core.checkpoint.atomic import link_atomically
+from graphflow._core.checkpoint.opening import files_of
 
 _log = logging.getLogger(__name__)
 
@@ -31,8 +32,8 @@ class SharedGraphs:
         """The last file that was written."""
         self._told = False
 
-    def written(self, path: str, graph_def: Any, checkpoint: str) -> None:
-        """A graph was written to `path`, beside this checkpoint file.
+    def written(self, path: str, graph_def: Any, prefix: str) -> None:
+        """A graph was written to `path`, beside the checkpoint of this prefix.
 
         If the saver's last one is the same to the byte, both names mean one file from now on (a hard link). A file
         system that knows no links has two, as before. A file that somebody changed since is no longer the same.
@@ -42,13 +43,13 @@ class SharedGraphs:
                 _share(self._newest, path)
         self._newest = path
         if not self._told:
-            self._tell(path, graph_def, checkpoint)
+            self._tell(path, graph_def, prefix)
 
-    def _tell(self, path: str, graph_def: Any, checkpoint: str) -> None:
+    def _tell(self, path: str, graph_def: Any, prefix: str) -> None:
         """Logs, once, if the graph is larger than the checkpoint because of constants."""
         with suppress(OSError):
             size = os.path.getsize(path)
-            if size < _TOLD_BYTES or size <= os.path.getsize(checkpoint):
+            if size < _TOLD_BYTES or size <= sum(map(os.path.getsize, files_of(prefix))):
                 return
             found = _constants(graph_def)
             total = sum(found.values())

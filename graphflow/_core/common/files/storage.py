@@ -316,31 +316,35 @@ class _Upload:
 
 # ---- a remote file as a local one -----------------------------------------------------------------------------------
 
-_last_copy: tuple[tuple[str, Any], int] | None = None
-_last_copy_lock: Final = threading.Lock()
+_copies: Final[dict[bool, tuple[tuple[str, Any], int]]] = {}
+"""The last copies: of a small file (True), such as an index, and of another."""
+_copies_lock: Final = threading.Lock()
+_SMALL: Final = 4 << 20
 
 
 def local_copy(path: str) -> int:
     """A descriptor of a local copy of a remote file, without a name, which ends with its last descriptor.
 
     It is to be mapped or read at positions: where reading goes on is one for all who have it.
-    The last one is kept, since a checkpoint is looked through before it is restored; it is taken again as long as the
-    file is the same.
+    The last one is kept, since a checkpoint is looked through before it is restored, and the last small one, since it
+    may have an index; they are taken again as long as the file is the same.
     """
-    global _last_copy
-    with _last_copy_lock, _remote(path) as (system, key):
+    with _copies_lock, _remote(path) as (system, key):
         if system.isdir(key):
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
         which = path, system.ukey(key)
-        if _last_copy is None or _last_copy[0] != which:
-            if _last_copy is not None:
-                os.close(_last_copy[1])
-                _last_copy = None
-            with tempfile.TemporaryFile(prefix="graphflow-") as file, system.open(key, "rb") as source:
-                shutil.copyfileobj(source, file, _PIECE)
-                file.flush()
-                _last_copy = which, os.dup(file.fileno())
-        return os.dup(_last_copy[1])
+        for kept, descriptor in _copies.values():
+            if kept == which:
+                return os.dup(descriptor)
+        small = (system.size(key) or _SMALL) < _SMALL
+        if small in _copies:
+            os.close(_copies.pop(small)[1])
+        with tempfile.TemporaryFile(prefix="graphflow-") as file, system.open(key, "rb") as source:
+            shutil.copyfileobj(source, file, _PIECE)
+            file.flush()
+            descriptor = os.dup(file.fileno())
+        _copies[small] = which, descriptor
+        return os.dup(descriptor)
 
 
 # ---- fsspec ---------------------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.checkpoint.opening import open_checkpoint
-from graphflow._core.checkpoint.reader import checkpoint_path
+from graphflow._core.checkpoint import formats
+from graphflow._core.checkpoint.bundle_writer import entries_of
+from graphflow._core.checkpoint.opening import open_checkpoint, remove_files
 from graphflow._core.checkpoint.regions import Region, parse_spec
 from graphflow._core.checkpoint.resource_state import RUNS, STATE, pack_state, unpack_state
-from graphflow._core.checkpoint.writer import Entry, write_checkpoint
+from graphflow._core.checkpoint.writer import Entry
 from graphflow._core.common.files.paths import user_path
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.kernels.registry import Kernel, Node, kernel
@@ -35,6 +36,8 @@ def _texts(values: Any) -> list[str]:
 
 @kernel("SaveV2", stateful=True)
 def _save(node: Node) -> Kernel:
+    form = node.attrs.get("_format", "")
+
     def save(run: Any, prefix: Any, names: Any, specs: Any, *tensors: Any) -> None:
         run.others_may_change()
         if not len(names) == len(specs) == len(tensors):
@@ -43,9 +46,10 @@ def _save(node: Node) -> Kernel:
                 None,
                 f"{len(names)} names and {len(specs)} slices are given for {len(tensors)} tensors.",
             )
-        write_checkpoint(
+        formats.write(
             user_path(_text(prefix)),
             [_entry(*item) for item in zip(_texts(names), _texts(specs), tensors, strict=True)],
+            form,
         )
 
     return save
@@ -129,19 +133,11 @@ def _merge(node: Node) -> Kernel:
 
     def run(prefixes: Any, destination: Any) -> None:
         named = [user_path(_text(prefix)) for prefix in np.asarray(prefixes, object).reshape(-1)]
-        entries = []
-        for file in map(open_checkpoint, named):
-            regions = [record.region if record.slice_text else None for record in file.records]
-            names = [record.name for record in file.records]
-            arrays = file.read(list(zip(names, regions, strict=True)))
-            entries += [
-                Entry(record.name, array, record.shape if record.slice_text else None, record.slice_text)
-                for record, array in zip(file.records, arrays, strict=True)
-            ]
-        write_checkpoint(user_path(_text(destination)), entries)
+        entries = [entry for file in map(open_checkpoint, named) for entry in entries_of(file)]
+        formats.write(user_path(_text(destination)), entries)
         for prefix in named if delete else ():
             with suppress(OSError):  # What cannot be removed is in nobody's way.
-                os.unlink(checkpoint_path(prefix))
+                remove_files(prefix)
                 os.rmdir(os.path.dirname(prefix))
 
     return run

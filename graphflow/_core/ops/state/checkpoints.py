@@ -78,15 +78,21 @@ WRITE_RESOURCE_STATE = op_def(
 
 
 def save_v2(
-    prefix: Any, tensor_names: Any, shape_and_slices: Any, tensors: Sequence[Any], name: str | None = None
+    prefix: Any,
+    tensor_names: Any,
+    shape_and_slices: Any,
+    tensors: Sequence[Any],
+    name: str | None = None,
+    form: str = "",
 ) -> Operation:
     """An operation that writes tensors to a checkpoint (tf.io's SaveV2).
 
     tensor_names: a vector of strings; shape_and_slices: one text a tensor, "" for a whole one, otherwise its full shape
-    and which part it is, such as "4 10 0,2:0,10". Variables are read when it runs. Errors when it runs: see
-    docs/checkpoints.md.
+    and which part it is, such as "4 10 0,2:0,10". form: the format of the files, see checkpoint/formats.py; "" for the
+    default of the process that writes. Variables are read when it runs. Errors when it runs: see docs/checkpoints.md.
     """
-    return apply(SAVE_V2, (prefix, tensor_names, shape_and_slices, list(tensors)), {}, name)
+    attrs = {"_format": form} if form else {}
+    return apply(SAVE_V2, (prefix, tensor_names, shape_and_slices, list(tensors)), attrs, name)
 
 
 def restore_v2(
