@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from random import Random
+
 import pytest
 
-from graphflow._core.simulation.engine import Clock, Cores, Thread
+from graphflow._core.simulation.engine import Clock, Cores, Thread, Wire
 
 
 def _until_rest(clock: Clock) -> None:
@@ -38,6 +40,34 @@ def test_a_job_that_comes_later_slows_those_that_are_there() -> None:
     clock.at(1.0, lambda: cores.work(0.5, lambda: ended.setdefault("short", clock.now)))
     _until_rest(clock)
     assert ended == pytest.approx({"short": 2.0, "long": 2.5})
+
+
+def test_messages_share_a_link_by_their_weights() -> None:
+    clock, ended = Clock(), {}
+    wire = Wire(clock)
+    for name, seconds, weight in (("a", 3.0, 3.0), ("b", 3.0, 1.0)):
+        wire.carry(seconds, weight, lambda name=name: ended.setdefault(name, clock.now))
+    clock.at(6.0, lambda: wire.work(1.0, lambda: ended.setdefault("c", clock.now)))
+    _until_rest(clock)
+    # a gets three quarters and ends at 4, when b has one second of its three; it has the link alone from then on.
+    assert ended == pytest.approx({"a": 4.0, "b": 6.0, "c": 7.0})
+    assert wire.reckoned() == pytest.approx(7.0)
+
+
+def test_a_link_is_never_idle_while_there_are_messages() -> None:
+    clock, ended, random = Clock(), [], Random(1)
+    wire = Wire(clock)
+    sizes = [random.uniform(0.1, 1.0) for _ in range(200)]
+
+    def next_one(number: int) -> None:
+        ended.append(clock.now)
+        if number + 4 < len(sizes):
+            wire.carry(sizes[number + 4], random.lognormvariate(0.0, 1.0), next_one, number + 4)
+
+    for number in range(4):
+        wire.carry(sizes[number], random.lognormvariate(0.0, 1.0), next_one, number)
+    _until_rest(clock)
+    assert len(ended) == 200 and clock.now == pytest.approx(sum(sizes)) == pytest.approx(wire.reckoned())
 
 
 def test_short_jobs_end_after_a_long_time() -> None:

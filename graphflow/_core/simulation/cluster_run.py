@@ -89,7 +89,7 @@ class ClusterRun:
         watch: Watch | None = None,
     ) -> None:  # fmt: skip
         self.clock = Clock()
-        self.network = Network(self.clock, cluster)
+        self.network = Network(self.clock, cluster, Random(f"{seed}/network"))
         self.step = step
         self._watch = watch
         self._spread = spread

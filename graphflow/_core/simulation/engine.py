@@ -105,18 +105,21 @@ class Cores:
         now, jobs, count = self._clock.now, len(self._jobs), self._count
         if jobs:
             passed = now - self._seen
-            self._served += passed if jobs <= count else passed * count / jobs
+            self._served += passed * self._share()
             self.busy += passed * (jobs if jobs <= count else count)
         self._seen = now
+
+    def _share(self) -> float:
+        """The part of a processor that a job gets."""
+        jobs, count = len(self._jobs), self._count
+        return 1.0 if jobs <= count else count / jobs
 
     def _plan(self) -> None:
         """Asks to be called when the next job ends, or before: jobs that come only make those that are there later."""
         jobs = self._jobs
         if not jobs:
             return
-        left = jobs[0][0] - self._served
-        if len(jobs) > self._count:
-            left *= len(jobs) / self._count
+        left = (jobs[0][0] - self._served) / self._share()
         due = self._clock.now + (left if left > 0.0 else 0.0)
         if due < self._due:
             self._due = due
@@ -137,6 +140,36 @@ class Cores:
             then(*arguments)
         self._calling = False
         self._plan()
+
+
+class Wire(Cores):
+    """One direction of a link, of which each message gets as much as its weight says, beside those of the others.
+
+    busy: seconds in which it carried something so far.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        super().__init__(clock, 1)
+        self._weights = 0.0
+        """Those of all messages that are there."""
+
+    def work(self, seconds: float, then: Then, *arguments: Any) -> None:
+        """Carries what takes so many seconds alone, with a weight of one, then calls then(*arguments)."""
+        self.carry(seconds, 1.0, then, *arguments)
+
+    def carry(self, seconds: float, weight: float, then: Then, *arguments: Any) -> None:
+        """As `work`; a message of twice the weight of another one gets twice as much of the link."""
+        if self._clock.now != self._seen:
+            self._reckon()
+        self._weights += weight
+        super().work(seconds / weight, self._through, weight, then, arguments)
+
+    def _share(self) -> float:
+        return 1.0 / self._weights
+
+    def _through(self, weight: float, then: Then, arguments: tuple[Any, ...]) -> None:
+        self._weights -= weight
+        then(*arguments)
 
 
 class Thread:

@@ -105,6 +105,8 @@ class MessageCosts:
             encrypts them.
         shared_rate: Bytes that a task takes over from another one of its host in a second.
         reduce_rate: Bytes of gradients that are added up in a second.
+        unevenness: How unevenly connections share a link: the standard deviation of the logarithm of what a message
+            gets of it; 0 if all get the same. Within 8 ms that of TCP's CUBIC was 0.55, over a message it evens out.
     """
 
     step: float = 60e-6
@@ -120,6 +122,7 @@ class MessageCosts:
     network_rate: float = 0.8e9
     shared_rate: float = 10e9
     reduce_rate: float = 10e9
+    unevenness: float = 0.25
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,23 @@
 
 A message is handled by the thread of the sockets at either end, one after the other, as on a real task. Between hosts
 its bytes then flow: through a thread of the sender that brings them to the network, over the sender's link and the
-receiver's, and through a thread there. All these are at work at once, each shares itself evenly among the messages that
-it has, and the slowest says how long a message takes. On one host a large value stays where it is, and the receiver
-reads it there.
+receiver's, and through a thread there. All these are at work at once, each shares itself among the messages that it
+has, and the slowest says how long a message takes. On one host a large value stays where it is, and the receiver reads
+it there.
+
+Threads and processors are shared evenly. Connections share a link as TCP has them, one of them with more than another:
+each message has a weight by chance. Without that simulated workers fall into a rhythm in which none waits for another,
+which real ones do not keep.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from random import Random
 from typing import Final
 
-from graphflow._core.simulation.engine import Clock, Cores, Then, Thread
+from graphflow._core.simulation.engine import Clock, Cores, Then, Thread, Wire
 from graphflow._core.simulation.machine import SimulatedCluster
 from graphflow._core.simulation.planned import job_of
 
@@ -35,8 +40,8 @@ class Link:
 
     def __init__(self, clock: Clock, rate: float) -> None:
         self.rate = rate
-        self.out = Cores(clock, 1)
-        self.into = Cores(clock, 1)
+        self.out = Wire(clock)
+        self.into = Wire(clock)
 
 
 class Task:
@@ -60,9 +65,10 @@ class Task:
 class Network:
     """The tasks of a cluster, and what brings messages from one to the other."""
 
-    def __init__(self, clock: Clock, cluster: SimulatedCluster) -> None:
+    def __init__(self, clock: Clock, cluster: SimulatedCluster, random: Random) -> None:
         self.clock = clock
         self.costs = cluster.costs
+        self._random = random
         self.watch: Callable[[Task, Task, int, float, float], None] | None = None
         """Is told of what goes over links: the sender, the receiver, bytes, from when to when."""
         self._shares = cluster.shares_memory
@@ -160,14 +166,12 @@ class Network:
             self._by_thread(sender, sending, sent, self.clock.after, there + back, *takes)
             return
         ways = (
-            (sender.link.out, there),
-            (receiver.link.into, back),
             (sender.network, sending),
             (receiver.network, receiving),
             (sender.host.cores, sending + sent),
             (receiver.host.cores, receiving + received),
         )
-        left = [len(ways)]
+        left = [len(ways) + 2]
 
         def through() -> None:
             left[0] -= 1
@@ -176,6 +180,12 @@ class Network:
                     self.watch(sender, receiver, size, begun, self.clock.now)
                 self._arrive(*arrive)
 
+        of_allreduce = (
+            receive < 0
+        )  # All members wait for all messages of one: who gets more first makes no difference.
+        weight = 1.0 if of_allreduce else self._random.lognormvariate(0.0, self.costs.unevenness)
+        sender.link.out.carry(there, weight, through)
+        receiver.link.into.carry(back, weight, through)
         for way, seconds in ways:
             way.work(seconds, through)
 

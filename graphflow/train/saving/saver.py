@@ -37,7 +37,12 @@ from graphflow._core.graph.types import SessionLike, VariableLike
 from graphflow._core.ops.array.shaping import identity, placeholder_with_default, shape
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import constant
-from graphflow._core.ops.distributed.sync_rounds import beginnings_of_rounds, free_round, hold_round, is_free
+from graphflow._core.ops.distributed.sync_rounds import (
+    beginnings_of_rounds,
+    free_round,
+    hold_round,
+    is_between_rounds,
+)
 from graphflow._core.ops.state.checkpoints import (
     read_resource_state,
     restore_v2,
@@ -519,14 +524,14 @@ class Saver:
 def _written(sess: SessionLike, definition: SaverDef, prefix: str) -> Any:
     """What the run that writes a checkpoint gives.
 
-    One that was not read between two rounds of synchronous training, since it took too long, is written again, and has
-    more time then; if it fails each time, nothing is left of it.
+    One that was not read between two rounds of synchronous training, since it took too long or a round did not end, is
+    written again, and has more time then; if it fails each time, nothing is left of it.
     """
     for left in reversed(range(_MOST_TRIES)):
         try:
             return sess.run(definition.save_tensor_name, {definition.filename_tensor_name: prefix})
         except errors.AbortedError as error:
-            if not is_free(error.op):
+            if not is_between_rounds(error.op):
                 raise
             if not left:
                 remove_checkpoint(prefix)

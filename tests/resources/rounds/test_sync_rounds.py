@@ -150,6 +150,23 @@ def test_a_round_that_nobody_finished_is_finished_by_the_next_run() -> None:
     assert r.begin(1).round == 1
 
 
+def test_nothing_is_read_of_a_round_that_does_not_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sync_rounds, "UNDISTURBED_SECONDS", 0.02)
+    r = Rounds(2, 2)
+    tickets = [r.begin(0), r.begin(1)]
+    r.wait(0, tickets[0])
+    choice = r.arrive(1, tickets[1])  # Both die here.
+    with pytest.raises(gf.errors.AbortedError, match="in the middle of a round of 'sync'"):
+        r.rounds.hold(RunContext(r.store), r.cell)
+    back = [r.begin(0), r.begin(1)]
+    r.rounds.advance(choice, r.cell)
+    run = RunContext(r.store)
+    r.rounds.hold(run, r.cell)
+    r.rounds.free(run)
+    late = [r.arrive(w, back[w]) for w in range(2)]
+    assert not any(choice.counted for choice in late)
+
+
 def test_nameless_replicas_are_taken_as_they_come_and_leave_with_their_run() -> None:
     r = Rounds(2, 2)
     gone = r.begin(-1)

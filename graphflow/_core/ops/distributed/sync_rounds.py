@@ -121,9 +121,9 @@ def hold_saves(begin: Operation) -> None:
             op.add_control_inputs([freed])
 
 
-def is_free(op: Operation | None) -> bool:
-    """Whether an operation is one of `free_round`, which fails if the checkpoint is to be written again."""
-    return op is not None and op.type == FREE.name
+def is_between_rounds(op: Operation | None) -> bool:
+    """Whether an operation is of `hold_round` or `free_round`, which fail if the checkpoint is to be written again."""
+    return op is not None and op.type in (HOLD.name, FREE.name)
 
 
 def _of_rounds(begin: Operation) -> dict[str, Any]:

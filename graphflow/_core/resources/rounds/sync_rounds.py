@@ -186,6 +186,10 @@ class SyncRounds:
 
         Nobody waits for ever: neither this run for a round whose replicas are all gone, nor they for one that stands
         still. Both wait for UNDISTURBED_SECONDS; they longer, once a checkpoint has taken longer.
+
+        Raises:
+            AbortedError: none of its replicas has ended a round in that time, so that some of the variables have its
+                change and others not.
         """
         number = next(self._holders)
         run.per_run.setdefault((self, "holders"), []).append(number)
@@ -207,15 +211,16 @@ class SyncRounds:
                 run,
                 lambda: f"the end of a round of {self.name!r}, to read a checkpoint after it",
             )
+            if not between:
+                raise AbortedError(
+                    None, None,
+                    f"No checkpoint can be read in the middle of a round of {self.name!r}, where some of the variables "
+                    f"have its change and others not: none of its replicas has ended it within "
+                    f"{UNDISTURBED_SECONDS:.0f} s. The next run of any of them does; then write it again.",
+                )  # fmt: skip
         except BaseException:
             self._end_hold(number)
             raise
-        if not between:
-            self._end_hold(number)
-            _LOG.warning(
-                "A checkpoint is read in the middle of a round of %r: none of its replicas has ended that within "
-                "%.0f s. Some of the variables have its change, and others have not.", self.name, UNDISTURBED_SECONDS,
-            )  # fmt: skip
 
     def free(self, run: Any) -> None:
         """The checkpoint has been read. AbortedError if that took too long, and a round was made meanwhile."""
