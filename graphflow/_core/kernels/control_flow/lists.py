@@ -7,6 +7,7 @@ rows of an array, and if a compiled loop asks for it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -33,6 +34,10 @@ class _Element:
         self.shape: tuple[int, ...] | None = None
         self.read = False
         self.cleared = False
+
+    def copied(self) -> _Element:
+        """The same element, for another list; values are never changed in place."""
+        return copy(self)
 
 
 class ArrayList:
@@ -68,6 +73,42 @@ class ArrayList:
 
     def __len__(self) -> int:
         return len(self._elements) if self._rows is None else self._rows.size
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its elements, and of those of its gradients."""
+        known = [e.value for e in self._elements if e is not None and e.value is not None]
+        own = sum(value.nbytes for value in known) if self._rows is None else self._rows.nbytes
+        return own + sum(gradient.nbytes for gradient in self._gradients.values())
+
+    def copied(self, copies: dict[int, ArrayList]) -> ArrayList:
+        """The same list, with gradients of its own, for another run of what follows.
+
+        copies: those that were made, by the `id` of what each is a copy of.
+        """
+        found = copies.get(id(self))
+        if found is None:
+            found = copies[id(self)] = copy(self)
+            found._elements = [None if element is None else element.copied() for element in self._elements]
+            found._rows = None if self._rows is None else self._rows.copied()
+            found._gradients = {source: g.copied(copies) for source, g in self._gradients.items()}
+        return found
+
+    def take_over(self, other: ArrayList, kept: dict[int, ArrayList]) -> None:
+        """Becomes what a copy of it has become meanwhile; its gradients stay the lists that they are.
+
+        kept: the lists that did, by the `id` of the copy.
+        """
+        if id(other) in kept:
+            return
+        kept[id(other)] = self
+        gradients = self._gradients
+        self.__dict__.update(other.__dict__)
+        self._gradients = gradients
+        for source, theirs in other._gradients.items():
+            own = gradients.setdefault(source, theirs)
+            if own is not theirs:
+                own.take_over(theirs, kept)
 
     def close(self) -> None:
         """Gives the elements back."""

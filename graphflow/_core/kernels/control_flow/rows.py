@@ -62,6 +62,18 @@ class Rows:
         words[SIZE], words[ROW_BYTES] = size, row_bytes(self.shape, self.dtype)
         words[ROOM] = len(self.data) if self._grows else size
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of the rows, and of as many as there is room for."""
+        return int(self.data.nbytes)
+
+    def copied(self) -> Rows:
+        """The same rows in memory of their own."""
+        clears, sums = (bool(self.descriptor[word]) for word in (CLEARS, SUMS))
+        made = Rows(self.data.copy(), self.size, clears=clears, sums=sums, grows=self._grows)
+        made._states[:] = self._states
+        return made
+
     def grow(self, size: int) -> None:
         """Makes it longer: to at least twice as many rows as there is room for, of which `size` count."""
         if size > len(self.data):
@@ -111,6 +123,19 @@ class RowStack:
     def plain(self) -> bool:
         """Whether all that lies on it has its shape."""
         return not self._others
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of its rows, and of as many as there is room for."""
+        return int(self._data.nbytes)
+
+    def copied(self) -> RowStack:
+        """A stack with the same on it, which is not kept for other runs."""
+        made = RowStack(self.shape, self.dtype, len(self._data))
+        made._data[: len(self._data)] = self._data
+        made._others = list(self._others)
+        made.descriptor[COUNT] = self.descriptor[COUNT]
+        return made
 
     def go_home(self) -> bool:
         """Is kept for other runs if nothing lies on it and it is small; whether it is."""

@@ -16,7 +16,7 @@ from graphflow._core.plan.ir import Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.report import Recorded
 from graphflow._core.runtime.agreement.rounding import Replay
-from graphflow._core.runtime.agreement.shadow import Variables, written_variables
+from graphflow._core.runtime.agreement.shadow import LeftBehind, Variables, written_variables
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.agreement.verification import Apart, Subject, judged
 from graphflow._core.runtime.compiled.build import CompiledPlan
@@ -51,7 +51,8 @@ def _replay(recorded: Recorded, empty: ResourceStore) -> Replay:
     variables = Variables(plan.variables(), written_variables(plan), recorded.variables)
     run = RunContext(variables.store(empty))
     tape = Tape(0, results=dict(recorded.tape))
-    return Replay(plan, variables, tape, empty, KERNELS, run, recorded.feeds, recorded.random)
+    left = LeftBehind(recorded.feeds, {})
+    return Replay(plan, variables, tape, empty, KERNELS, run, left, recorded.random)
 
 
 def replayed(recorded: Recorded, threads: int) -> Apart | None:

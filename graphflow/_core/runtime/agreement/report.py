@@ -76,7 +76,7 @@ def save(file: Any, found: Replay, known: Known) -> None:
         "format": _FORMAT,
         "plan": writer.plan(plain_plan(found.plan)),
         "known": {name: [list(shape), dtype] for name, (shape, dtype) in known.items()},
-        "feeds": [objects.tree(value) for value in found.feeds],
+        "feeds": [objects.tree(value) for value in found.left.feeds],
         "variables": {name: objects.tree(value) for name, value in found.variables.before.items()},
         "tape": {name: [objects.tree(r) for r in results] for name, results in found.tape.results.items()},
         "random": {

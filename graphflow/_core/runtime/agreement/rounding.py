@@ -23,7 +23,7 @@ from graphflow._core.kernels.table import KernelTable
 from graphflow._core.plan.ir import Instruction, Plan
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.runtime.agreement.bounds import Reach
-from graphflow._core.runtime.agreement.shadow import ShadowRun, Variables
+from graphflow._core.runtime.agreement.shadow import LeftBehind, ShadowRun, Variables
 from graphflow._core.runtime.agreement.steps import Stepwise, stepwise, without
 from graphflow._core.runtime.agreement.tape import Tape, written_cells
 from graphflow._core.runtime.assemble import assemble
@@ -38,13 +38,14 @@ class Replayed:
     """The results of a run on a shadow, the variables that it has written, and the values that were asked for.
 
     values: the last result of each instruction. steps: the value of each variable after each instruction that writes
-    it, by the names of both.
+    it, by the names of both. left: what has become of what it was fed, and of stacks.
     """
 
     results: Sequence[Any]
     writes: dict[str, Any]
     values: dict[str, Any] = field(default_factory=dict)
     steps: dict[tuple[str, str], Any] = field(default_factory=dict)
+    left: LeftBehind | None = None
 
 
 @dataclass(frozen=True)
@@ -57,22 +58,25 @@ class Replay:
     store: ResourceStore
     kernels: KernelTable
     run: RunContext
-    feeds: Sequence[Any]
+    left: LeftBehind
+    """What it was fed, and the stacks that there were."""
     random: Mapping[str, Any]
     """The states of random operations before the run."""
 
-    def shadow(self) -> tuple[ResourceStore, ShadowRun]:
-        """A store in its state before the run, and a run on it."""
+    def shadow(self) -> tuple[ResourceStore, ShadowRun, LeftBehind]:
+        """A store in its state before the run, a run on it, and what that is fed."""
         store = self.variables.store(self.store)
         store.set_state(self.random)
-        return store, ShadowRun(store, self.run)
+        run, left = ShadowRun(store, self.run), self.left.copied()
+        left.put(run)
+        return store, run, left
 
     def numpy(self, shake: _Shake | None = None, looks: bool = False) -> Replayed:
         """Does the run on NumPy, with all results changed by `shake`.
 
         looks: whether to keep the values of all instructions, and those of variables after each write.
         """
-        store, run = self.shadow()
+        store, run, left = self.shadow()
         values: dict[str, Any] = {}
         steps: dict[tuple[str, str], Any] = {}
 
@@ -87,7 +91,7 @@ class Replay:
             table = _looking(table, steps)
         part = assemble(self.plan, store, table, observe=look if looks else None)
         with computing():
-            results = part.function(run, *self.feeds)
+            results = part.function(run, *left.feeds)
         return Replayed(results, self.variables.after(store), values, steps)
 
 
@@ -133,7 +137,7 @@ class Spread:
         }
         replay = replace(
             true,
-            feeds=[shake(value) for value in true.feeds],
+            left=replace(true.left, feeds=[shake(value) for value in true.left.feeds]),
             variables=replace(true.variables, before=before),
         )
         try:

@@ -6,12 +6,14 @@ nothing changes them in place while a run is active.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.kernels import random
+from graphflow._core.kernels.control_flow.lists import ArrayList
+from graphflow._core.kernels.control_flow.rows import RowStack
 from graphflow._core.plan.ir import Instruction, Plan, walk
 from graphflow._core.resources.store import ResourceStore
 from graphflow._core.resources.variables import Interference
@@ -84,6 +86,57 @@ class Variables:
     def after(self, store: ResourceStore) -> dict[str, Any]:
         """The values of the written variables in a store after a run; None for one without a value."""
         return {name: store.cell(self.instructions[name]).value for name in sorted(self.written)}
+
+
+@dataclass(frozen=True)
+class LeftBehind:
+    """What earlier stages of a run have left to a plan, which uses it up: lists among what it is fed, and stacks.
+
+    stacks: by their names in the run, None for one that is not there.
+    """
+
+    feeds: Sequence[Any]
+    stacks: Mapping[str, Any]
+
+    @staticmethod
+    def of(plan: Plan, run: RunContext, feeds: Sequence[Any]) -> LeftBehind:
+        """That of a run, as it is now."""
+        names = sorted(
+            {i.attrs["stack"] for i in walk(plan) if i.type.startswith("Stack") and "stack" in i.attrs}
+        )
+        return LeftBehind(feeds, {name: run.per_run.get(name) for name in names})
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes of a copy of it."""
+        stacks = [v for s in self.stacks.values() for v in ((s,) if isinstance(s, RowStack) else s or ())]
+        lists = [feed for feed in self.feeds if isinstance(feed, ArrayList)]
+        return sum(int(getattr(value, "nbytes", 0)) for value in (*stacks, *lists))
+
+    def copied(self) -> LeftBehind:
+        """The same, for another run."""
+        lists: dict[int, ArrayList] = {}
+        feeds = [f.copied(lists) if isinstance(f, ArrayList) else f for f in self.feeds]
+        stacks = {
+            name: s.copied() if isinstance(s, RowStack) else s and list(s) for name, s in self.stacks.items()
+        }
+        return LeftBehind(feeds, stacks)
+
+    def put(self, run: RunContext) -> None:
+        """Has a run have these stacks."""
+        for name, stack in self.stacks.items():
+            if stack is not None:
+                run.per_run[name] = stack
+            else:
+                run.per_run.pop(name, None)
+
+    def take_over(self, other: LeftBehind, results: Sequence[Any]) -> Sequence[Any]:
+        """Has its lists become what those of a copy have become; what that run gave, with them in their places."""
+        kept: dict[int, ArrayList] = {}
+        for own, theirs in zip(self.feeds, other.feeds, strict=True):
+            if isinstance(own, ArrayList):
+                own.take_over(theirs, kept)
+        return [kept.get(id(result), result) for result in results]
 
 
 def random_states(plan: Plan, run: RunContext) -> dict[str, Any]:

@@ -113,11 +113,15 @@ class Tape:
 
         return replace(kernels, make=make)
 
+    def take_room(self, nbytes: int) -> None:
+        """Notes bytes that are kept beside the tape."""
+        self.room -= nbytes
+        self.full |= self.room < 0
+
     def _copied(self, result: Any) -> Any:
         if isinstance(result, tuple | list):
             return type(result)([self._copied(part) for part in result])
         if not isinstance(result, np.ndarray):
             return result
-        self.room -= result.nbytes
-        self.full |= self.room < 0
+        self.take_room(result.nbytes)
         return None if self.full else result.copy()

@@ -32,7 +32,12 @@ from graphflow._core.runtime.agreement.bounds import (
     roundings,
 )
 from graphflow._core.runtime.agreement.rounding import Replay, Replayed, Spread
-from graphflow._core.runtime.agreement.shadow import Variables, bytes_to_copy, random_states
+from graphflow._core.runtime.agreement.shadow import (
+    LeftBehind,
+    Variables,
+    bytes_to_copy,
+    random_states,
+)
 from graphflow._core.runtime.agreement.tape import Tape
 from graphflow._core.runtime.assemble import assemble
 from graphflow._core.runtime.compiled.watching import Sight, Watch
@@ -173,13 +178,15 @@ def verified_run(subject: Subject, run: RunContext, feeds: Sequence[Any], room: 
     # What is not recorded cannot be computed again, and the run would have the bits of NumPy.
     variables, tape = Variables.of(subject.plan, subject.store), Tape(_ANY if subject.takes_over else room)
     try:
-        random = random_states(subject.plan, run)
+        random, left = random_states(subject.plan, run), LeftBehind.of(subject.plan, run, feeds)
+        tape.take_room(left.nbytes)
+        before = left if tape.full else left.copied()
         results = _real_run(subject, tape, run, feeds)
         if tape.full:
             return Outcome(results, Verdict.UNTRIED)
-        replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, feeds, random)
+        replay = Replay(subject.plan, variables, tape, subject.store, subject.kernels, run, before, random)
         try:
-            return _judged_run(subject, replay, Replayed(results, variables.after(subject.store)))
+            return _judged_run(subject, replay, Replayed(results, variables.after(subject.store), left=left))
         except Exception as error:  # The run itself is done: that it could not be judged must not undo it.
             tell_unverified(subject.plan, NotVerified(error))
             return Outcome(results, Verdict.UNTRIED)
@@ -203,7 +210,7 @@ def _judged_run(subject: Subject, replay: Replay, theirs: Replayed) -> Outcome:
         if apart is not None:
             return Outcome(results, Verdict.APART, apart, replay)
     if subject.takes_over:
-        results = _taken_over(subject, replay.variables, mine, theirs)
+        results = _taken_over(subject, replay, mine, theirs)
     return Outcome(results, Verdict.AGREED)
 
 
@@ -218,10 +225,11 @@ def _real_run(subject: Subject, tape: Tape, run: RunContext, feeds: Sequence[Any
 
 
 def _compiled_run(subject: Subject, replay: Replay, watch: Watch | None = None) -> Replayed:
-    store, run = replay.shadow()
+    store, run, left = replay.shadow()
     compiled = subject.make(store, replay.tape.replaying(replay.kernels), watch)
-    results = compiled.run(run, replay.feeds)
-    return Replayed(results, replay.variables.after(store))
+    results = compiled.run(run, left.feeds)
+    left = LeftBehind.of(subject.plan, run, left.feeds)
+    return Replayed(results, replay.variables.after(store), left=left)
 
 
 def differences(
@@ -366,15 +374,19 @@ def _failure(subject: Subject, replay: Replay, error: Exception) -> Apart | None
     return Apart((), error, begins)
 
 
-def _taken_over(subject: Subject, variables: Variables, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
+def _taken_over(subject: Subject, replay: Replay, mine: Replayed, theirs: Replayed) -> tuple[Any, ...]:
     """The compiled plan's results, with its writes in the real store, if nobody else has written meanwhile or since.
 
     What others have written is no part of the compiled plan's values, which would undo it.
     """
+    variables = replay.variables
     if variables.interference.seen:
         return tuple(theirs.results)
     for name, value in mine.writes.items():
         old = theirs.writes[name]
         if value is not None and old is not None and old.shape == value.shape:
             subject.store.cell(variables.instructions[name]).exchange(old, value)
-    return tuple(mine.results)
+    if mine.left is None or theirs.left is None:
+        return tuple(mine.results)
+    mine.left.put(replay.run)
+    return tuple(theirs.left.take_over(mine.left, mine.results))
