@@ -31,7 +31,7 @@ from graphflow.layers import convolutional, core, normalization
 from graphflow.layers.arg_scope import add_arg_scope
 from graphflow.layers.contrib_scope import WEIGHTS, Activation, finished, layer_scope, layout
 from graphflow.layers.named_outputs import collect_named_outputs
-from graphflow.nn import batch_normalization, elu, moments, relu, relu6
+from graphflow.nn import batch_normalization, elu, moments, relu, relu6, weighted_moments
 
 if TYPE_CHECKING:
     from graphflow._core.ops.state.variable_scope import ReuseMode, VariableScope
@@ -138,22 +138,33 @@ def conv2d(
         The outputs, a tensor.
     """
     with layer_scope(scope, "Conv", inputs, reuse, WEIGHTS, variables_collections) as opened:
+        images = convert_to_tensor(inputs)
+        if images.dims is not None and len(images.dims) != 4:
+            raise ValueError(f"Convolution expects input with rank 4, got {len(images.dims)}")
         layer = convolutional.Conv2D(
             num_outputs, kernel_size, stride, padding, layout(data_format), rate, None,
             not normalizer_fn and biases_initializer is not None, weights_initializer, biases_initializer,
             weights_regularizer, biases_regularizer, trainable=trainable, name=opened.name, _scope=opened,
             _reuse=reuse,
         )  # fmt: skip
-        outputs = layer(convert_to_tensor(inputs))
+        outputs = layer(images)
         return finished(
             outputs, normalizer_fn, normalizer_params, activation_fn, outputs_collections, opened.name
         )
 
 
 class _BetaFirst(normalization.BatchNormalization):
+    example_weights: Tensor | None = None
+    """How much each example counts in moments."""
+
     def _build_factors(self, shape: list[int]) -> None:
         self._build_beta(shape)
         self._build_gamma(shape)
+
+    def _moments(self, inputs: Tensor, over: list[int], keepdims: bool) -> tuple[Tensor, Tensor]:
+        if self.example_weights is None:
+            return super()._moments(inputs, over, keepdims)
+        return weighted_moments(inputs, over, self.example_weights, keepdims=keepdims)
 
 
 class _Debiased(_BetaFirst):
@@ -217,52 +228,62 @@ def batch_norm(
             name.
         outputs_collections: Collections that the outputs are added to.
         trainable: Whether its variables are among those that optimizers train.
-        batch_weights: Not available.
+        batch_weights: How much each example counts in mean and variance, a vector; by default all the same.
         fused: Accepted: whether images are normalised by one kernel.
         data_format: "NHWC" or "NCHW", or None for "NHWC".
         zero_debias_moving_mean: Whether the mean's average is corrected for having begun at zero, by two variables
             more, moving_mean/biased and moving_mean/local_step.
         scope: The variable scope; by default the function's name, made unique.
-        renorm: Not available.
-        renorm_clipping: Not available.
-        renorm_decay: Not available.
-        adjustment: Not available.
+        renorm: As gf.layers.BatchNormalization's.
+        renorm_clipping: As gf.layers.BatchNormalization's.
+        renorm_decay: As gf.layers.BatchNormalization's renorm_momentum.
+        adjustment: As gf.layers.BatchNormalization's; not used, as in TensorFlow, together with `batch_weights`,
+            `zero_debias_moving_mean` or other `updates_collections`.
 
     Returns:
         The outputs, a tensor.
 
     Raises:
-        ValueError: For batch_weights, renorm and adjustment, which graphflow does
-            not have.
+        ValueError: For renorm together with batch_weights, zero_debias_moving_mean or other updates_collections, and
+            for batch_weights of another number than the inputs.
     """
-    for argument, value in (
-        ("batch_weights", batch_weights), ("renorm", renorm), ("adjustment", adjustment),
-    ):  # fmt: skip
-        if value is not None and value is not False:
-            raise ValueError(f"batch_norm: {argument} is not available; leave it out.")
+    layout(data_format)  # Raises for others.
     images = convert_to_tensor(inputs)
     flat = images.dims is not None and len(images.dims) == 2
     initial, losses = param_initializers or {}, param_regularizers or {}
+    is_fused = fused is not False and batch_weights is None and not renorm and adjustment is None
     with layer_scope(scope, "BatchNorm", inputs, reuse, {}, variables_collections) as opened:
         # For these TensorFlow has other implementations, which make the variables in the other order.
-        swapped = updates_collections != GraphKeys.UPDATE_OPS or flat and fused is not False
-        swapped = swapped or zero_debias_moving_mean
+        swapped = updates_collections != GraphKeys.UPDATE_OPS or zero_debias_moving_mean
+        swapped = swapped or batch_weights is not None
+        if swapped and renorm:
+            raise ValueError(
+                "batch_norm: renorm is not supported with batch_weights, updates_collections or "
+                "zero_debias_moving_mean"
+            )
+        if swapped:
+            adjustment = None
         other = _Debiased if zero_debias_moving_mean else _BetaFirst
-        layer = (other if swapped else normalization.BatchNormalization)(
+        layer = (other if swapped or flat and is_fused else normalization.BatchNormalization)(
             1 if data_format == "NCHW" else -1, decay, epsilon, center, scale, initial.get("beta", Zeros()),
             initial.get("gamma", Ones()), initial.get("moving_mean", Zeros()),
-            initial.get("moving_variance", Ones()), losses.get("beta"), losses.get("gamma"), fused=fused,
+            initial.get("moving_variance", Ones()), losses.get("beta"), losses.get("gamma"), renorm=renorm,
+            renorm_clipping=renorm_clipping, renorm_momentum=renorm_decay, adjustment=adjustment, fused=is_fused,
             trainable=trainable, name=opened.name, _scope=opened, _reuse=reuse,
         )  # fmt: skip
-        wide = array.expand_dims(array.expand_dims(images, 1), 1) if flat and fused is not False else images
+        if isinstance(layer, _BetaFirst) and batch_weights is not None:
+            counts = convert_to_tensor(batch_weights)
+            images.shape[:1].assert_is_compatible_with(counts.shape)
+            layer.example_weights = array.reshape(counts, [-1, *[1] * (len(images.shape.as_list()) - 1)])
+        wide = array.expand_dims(array.expand_dims(images, 1), 1) if flat and is_fused else images
         collection = get_default_graph().get_collection_ref(GraphKeys.UPDATE_OPS)
         before = len(collection)
         outputs = layer(wide, training=is_training)
         if wide is not images:
             outputs = array.squeeze(outputs, [1, 2])
             count_more(-1)  # TensorFlow reshapes before and behind.
-        if swapped:
-            count_more(_of_the_other(fused is not False, is_training, updates_collections is None))
+        if isinstance(layer, _BetaFirst):
+            count_more(_of_the_other(is_fused, is_training, updates_collections is None))
         if updates_collections is None:
             del collection[before:]
             with outputs.graph.control_dependencies(layer.updates):
@@ -318,13 +339,13 @@ def layer_norm(
         first = begin_norm_axis + rank if begin_norm_axis < 0 else begin_norm_axis
         if not (first < rank and begin_params_axis < rank):
             raise ValueError(
-                f"layer_norm: begin_norm_axis {begin_norm_axis} and begin_params_axis {begin_params_axis} must be less "
-                f"than the rank {rank} of the inputs."
+                f"layer_norm: begin_params_axis ({begin_params_axis}) and begin_norm_axis ({begin_norm_axis}) "
+                f"must be < rank(inputs) ({rank})."
             )
         shape = x.dims[begin_params_axis:]
         if None in shape:
             raise ValueError(
-                f"layer_norm: the shape of axes {begin_params_axis} on must be known, but is {x.shape}."
+                f"layer_norm: the shape of the axes {begin_params_axis} on is not fully defined: it is {x.shape}."
             )
 
         def weight(name: str, initializer: Any) -> Any:

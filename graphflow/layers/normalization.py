@@ -22,17 +22,20 @@ from graphflow._core.graph.types import (
     VariableLike,
 )
 from graphflow._core.ops.array import array
+from graphflow._core.ops.array.shaping import identity, stop_gradient
 from graphflow._core.ops.control_flow.smart_cond import smart_cond, smart_constant_value
 from graphflow._core.ops.core import constant, convert_to_tensor
 from graphflow._core.ops.math import math
+from graphflow._core.ops.math.reductions import reduce_mean
 from graphflow._core.ops.state.initializers import Ones, Zeros
+from graphflow._core.ops.state.scopes import control_dependencies
 from graphflow._core.ops.state.variable import Variable
 from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.layers.arguments import initializer_of
 from graphflow.layers.base import Layer
 from graphflow.layers.input_spec import InputSpec
 from graphflow.nn import batch_normalization as normalize
-from graphflow.nn import fused_batch_norm, moments
+from graphflow.nn import fused_batch_norm, moments, relu
 from graphflow.train.moving_averages import assign_moving_average
 
 if TYPE_CHECKING:
@@ -71,21 +74,26 @@ class BatchNormalization(Layer):
         gamma_regularizer: From the variable to a scalar that is added to the losses, or None.
         beta_constraint: From the variable's updated value to the one that it gets, or None.
         gamma_constraint: From the variable's updated value to the one that it gets, or None.
-        renorm: Not available.
-        renorm_clipping: Not available.
-        renorm_momentum: Not available.
+        renorm: Whether training, too, normalises by averages, those of mean and deviation over the last batches, to
+            which gradients are blind (batch renormalization; Ioffe 2017). Three variables more: moving_stddev,
+            renorm_mean and renorm_stddev.
+        renorm_clipping: How far the batch may be from these averages: scalars rmin and rmax for the quotient of the
+            deviations, dmax for the distance of the means; by default any.
+        renorm_momentum: Of these averages.
         fused: None and True take one op for images with channels in axis 1 or 3, False never does.
         trainable: Whether its variables are among those that optimizers train.
-        virtual_batch_size: Not available.
-        adjustment: Not available.
+        virtual_batch_size: How many examples are normalised together, which must divide the batch's size; by default
+            all.
+        adjustment: From the shape of the inputs, a tensor, to factors and summands for what is normalised in training,
+            which broadcast with the inputs.
         name: A name for the operation.
         dtype: Of the variables; by default that of the first input.
         _scope: The variable scope, for the functions of gf.layers.
         _reuse: Whether the variables of that scope are taken again, for the functions of gf.layers.
 
     Raises:
-        ValueError: If the rank or the number of channels is not known, and for renorm, virtual_batch_size and
-            adjustment, which graphflow does not have.
+        ValueError: If the rank or the number of channels is not known, for other keys of renorm_clipping, and for a
+            virtual_batch_size below 1, of normalisation along the batch, or together with an adjustment.
     """
 
     def __init__(
@@ -118,14 +126,7 @@ class BatchNormalization(Layer):
         super().__init__(trainable, name, dtype, None, _scope, _reuse)
         if not isinstance(axis, int | list | tuple):
             raise TypeError(f"axis must be int or list, type given: {type(axis).__name__}")
-        for argument, value in (
-            ("renorm", renorm), ("virtual_batch_size", virtual_batch_size), ("adjustment", adjustment),
-        ):  # fmt: skip
-            if value:
-                raise ValueError(
-                    f"batch_normalization: {argument} is not available; leave it out, or build it of gf.nn.moments "
-                    "and gf.nn.batch_normalization."
-                )
+        self._set_corrections(renorm, renorm_clipping, renorm_momentum, virtual_batch_size, adjustment)
         self.axis: Any = axis if isinstance(axis, int) else list(axis)
         self.momentum = momentum
         self.epsilon = epsilon
@@ -139,7 +140,29 @@ class BatchNormalization(Layer):
         self.gamma_regularizer = gamma_regularizer
         self.beta_constraint = beta_constraint
         self.gamma_constraint = gamma_constraint
-        self.fused: bool = True if fused is None else bool(fused)
+        self.fused: bool = fused is None or bool(fused)
+
+    def _set_corrections(
+        self,
+        renorm: bool,
+        clipping: Mapping[str, TensorLike] | None,
+        momentum: float,
+        virtual_batch_size: int | None,
+        adjustment: Callable[..., Any] | None,
+    ) -> None:
+        if renorm and set(clipping or ()) - {"rmin", "rmax", "dmax"}:
+            raise ValueError(f"renorm_clipping {clipping} contains keys not in ['rmax', 'rmin', 'dmax']")
+        self.renorm = renorm
+        self.renorm_clipping: dict[str, TensorLike] = dict(clipping or {})
+        self.renorm_momentum = momentum
+        self.virtual_batch_size = virtual_batch_size
+        self.adjustment = adjustment
+
+    @property
+    def _is_plain(self) -> bool:
+        """Whether batches are normalised by their own moments alone, as the fused op does."""
+        whole = self.virtual_batch_size is None and self.adjustment is None
+        return whole and not self.renorm
 
     def _weight(self, name: str, shape: list[int], **arguments: Any) -> Any:
         # Statistics and factors of half precision would lose too much.
@@ -169,14 +192,35 @@ class BatchNormalization(Layer):
                 f"{input_shape}."
             )
         self.axis = axes
-        self.fused = self.fused and rank == 4 and axes in ([1], [3])
+        self.fused = self.fused and rank == 4 and axes in ([1], [3]) and self._is_plain
         self.input_spec: InputSpec = InputSpec(ndim=rank, axes=sizes)
-        shape = [sizes.get(axis) or 1 for axis in range(rank)] if len(axes) > 1 else [dims[axes[0]] or 0]
+        shape = [dims[axes[0]] or 0]
+        if len(axes) > 1 or self.virtual_batch_size is not None:
+            shape = [sizes.get(axis) or 1 for axis in range(rank)]
+        if self.virtual_batch_size is not None:
+            self._check_groups()
+            # The examples of a group are one axis, the groups the next.
+            shape.insert(1, 1)
+            self.axis = [axis + 1 for axis in axes]
         self.gamma: VariableLike | None = None
         self.beta: VariableLike | None = None
         self._build_factors(shape)
         self._build_averages(shape)
         self.built = True
+
+    def _check_groups(self) -> None:
+        if self.virtual_batch_size is None or self.virtual_batch_size <= 0:
+            raise ValueError(
+                f"batch_normalization: virtual_batch_size must be a positive integer that divides the size of the "
+                f"batch, not {self.virtual_batch_size}."
+            )
+        if 0 in self.axis:
+            raise ValueError(
+                "batch_normalization: with virtual_batch_size the first axis must be that of the batch, and cannot be "
+                "among `axis`."
+            )
+        if self.adjustment is not None:
+            raise ValueError("batch_normalization: with virtual_batch_size adjustment cannot be given.")
 
     def _build_factors(self, shape: list[int]) -> None:
         self._build_gamma(shape)
@@ -206,20 +250,30 @@ class BatchNormalization(Layer):
         partitioner = self._scope.partitioner
         self._scope.set_partitioner(None)
         try:
-            mean, variance = (
-                self._weight(
-                    name, shape, initializer=initializer, trainable=False,
-                    synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
-                )
-                for name, initializer in (
-                    ("moving_mean", self.moving_mean_initializer),
-                    ("moving_variance", self.moving_variance_initializer),
-                )
-            )  # fmt: skip
-            self.moving_mean: VariableLike = mean
-            self.moving_variance: VariableLike = variance
+            self._make_averages(shape)
         finally:
             self._scope.set_partitioner(partitioner)
+
+    def _make_averages(self, shape: list[int]) -> None:
+        def average(name: str, initializer: Any) -> Any:
+            return self._weight(
+                name, shape, initializer=initializer, trainable=False,
+                synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
+            )  # fmt: skip
+
+        self.moving_mean: VariableLike = average("moving_mean", self.moving_mean_initializer)
+        self.moving_variance: VariableLike = average("moving_variance", self.moving_variance_initializer)
+        if self.renorm:
+            self.moving_stddev: VariableLike = average("moving_stddev", self._root_of_variance)
+            self.renorm_mean: VariableLike = average("renorm_mean", self.moving_mean_initializer)
+            self.renorm_stddev: VariableLike = average("renorm_stddev", self._root_of_variance)
+
+    def _root_of_variance(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The initial value of a deviation."""
+        assert self.moving_variance_initializer is not None
+        initial: Any = self.moving_variance_initializer
+        root: Tensor = math.sqrt(initial(*args, **kwargs))
+        return root
 
     def call(self, inputs: Any, training: TensorLike = False) -> Tensor:
         """The inputs normalised: by the batch if `training`, else by the averages.
@@ -229,7 +283,14 @@ class BatchNormalization(Layer):
             training: A bool, or a scalar bool tensor.
         """
         training = convert_to_tensor(training) if isinstance(training, Variable) else training
-        return self._fused(inputs, training) if self.fused else self._composed(inputs, training)
+        if self.fused:
+            return self._fused(inputs, training)
+        if self.virtual_batch_size is None:
+            return self._composed(inputs, training)
+        known = [-1, *inputs.shape.as_list()[1:]]
+        groups = array.reshape(inputs, [self.virtual_batch_size, *known])
+        result: Tensor = array.reshape(self._composed(groups, training), known)
+        return result
 
     def compute_output_shape(self, input_shape: ShapeLike) -> shapes.TensorShape:
         """The input's shape.
@@ -278,6 +339,9 @@ class BatchNormalization(Layer):
         assert dims is not None
         rank, wide = len(dims), self.moving_mean.dtype
         over = [axis for axis in range(rank) if axis not in self.axis]
+        grouped = self.virtual_batch_size is not None
+        if grouped:
+            del over[1]
         spread: list[Any] = [dims[axis] if axis in self.axis else 1 for axis in range(rank)]
 
         def broadcast(vector: Any) -> Any:
@@ -288,20 +352,89 @@ class BatchNormalization(Layer):
         mean: Any = self.moving_mean
         variance: Any = self.moving_variance
         if smart_constant_value(training) is not False:
-            batch_mean, batch_variance = moments(math.cast(inputs, wide), over, keepdims=len(self.axis) > 1)
+            if self.adjustment is not None:
+                first = self.adjustment(array.shape(inputs))
+                neutral = zip(first, (array.ones_like, array.zeros_like), strict=True)
+                factor, summand = [
+                    smart_cond(training, partial(identity, given), partial(like, given))
+                    for given, like in neutral
+                ]
+                scale, offset = _then(factor, summand, scale, offset)
+            batch_mean, batch_variance = self._moments(
+                math.cast(inputs, wide), over, grouped or len(self.axis) > 1
+            )
             mean = smart_cond(training, lambda: batch_mean, lambda: convert_to_tensor(self.moving_mean))
             variance = smart_cond(
                 training, lambda: batch_variance, lambda: convert_to_tensor(self.moving_variance)
             )
-            for variable, value in ((self.moving_mean, mean), (self.moving_variance, variance)):
-                moved = partial(self._move, variable, value, self.momentum)
-                self.add_update(smart_cond(training, moved, partial(convert_to_tensor, variable)))
+            new_mean, new_variance = mean, variance
+            if grouped:
+                new_mean, new_variance = (reduce_mean(each, 1, keepdims=True) for each in (mean, variance))
+            move_variance = partial(self._move, self.moving_variance, new_variance, self.momentum)
+            if self.renorm:
+                factor, summand, new_mean, new_variance = self._corrections(new_mean, new_variance, training)
+                scale, offset = _then(broadcast(factor), broadcast(summand), scale, offset)
+                move_variance = partial(self._move_deviation, new_variance)
+            move_mean = partial(self._move, self.moving_mean, new_mean, self.momentum)
+            for variable, move in ((self.moving_mean, move_mean), (self.moving_variance, move_variance)):
+                self.add_update(smart_cond(training, move, partial(convert_to_tensor, variable)))
         mean, variance = math.cast(mean, inputs.dtype), math.cast(variance, inputs.dtype)
         offset = None if offset is None else math.cast(offset, inputs.dtype)
         scale = None if scale is None else math.cast(scale, inputs.dtype)
         outputs = normalize(inputs, broadcast(mean), broadcast(variance), offset, scale, self.epsilon)
         outputs.set_shape(inputs.shape)
         return outputs
+
+    def _moments(self, inputs: Tensor, over: list[int], keepdims: bool) -> tuple[Tensor, Tensor]:
+        return moments(inputs, over, keepdims=keepdims)
+
+    def _corrections(self, mean: Any, variance: Any, training: Any) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+        """By what a batch differs from the averages over batches, and its moments, after these are moved."""
+        deviation = math.sqrt(variance + self.epsilon)
+        usual = math.maximum(self.renorm_stddev, self.epsilon**0.5)
+        factor = deviation / usual
+        summand = (mean - self.renorm_mean) / usual
+        with control_dependencies([factor, summand]):  # They are of the averages before this batch.
+            mean, deviation = identity(mean), identity(deviation)
+        limits = self.renorm_clipping
+        if limits.get("rmin") is not None:
+            factor = math.maximum(factor, limits["rmin"])
+        if limits.get("rmax") is not None:
+            factor = math.minimum(factor, limits["rmax"])
+        if limits.get("dmax") is not None:
+            farthest = convert_to_tensor(limits["dmax"], dtype=summand.dtype)
+            summand = math.minimum(math.maximum(summand, -farthest), farthest)
+        factor, summand = (
+            stop_gradient(smart_cond(training, partial(identity, given), partial(like, given)))
+            for given, like in ((factor, array.ones_like), (summand, array.zeros_like))
+        )
+        moved = [
+            smart_cond(
+                training,
+                partial(self._move, average, value, self.renorm_momentum),
+                partial(identity, average),
+            )
+            for average, value in ((self.renorm_mean, mean), (self.renorm_stddev, deviation))
+        ]
+        with control_dependencies(moved):
+            return factor, summand, identity(mean), identity(variance)
+
+    def _move_deviation(self, variance: Tensor) -> Tensor:
+        """Moves the average of deviations towards a batch's, and has the variance's follow it."""
+        moved = self._move(self.moving_stddev, math.sqrt(variance + self.epsilon), self.momentum)
+        average: Any = self.moving_variance
+        with average.graph.colocate_with(average.op):
+            result: Tensor = average.assign(relu(moved * moved - self.epsilon))
+            return result
+
+
+def _then(scale: Any, offset: Any, then_scale: Any, then_offset: Any) -> tuple[Any, Any]:
+    """One factor and summand for two applied one after the other, of which the second may be None."""
+    if then_scale is not None:
+        scale, offset = scale * then_scale, offset * then_scale
+    if then_offset is not None:
+        offset = offset + then_offset
+    return scale, offset
 
 
 def batch_normalization(
@@ -358,12 +491,12 @@ def batch_normalization(
         trainable: Whether its variables are among those that optimizers train.
         name: A name for the operation.
         reuse: Whether to take the variables of an earlier layer of that name.
-        renorm: Not available.
-        renorm_clipping: Not available.
-        renorm_momentum: Not available.
+        renorm: Whether training, too, normalises by averages, to which gradients are blind.
+        renorm_clipping: How far the batch may be from them: scalars rmin, rmax and dmax.
+        renorm_momentum: Of these averages.
         fused: Whether images are normalised by one kernel; None where it can be.
-        virtual_batch_size: Not available.
-        adjustment: Not available.
+        virtual_batch_size: How many examples are normalised together; by default all.
+        adjustment: From the inputs' shape to factors and summands for what is normalised in training.
 
     Returns:
         The outputs, a tensor.

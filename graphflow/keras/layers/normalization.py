@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from graphflow._core.graph import shapes
-from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow.keras import ops
 from graphflow.keras.layers.base import ConfiguredLayer, phase_of
 from graphflow.keras.typing import Config, Named, Phase, Shapes, Tensors
@@ -31,18 +30,19 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         gamma_regularizer: The same of gamma.
         beta_constraint: A function that gives beta its value after each step of training, or its name.
         gamma_constraint: The same of gamma.
-        renorm: Cannot be True.
-        renorm_clipping: Changes nothing.
-        renorm_momentum: Changes nothing.
+        renorm: Whether training, too, normalises by averages, to which gradients are blind (Ioffe, 2017).
+        renorm_clipping: How far the batch may be from them: scalars rmin, rmax and dmax; by default any.
+        renorm_momentum: Of these averages.
         fused: Whether one operation does it where it can; True by default.
         trainable: Whether beta and gamma are trained.
-        virtual_batch_size: Has to be None.
-        adjustment: Has to be None.
+        virtual_batch_size: How many examples are normalised together; by default all.
+        adjustment: From the inputs' shape to factors and summands for what is normalised in training; no
+            configuration has it.
         name: The name; by default one is made.
         **kwargs: The arguments of every layer, such as `dtype` and `input_shape`.
 
     Raises:
-        ValueError: renorm, virtual_batch_size or adjustment is asked for.
+        ValueError: For other keys of renorm_clipping, and when it is built for a virtual_batch_size that cannot be.
         TypeError: The axis is neither an int nor a list.
     """
 
@@ -72,8 +72,7 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         **kwargs: Any,
     ) -> None:
         ConfiguredLayer.__init__(self, trainable=trainable, name=name, **kwargs)
-        if renorm or virtual_batch_size or adjustment:
-            raise ValueError(f"The layer {self.name!r} takes no renorm, virtual_batch_size or adjustment.")
+        self._set_corrections(renorm, renorm_clipping, renorm_momentum, virtual_batch_size, adjustment)
         if not isinstance(axis, int | list | tuple):
             raise TypeError(f"axis must be int or list, type given: {type(axis).__name__}")
         self._keep(
@@ -91,15 +90,7 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         return self.add_weight(name, shape, dtype=kind, **arguments)
 
     def _build_averages(self, shape: list[int]) -> None:
-        self.moving_mean, self.moving_variance = (
-            self._weight(
-                name, shape, initializer=initializer, trainable=False,
-                synchronization=VariableSynchronization.ON_READ, aggregation=VariableAggregation.MEAN,
-            )
-            for name, initializer in (
-                ("moving_mean", self.moving_mean_initializer), ("moving_variance", self.moving_variance_initializer),
-            )
-        )  # fmt: skip
+        self._make_averages(shape)  # No partitioner cuts the variables of Keras.
 
     def call(self, inputs: Tensors, training: Phase = None) -> Any:
         """The inputs normalised.
@@ -118,6 +109,12 @@ class BatchNormalization(normalization.BatchNormalization, ConfiguredLayer):
         config = {**super().get_config()}
         axis = config["axis"]
         config["axis"] = axis[0] if isinstance(axis, list) and len(axis) == 1 else axis
+        # Files for layers without these have no word of them.
+        if self.renorm:
+            config |= {"renorm": True, "renorm_clipping": self.renorm_clipping}
+            config["renorm_momentum"] = self.renorm_momentum
+        if self.virtual_batch_size is not None:
+            config["virtual_batch_size"] = self.virtual_batch_size
         return config
 
 
