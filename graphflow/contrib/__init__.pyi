@@ -6,6 +6,7 @@ from . import autograph as autograph
 from . import checkpoint as checkpoint
 from . import compiler as compiler
 from . import crf as crf
+from . import cudnn_rnn as cudnn_rnn
 from . import data as data
 from . import distribute as distribute
 from . import distributions as distributions

@@ -206,6 +206,8 @@ for _label, _make in {
     "CoupledInputForgetGateLSTMCell, normalised": lambda tf, rnn: rnn.CoupledInputForgetGateLSTMCell(
         5, True, layer_norm=True, norm_gain=0.5, norm_shift=0.1
     ),
+    "CudnnCompatibleLSTMCell": lambda tf, rnn: tf.contrib.cudnn_rnn.CudnnCompatibleLSTMCell(5),
+    "CudnnCompatibleGRUCell": lambda tf, rnn: tf.contrib.cudnn_rnn.CudnnCompatibleGRUCell(5),
     "HighwayWrapper": lambda tf, rnn: rnn.HighwayWrapper(rnn.GRUCell(4)),
     "HighwayWrapper of two gates": lambda tf, rnn: rnn.HighwayWrapper(rnn.BasicRNNCell(4), False, 0.5),
 }.items():
