@@ -77,3 +77,27 @@ def test_gradients_flow_through_samples() -> None:
         of_logits, of_loc = session.run(slopes)
     assert np.abs(of_logits).min() > 0
     np.testing.assert_array_equal(of_loc, [0.0, 1.0])
+
+
+def test_counts_and_positive_numbers_have_the_mean_and_variance_that_they_say() -> None:
+    gf.set_random_seed(1)
+    for made in (
+        distributions.Poisson([0.5, 6.0]),
+        distributions.Geometric(probs=[0.3, 0.8]),
+        distributions.NegativeBinomial([2.0, 5.0], probs=[0.3, 0.5]),
+        distributions.HalfNormal([0.5, 2.0]),
+        distributions.InverseGamma([6.0, 8.0], [2.0, 1.0]),
+        distributions.Chi2([1.0, 4.0]),
+    ):
+        found = drawn(made)
+        with gf.Session() as session:
+            mean, variance = session.run([made.mean(), made.variance()])
+        np.testing.assert_allclose(found.mean(0), mean, rtol=0.1, err_msg=made.name)
+        np.testing.assert_allclose(found.var(0), variance, rtol=0.25, err_msg=made.name)
+
+
+def test_a_vector_that_is_always_the_same_is_drawn() -> None:
+    made = distributions.VectorDeterministic(gf.placeholder_with_default([[1.0, 2.0]], [None, 2]))
+    with gf.Session() as session:
+        np.testing.assert_allclose(session.run(made.sample(3)), np.full([3, 1, 2], [1.0, 2.0]))
+        assert session.run([made.prob([1.0, 2.0]), made.prob([1.0, 2.5])]) == [[1.0], [0.0]]

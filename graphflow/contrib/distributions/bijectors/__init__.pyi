@@ -20,3 +20,7 @@ from graphflow.contrib.distributions.bijectors.elementwise import Square as Squa
 from graphflow.contrib.distributions.bijectors.flows import masked_autoregressive_default_template as masked_autoregressive_default_template
 from graphflow.contrib.distributions.bijectors.flows import masked_dense as masked_dense
 from graphflow.contrib.distributions.bijectors.flows import real_nvp_default_template as real_nvp_default_template
+from graphflow.contrib.distributions.bijectors.triangular import CholeskyOuterProduct as CholeskyOuterProduct
+from graphflow.contrib.distributions.bijectors.triangular import FillTriangular as FillTriangular
+from graphflow.contrib.distributions.bijectors.triangular import ScaleTriL as ScaleTriL
+from graphflow.contrib.distributions.bijectors.triangular import TransformDiagonal as TransformDiagonal
