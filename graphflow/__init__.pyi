@@ -197,6 +197,12 @@ from . import extend as extend
 from graphflow._core.ops.array.patches import extract_image_patches as extract_image_patches
 from graphflow._core.ops.array.patches import extract_volume_patches as extract_volume_patches
 from graphflow._core.ops.array.compositions import eye as eye
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_args as fake_quant_with_min_max_args
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_args_gradient as fake_quant_with_min_max_args_gradient
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_vars as fake_quant_with_min_max_vars
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_vars_gradient as fake_quant_with_min_max_vars_gradient
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_vars_per_channel as fake_quant_with_min_max_vars_per_channel
+from graphflow._core.ops.nn.quantization import fake_quant_with_min_max_vars_per_channel_gradient as fake_quant_with_min_max_vars_per_channel_gradient
 from graphflow._core.ops.array.creation import fill as fill
 from graphflow._core.ops.state.partitioning import fixed_size_partitioner as fixed_size_partitioner
 from . import feature_column as feature_column
@@ -231,6 +237,7 @@ from graphflow._core.ops.state.initializers import GlorotNormal as _glorot_norma
 from graphflow._core.ops.state.initializers import GlorotUniform as _glorot_uniform_initializer
 from graphflow._core.ops.control_flow.custom_gradient import grad_pass_through as grad_pass_through
 from graphflow._core.autodiff.gradients import gradients as gradients
+from graphflow._core.autodiff.recomputing import recompute_grad as recompute_grad
 from . import graph_util as graph_util
 from graphflow._core.ops.math.comparison import greater as greater
 from graphflow._core.ops.math.comparison import greater_equal as greater_equal
@@ -306,6 +313,7 @@ from graphflow._core.ops.math.decompositions import matrix_determinant as matrix
 from graphflow._core.ops.math.linalg import matrix_diag as matrix_diag
 from graphflow._core.ops.math.linalg import matrix_diag_part as matrix_diag_part
 from graphflow._core.ops.math.decompositions import matrix_inverse as matrix_inverse
+from graphflow._core.ops.math.linalg import sqrtm as _matrix_square_root
 from graphflow._core.ops.math.linalg import matrix_set_diag as matrix_set_diag
 from graphflow._core.ops.math.decompositions import matrix_solve as matrix_solve
 from graphflow._core.ops.math.decompositions import matrix_solve_ls as matrix_solve_ls
@@ -587,6 +595,7 @@ initialize_all_variables = _initialize_all_variables
 initialize_local_variables = _initialize_local_variables
 initialize_variables = _initialize_variables
 lin_space = _lin_space
+matrix_square_root = _matrix_square_root
 mod = _mod
 ones_initializer = _ones_initializer
 orthogonal_initializer = _orthogonal_initializer

@@ -55,6 +55,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "config": ("graphflow.config",),
     "config.experimental": ("graphflow.as_tensorflow.client",),
     "manip": ("graphflow",),
+    "quantization": ("graphflow",),
     "queue": ("graphflow",),
     "examples.tutorials.mnist.input_data": ("graphflow.contrib.learn.datasets.mnist",),
     "examples.tutorials.mnist": (),

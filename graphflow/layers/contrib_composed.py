@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from graphflow._core.graph import dtypes
 from graphflow._core.graph.elements import Tensor
@@ -371,10 +371,22 @@ def softmax(logits: TensorLike, scope: str | VariableScope | None = None) -> Ten
         return result
 
 
+_LONG_NAMES: Final = {
+    **{f"conv{axes}d": f"convolution{axes}d" for axes in (1, 2, 3)},
+    **{f"conv{axes}d_transpose": f"convolution{axes}d_transpose" for axes in (2, 3)},
+    "conv2d_in_plane": "convolution2d_in_plane",
+    "separable_conv2d": "separable_convolution2d",
+}
+"""Functions of contrib.layers that TensorFlow defines by longer names, which the scopes of their repetitions have."""
+
+
 def _name_of(layer: Any, default: str) -> str:
     """The name of a layer, or of the one that a functools.partial calls."""
     called = layer if hasattr(layer, "__name__") else getattr(layer, "func", None)
-    return str(getattr(called, "__name__", default))
+    name = str(getattr(called, "__name__", default))
+    if str(getattr(called, "__module__", "")).startswith("graphflow."):
+        return _LONG_NAMES.get(name, name)
+    return name
 
 
 def _one_after_another(

@@ -1,12 +1,11 @@
 """The outputs of layers gathered in collections under the names of their scopes: a model's end points.
 
-A tensor's aliases are kept beside it, as a Tensor has no attributes of a program's own.
+A tensor's aliases are its attribute `aliases`, which programs read.
 """
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
-from weakref import WeakKeyDictionary
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
@@ -14,7 +13,6 @@ from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import CollectionNames
 
 _Outputs = TypeVar("_Outputs")
-_aliases: WeakKeyDictionary[Tensor, list[str]] = WeakKeyDictionary()
 
 
 def collect_named_outputs(collections: CollectionNames | None, alias: str, outputs: _Outputs) -> _Outputs:
@@ -41,7 +39,8 @@ def append_tensor_alias(tensor: Tensor, alias: str) -> Tensor:
         tensor: The tensor.
         alias: The name.
     """
-    _aliases.setdefault(tensor, []).append(alias.removesuffix("/"))
+    named: Any = tensor
+    named.aliases = [*getattr(tensor, "aliases", ()), alias.removesuffix("/")]
     return tensor
 
 
@@ -51,8 +50,8 @@ def get_tensor_aliases(tensor: Any) -> list[str]:
     Args:
         tensor: The tensor.
     """
-    known = _aliases.get(tensor) if isinstance(tensor, Tensor) else None
-    return list(known) if known else [tensor.name.removesuffix(":0")]
+    known: list[str] = getattr(tensor, "aliases", [])
+    return list(known) or [tensor.name.removesuffix(":0")]
 
 
 def gather_tensors_aliases(tensors: Any) -> list[str]:

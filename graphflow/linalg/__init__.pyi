@@ -47,6 +47,7 @@ from graphflow.linalg.tridiagonal import tridiagonal_solve as tridiagonal_solve
 from graphflow.nn.normalization import l2_normalize as l2_normalize
 from graphflow._core.ops.math.decompositions import logdet as logdet
 from graphflow._core.ops.math.linalg import logm as logm
+from graphflow._core.ops.math.linalg import sqrtm as sqrtm
 from graphflow._core.ops.math.decompositions import matrix_solve_ls as _lstsq
 lstsq = _lstsq
 from graphflow._core.ops.math.linalg import matmul as matmul

@@ -2,6 +2,7 @@
 
 from graphflow.metrics.averages import accuracy as accuracy
 from graphflow.metrics.curves import auc as auc
+from graphflow.metrics.ranked import average_precision_at_k as average_precision_at_k
 from graphflow.metrics.counts import false_negatives as false_negatives
 from graphflow.metrics.counts import false_negatives_at_thresholds as false_negatives_at_thresholds
 from graphflow.metrics.counts import false_positives as false_positives
@@ -17,6 +18,8 @@ from graphflow.metrics.averages import mean_tensor as mean_tensor
 from graphflow.metrics.averages import percentage_below as percentage_below
 from graphflow.metrics.counts import precision as precision
 from graphflow.metrics.classes import precision_at_k as precision_at_k
+from graphflow.metrics.classes import precision_at_k as _sparse_precision_at_k
+from graphflow.metrics.ranked import average_precision_at_k as _sparse_average_precision_at_k
 from graphflow.metrics.counts import precision_at_thresholds as precision_at_thresholds
 from graphflow.metrics.classes import precision_at_top_k as precision_at_top_k
 from graphflow.metrics.counts import recall as recall
@@ -30,3 +33,6 @@ from graphflow.metrics.counts import true_negatives as true_negatives
 from graphflow.metrics.counts import true_negatives_at_thresholds as true_negatives_at_thresholds
 from graphflow.metrics.counts import true_positives as true_positives
 from graphflow.metrics.counts import true_positives_at_thresholds as true_positives_at_thresholds
+
+sparse_average_precision_at_k = _sparse_average_precision_at_k
+sparse_precision_at_k = _sparse_precision_at_k

@@ -128,7 +128,7 @@ def mean_iou(
 # ---- the best k ---------------------------------------------------------------------------------------------------
 
 
-_NO_CLASS: Final = dtypes.int64.min
+NO_CLASS: Final = dtypes.int64.min
 """Stands where a row of sparse labels has no more of them."""
 
 
@@ -137,21 +137,41 @@ def _named(word: str, k: int | None, class_id: int | None) -> str:
     return at if class_id is None else f"{at}_class{class_id}"
 
 
-def _missing_from(values: Tensor, others: Tensor, class_id: int | None, inside: bool) -> Tensor:
-    """How many different elements of each last axis of `values` are (not) among those of `others`, float64."""
+def how_many(values: Tensor, which: Tensor) -> Tensor:
+    """How many different elements of each last axis of `values`, of those that count, there are, float64."""
     count = array.shape(values)[-1]
     same = math.equal(array.expand_dims(values, -1), array.expand_dims(values, -2))
     places = array.range_(count)
     earlier = array.expand_dims(places, 0) < array.expand_dims(places, 1)
     new = math.logical_not(reductions.reduce_any(math.logical_and(same, earlier), -1))
+    return reductions.reduce_sum(math.cast(math.logical_and(new, which), dtypes.float64), -1)
+
+
+def _missing_from(values: Tensor, others: Tensor, class_id: int | None, inside: bool) -> Tensor:
+    """How many different elements of each last axis of `values` are (not) among those of `others`, float64."""
     found = reductions.reduce_any(
         math.equal(array.expand_dims(values, -1), array.expand_dims(others, -2)), -1
     )
-    kept = math.logical_and(new, found if inside else math.logical_not(found))
-    kept = math.logical_and(kept, math.not_equal(values, _NO_CLASS))
+    kept = found if inside else math.logical_not(found)
+    kept = math.logical_and(kept, math.not_equal(values, NO_CLASS))
     if class_id is not None:
         kept = math.logical_and(kept, math.equal(values, class_id))
-    return reductions.reduce_sum(math.cast(kept, dtypes.float64), -1)
+    return how_many(values, kept)
+
+
+def classes_of(labels: Any, predictions_idx: Any) -> tuple[Tensor, Tensor]:
+    """Labels and predicted classes, both of int64 in the last axis of a tensor; NO_CLASS where a row has no more."""
+    best = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
+    if isinstance(labels, SparseTensor | SparseTensorValue):
+        sparse = SparseTensor.from_value(labels)
+        y = sparse_tensor_to_dense(math.cast(sparse, dtypes.int64), NO_CLASS, validate_indices=False)
+    else:
+        y = math.cast(convert_to_tensor(labels), dtypes.int64)
+    if best.dims is not None and y.dims is not None and len(best.dims) != len(y.dims):
+        if len(best.dims) != len(y.dims) + 1:
+            raise ValueError(f"Unexpected labels shape {y.shape} for predictions shape {best.shape}.")
+        y = array.expand_dims(y, -1)
+    return y, best
 
 
 def _gathered(counts: Tensor, weights: Any, name: str) -> Measure:
@@ -177,16 +197,7 @@ def _at_top_k(
     name: str | None,
 ) -> Measure:
     with op_scope(name, _named(word, k, class_id), [predictions_idx, labels, weights]) as scope:
-        best = math.cast(convert_to_tensor(predictions_idx), dtypes.int64)
-        if isinstance(labels, SparseTensor | SparseTensorValue):
-            sparse = SparseTensor.from_value(labels)
-            y = sparse_tensor_to_dense(math.cast(sparse, dtypes.int64), _NO_CLASS, validate_indices=False)
-        else:
-            y = math.cast(convert_to_tensor(labels), dtypes.int64)
-        if best.dims is not None and y.dims is not None and len(best.dims) != len(y.dims):
-            if len(best.dims) != len(y.dims) + 1:
-                raise ValueError(f"Unexpected labels shape {y.shape} for predictions shape {best.shape}.")
-            y = array.expand_dims(y, -1)
+        y, best = classes_of(labels, predictions_idx)
         right, moved_right = _gathered(
             _missing_from(best, y, class_id, True), weights, _named("true_positive", k, class_id)
         )

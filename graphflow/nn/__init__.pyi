@@ -59,6 +59,8 @@ from graphflow.nn.sampling import log_uniform_candidate_sampler as log_uniform_c
 from graphflow._core.ops.nn.pooling import max_pool as max_pool
 from graphflow._core.ops.nn.pooling import max_pool2d as max_pool2d
 from graphflow._core.ops.nn.volumes import max_pool3d as max_pool3d
+from graphflow._core.ops.nn.morphology import dilation2d as dilation2d
+from graphflow._core.ops.nn.morphology import erosion2d as erosion2d
 from graphflow._core.ops.nn.pooling import max_pool_with_argmax as max_pool_with_argmax
 from graphflow.nn.normalization import moments as moments
 from graphflow.nn.sampling import nce_loss as nce_loss

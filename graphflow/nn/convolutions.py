@@ -16,6 +16,11 @@ from graphflow._core.graph.types import IntsLike, IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import apply, convert_to_tensor, op_scope
 from graphflow._core.ops.nn import convolution, pooling, volumes
+from graphflow._core.ops.nn.spatial import (
+    batch_to_space_nd,
+    required_space_to_batch_paddings,
+    space_to_batch_nd,
+)
 from graphflow._core.ops.rules import deprecated
 
 _SEQUENCES = {None: "NHWC", "NWC": "NHWC", "NHWC": "NHWC", "NCW": "NCHW", "NCHW": "NCHW"}
@@ -353,15 +358,21 @@ def pool(
         A tensor of the same dtype and layout.
 
     Raises:
-        ValueError: For another pooling type, another rank, or windows with dilation.
+        ValueError: For another pooling type or rank, strides larger than the window, and for dilation together with
+            strides or with padding "SAME".
     """
     rate = deprecated(dilations, dilation_rate, "dilations", "dilation_rate")
     if pooling_type not in ("MAX", "AVG"):
         raise ValueError(f"pooling_type must be 'MAX' or 'AVG', got {pooling_type!r}.")
-    if any(int(r) > 1 for r in (rate if hasattr(rate, "__len__") else [rate or 1])):
+    rates = [int(r) for r in (rate if hasattr(rate, "__len__") else [rate or 1] * len(window_shape))]
+    if strides is not None and any(step > size for step, size in zip(strides, window_shape, strict=False)):
         raise ValueError(
-            "pooling with dilation_rate > 1 is not supported: pool a strided_slice of the input."
+            "strides > window_shape not supported due to inconsistency between CPU and GPU implementations: "
+            f"got {list(strides)} and {list(window_shape)}"
         )
+    if max(rates) > 1:
+        with op_scope(name, f"{pooling_type.lower()}_pool", (input,)):
+            return _dilated_pool(input, window_shape, pooling_type, padding, rates, strides, data_format)
     definition = pooling.MAX_POOL if pooling_type == "MAX" else pooling.AVG_POOL
     with op_scope(name, f"{pooling_type.lower()}_pool", (input,)) as scope:
         images = convert_to_tensor(input, name="input")
@@ -387,3 +398,27 @@ def pool(
         }
         result = apply(definition, (images,), attrs, scope).outputs[0]
         return array.squeeze(result, [spatial]) if sequence else result
+
+
+def _dilated_pool(
+    input: TensorLike,
+    window: Sequence[int],
+    pooling_type: str,
+    padding: str,
+    rates: list[int],
+    strides: Sequence[int] | None,
+    data_format: str | None,
+) -> Tensor:
+    """Windows whose elements lie apart: those of the images that have every so many rows and columns."""
+    if padding == "SAME":
+        raise ValueError("pooling with SAME padding is not implemented for dilation_rate > 1")
+    if strides is not None and max(strides) > 1:
+        raise ValueError("strides > 1 not supported in conjunction with dilation_rate > 1")
+    images = convert_to_tensor(input, name="input")
+    # Channels that come first are one axis more, of which nothing is taken apart.
+    blocks = [1] * (data_format is not None and data_format.startswith("NC")) + rates
+    paddings, crops = required_space_to_batch_paddings(array.shape(images)[1 : 1 + len(blocks)], blocks)
+    apart = pool(
+        space_to_batch_nd(images, blocks, paddings), window, pooling_type, padding, data_format=data_format
+    )
+    return batch_to_space_nd(apart, blocks, crops)

@@ -75,7 +75,7 @@ OTHERS = {
     "distributions.Distribution", "distributions.RegisterKL", "distributions.ReparameterizationType",
     "encode_base64", "fixed_size_partitioner", "get_collection", "get_collection_ref",
     "get_default_graph", "get_default_session", "get_local_variable", "get_seed", "get_session_handle",
-    "get_session_tensor", "get_variable_scope",
+    "get_session_tensor", "get_variable_scope", "recompute_grad",
     "hessians", "image.decode_and_crop_jpeg", "image.decode_bmp", "image.decode_gif", "image.decode_image",
     "image.decode_jpeg", "image.decode_png", "image.extract_jpeg_shape", "image.is_jpeg", "import_graph_def",
     "init_scope",

@@ -43,8 +43,9 @@ DIFFERENTIABLE = [
     n
     for n in OP_TYPES
     if not isinstance(lookup(n).gradient, NotDifferentiable)
-    and n
-    not in ("PreventGradient", "RandomGamma")  # One raises, one draws anew: tests/ops/test_random.py has it.
+    # One raises, one draws anew (tests/ops/test_random.py has it), and steps have the slope of a line by their meaning.
+    and n not in ("PreventGradient", "RandomGamma")
+    and not n.startswith("FakeQuant")
 ]
 ELEMENTWISE = [n for n in DIFFERENTIABLE if lookup(n).scalar is not None]
 

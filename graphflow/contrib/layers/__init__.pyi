@@ -31,6 +31,12 @@ from graphflow.contrib.layers.rearranging import maxout as maxout
 from graphflow.contrib.layers.rearranging import poincare_normalize as poincare_normalize
 from graphflow.contrib.layers.rearranging import scale_gradient as scale_gradient
 from graphflow.contrib.layers.rearranging import sequence_to_images as sequence_to_images
+from graphflow.contrib.layers.divisive import GDN as GDN
+from graphflow.contrib.layers.divisive import gdn as gdn
+from graphflow.contrib.layers.encoders import bow_encoder as bow_encoder
+from graphflow.contrib.layers.recomputing import recompute_grad as recompute_grad
+from graphflow.contrib.layers.reversible import RevBlock as RevBlock
+from graphflow.contrib.layers.reversible import rev_block as rev_block
 from graphflow.contrib.layers.legacy import legacy_fully_connected as legacy_fully_connected
 from graphflow.contrib.layers.legacy import legacy_linear as _legacy_linear
 from graphflow.contrib.layers.legacy import legacy_relu as _legacy_relu

@@ -240,14 +240,18 @@ def _solve(name: str) -> Draw:
     return generate
 
 
-def _logarithms(random: Random) -> Iterable[Sample]:
-    def reference(a: Any) -> Any:
-        values, vectors = np.linalg.eig(a.astype(np.complex128))
-        return (vectors * np.log(values)[..., None, :] @ np.linalg.inv(vectors)).astype(a.dtype)
+def _function_of_eigenvalues(function: Callable[[Any], Any], kinds: str) -> Draw:
+    def generate(random: Random) -> Iterable[Sample]:
+        def reference(a: Any) -> Any:
+            values, vectors = np.linalg.eig(a.astype(np.complex128))
+            found = vectors * function(values)[..., None, :] @ np.linalg.inv(vectors)
+            return (found if a.dtype.kind == "c" else found.real).astype(a.dtype)
 
-    for dtype, a in _squares(random):
-        if dtype.kind == "c":
-            yield Sample((a,), {}, reference, tolerance=50)
+        for dtype, a in _squares(random):
+            if dtype.kind in kinds and dtype.itemsize > 2:
+                yield Sample((a,), {}, reference, tolerance=50)
+
+    return generate
 
 
 def _tridiagonal(random: Random) -> Iterable[Sample]:
@@ -373,7 +377,8 @@ TABLE |= {
     "MatrixInverse": _inverse,
     "MatrixDeterminant": _determinants,
     "LogMatrixDeterminant": _log_determinants,
-    "MatrixLogarithm": _logarithms,
+    "MatrixLogarithm": _function_of_eigenvalues(np.log, "c"),
+    "MatrixSquareRoot": _function_of_eigenvalues(np.sqrt, "fc"),
     "MatrixSolve": _solve("MatrixSolve"),
     "MatrixTriangularSolve": _solve("MatrixTriangularSolve"),
     "TridiagonalSolve": _tridiagonal,

@@ -285,6 +285,47 @@ def _pool(which: str, rows: Sequence[Any], layouts: Sequence[str], dtypes: Seque
     return generate
 
 
+def _dilation(which: str) -> Draw:
+    def largest(
+        x: Any, w: Any, attrs: Any
+    ) -> Iterator[tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]]:
+        """Of each window its position, and the first place of its largest sum in the images and in the filter."""
+        _, taps = _taps(
+            x.shape[1:3], w.shape[:2], {**attrs, "dilations": attrs["rates"], "data_format": "NHWC"}
+        )
+        for position, group in itertools.groupby(taps, key=lambda tap: tap[0]):
+            pairs = [(place, at) for _, place, at in group]
+            for n, c in itertools.product(range(x.shape[0]), range(x.shape[-1])):
+                best = max(pairs, key=lambda pair: x[(n, *pair[0], c)] + w[(*pair[1], c)])
+                yield (n, *position, c), (n, *best[0], c), (*best[1], c)
+
+    def forward(x: Any, w: Any, attrs: Any) -> Any:
+        attrs = {**attrs, "dilations": attrs["rates"], "data_format": "NHWC"}
+        y = np.zeros((x.shape[0], *_taps(x.shape[1:3], w.shape[:2], attrs)[0], x.shape[-1]), x.dtype)
+        for position, place, at in largest(x, w, attrs):
+            y[position] = x[place] + w[at]
+        return y
+
+    def backward(x: Any, w: Any, g: Any, attrs: Any) -> Any:
+        result = np.zeros_like(x if which == "input" else w)
+        for position, place, at in largest(x, w, attrs):
+            result[place if which == "input" else at] += g[position]
+        return result
+
+    def generate(random: Random) -> Iterable[Sample]:
+        for dtype, (shape, window, strides, padding, rates, _) in over([*FLOATS, INT], PLANES):
+            attrs = {"strides": [1, *strides, 1], "rates": [1, *rates, 1], "padding": padding}
+            w = distinct(random, dtype, (*window, shape[-1]), 0.01)
+            x = distinct(random, dtype, shape) * (16 if dtype == INT else 1)
+            if which == "forward":
+                yield Sample((x, w), attrs, partial(forward, attrs=attrs), smooth=differentiable(dtype))
+            else:
+                g = draw(random, dtype, forward(x, w, attrs).shape)
+                yield Sample((x, w, g), attrs, partial(backward, attrs=attrs), smooth=False)
+
+    return generate
+
+
 BOTH, PLAIN, DEEP = ("NHWC", "NCHW"), ("NHWC",), ("NDHWC",)
 REALS = [DOUBLE, SINGLE, INT, np.dtype(np.int64)]
 
@@ -310,4 +351,7 @@ TABLE: dict[str, Draw] = {
     "AvgPool3D": _pool("mean", DEEP_POOLS, DEEP),
     "AvgPool3DGrad": _pool("mean gradient", DEEP_POOLS, DEEP),
     "ExtractImagePatches": _patches,
+    "Dilation2D": _dilation("forward"),
+    "Dilation2DBackpropInput": _dilation("input"),
+    "Dilation2DBackpropFilter": _dilation("filter"),
 }

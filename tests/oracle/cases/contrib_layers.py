@@ -237,6 +237,9 @@ for _label, _make in {
     ),
     "bias_add": lambda tf, layers, t: layers.bias_add(t.ph(t.f(1, 3, 3, 2)), variables_collections=["mine"]),
     "repeat": lambda tf, layers, t: layers.repeat(t.ph(t.f(1, 3)), 2, layers.fully_connected, 3, scope="fc"),
+    "repeat of convolutions without a scope": lambda tf, layers, t: layers.repeat(
+        t.ph(t.f(1, 4, 4, 1)), 2, layers.conv2d, 2, 1
+    ),
     "repeat without a scope": lambda tf, layers, t: layers.repeat(
         t.ph(t.f(1, 3)), 2, layers.fully_connected, 3
     ),
@@ -400,3 +403,61 @@ def averages_that_are_corrected_for_their_beginning(tf, t):
         found.append(t.run([y, z] + updates)[:2])
     means = [v for v in tf.global_variables() if "moving" in v.op.name]
     return found, sorted(v.op.name for v in means), t.run(sorted(means, key=lambda v: v.name))
+
+
+FAMILY.differentiable(
+    """
+    tf.contrib.layers.gdn(ph(f(2, 3, 4, 3), [None, 3, 4, 3]))
+    tf.contrib.layers.gdn(ph(f(2, 3, 2)), inverse=True, gamma_init=0.3, beta_min=0.1)
+    tf.contrib.layers.gdn(ph(f(1, 2, 2, 2, 2)), name="mine")
+    tf.contrib.layers.bow_encoder(ph([[1, 2, 0], [3, 0, 3]], [None, 3]), 4, 2, initializer=tf.ones_initializer())
+    """,
+    names="none",
+    tolerance=(1e-5, 1e-6),
+    gradient_tolerance=(1e-4, 1e-5),
+)
+
+FAMILY.expressions(
+    """
+    [v.name for v in [tf.contrib.layers.gdn(ph(f(1, 2, 2, 3))), tf.trainable_variables()][1]]
+    [v.name for v in [tf.contrib.layers.bow_encoder(ph([[1, 2]]), 4, 2), tf.model_variables()][1]]
+    """
+)
+
+FAMILY.errors(
+    """
+    tf.contrib.layers.gdn(ph(f(2, 3)))
+    tf.contrib.layers.gdn(ph(f(2, 3, 3, 2)), data_format="NHWC")
+    tf.contrib.layers.gdn(ph(f(2, 3, 3, 2), [2, 3, 3, None]))
+    tf.contrib.layers.bow_encoder(ph([[1, 2]]), 0, 2)
+    tf.contrib.layers.bow_encoder(tf.SparseTensor([[0, 0]], [1], [1, 1]), 4, 2, sparse_lookup=False)
+    """
+)
+
+
+@FAMILY.case(tolerance=(1e-5, 1e-6), names="none")
+def slopes_of_roots_at_their_bounds(tf, t):
+    with tf.variable_scope("gdn"):
+        beta = tf.get_variable("reparam_beta", [2], initializer=tf.constant_initializer([-0.5, 1.5]))
+        gamma = tf.get_variable("reparam_gamma", [2, 2], initializer=tf.constant_initializer([-0.1, 0.2]))
+    x = t.ph(t.f(2, 2, 2) + 3)
+    y = tf.contrib.layers.gdn(x, name="gdn", reuse=True, beta_min=0.01)
+    return y, tf.gradients([y, -y * y], [x, beta, gamma]), tf.gradients(-y, [beta, gamma])
+
+
+@FAMILY.case(tolerance=(1e-5, 1e-6), names="none")
+def words_without_a_symbol(tf, t):
+    ids = tf.SparseTensor([[0, 0], [0, 1], [2, 0]], tf.constant([1, 3, 2], tf.int64), [3, 2])
+    first = tf.constant_initializer([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+    code = tf.contrib.layers.bow_encoder(ids, 4, 2, initializer=first, scope="words")
+    dense = tf.contrib.layers.bow_encoder(t.ph([[1, 0], [2, 2]]), 4, 2, False, scope="words", reuse=True)
+    return code, dense, [v.name for v in tf.trainable_variables()]
+
+
+@FAMILY.case()
+def aliases_of_what_is_collected(tf, t):
+    layers = tf.contrib.layers
+    y = layers.fully_connected(t.ph(t.f(1, 2)), 2, outputs_collections=["mine"], scope="first")
+    before = list(y.aliases)
+    tf.contrib.slim.utils.append_tensor_alias(y, "other/")
+    return before, tf.get_collection("mine")[0].aliases, hasattr(tf.constant(1.0), "aliases")

@@ -49,6 +49,9 @@ FAMILY.expressions(
     tf.nn.avg_pool(ph(f(1, 4, 4, 1), None), [1, 2, 2, 1], [1, 2, 2, 1], "VALID")
     tf.nn.avg_pool2d(ph(f(1, 4, 4, 1)), 2, 1, "VALID")
     tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "MAX", "VALID")
+    tf.nn.pool(ph(f(2, 7, 6, 2), [None, 7, 6, 2]), [2, 3], "MAX", "VALID", [3, 2])
+    tf.nn.pool(ph(f(2, 6, 2)), [2], "AVG", "VALID", dilation_rate=[2])
+    tf.nn.pool(ph(f(1, 5, 4, 4, 2)), [2, 2, 1], "AVG", "VALID", dilations=[1, 2, 3])
     tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "AVG", "SAME", strides=[2, 2])
     tf.nn.convolution(ph(f(1, 4, 4, 1)), ph(f(2, 2, 1, 1)), "VALID")
     tf.nn.convolution(ph(f(1, 5, 1)), ph(f(2, 1, 1)), "SAME", strides=[2])
@@ -77,6 +80,9 @@ FAMILY.gradients(
 FAMILY.errors(
     """
     tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 3, 3, 2)), [1, 1, 1, 1], "SAME")
+    tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "MAX", "SAME", [2, 1])
+    tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "MAX", "VALID", [2, 1], [2, 1])
+    tf.nn.pool(ph(f(1, 4, 4, 1)), [2, 2], "MAX", "VALID", strides=[3, 3])
     tf.nn.conv2d(ph(f(4, 4, 2)), ph(f(3, 3, 2, 2)), [1, 1, 1, 1], "SAME")
     tf.nn.conv2d(ph(f(1, 4, 4, 2)), ph(f(3, 2, 2)), [1, 1, 1, 1], "SAME")
     tf.nn.conv2d(ph(f(1, 2, 2, 1)), ph(f(3, 3, 1, 1)), [1, 1, 1, 1], "VALID")

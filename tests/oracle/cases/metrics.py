@@ -91,6 +91,9 @@ _CALLS = [
     (_RANKED, ("precision_at_k(several, p, 3, class_id=1", "recall_at_k(several, p, 2, class_id=2, name='r'")),
     (_RANKED, ("recall_at_top_k(several, tf.nn.top_k(p, 2)[1]",)),
     (_RANKED, ("precision_at_top_k(several, tf.nn.top_k(p, 2)[1], k=2",)),
+    (_RANKED, ("average_precision_at_k(y, p, 2", "average_precision_at_k(several, p, 3, weights=w")),
+    (_RANKED, ("average_precision_at_k(several * 3 - 1, p, 1, name='a'", "sparse_average_precision_at_k(y, p, 4")),
+    (_RANKED, ("average_precision_at_k(several, p, 5, weights=2.0", "sparse_precision_at_k(several, p, 2")),
 ]  # fmt: skip
 
 for _feeds, _calls in _CALLS:
@@ -110,6 +113,8 @@ FAMILY.errors(
     tf.metrics.sensitivity_at_specificity(ph(b(3)), ph(unit(3)), 1.5)
     tf.metrics.specificity_at_sensitivity(ph(b(3)), ph(unit(3)), -0.5)
     tf.metrics.recall_at_k(ph(l(2, 2, 2)), ph(f(2, 5)), 2)
+    tf.metrics.average_precision_at_k(ph(l(2, 2)), ph(f(2, 5)), 0)
+    tf.metrics.average_precision_at_k(ph(l(2, 2)), ph(f(2, 5)), 2, weights=ph(f(3)))
     """
 )
 
@@ -137,3 +142,16 @@ def counters_start_again(tf, t):
     first = [t.run(update), t.run(update, {x: [10.0, 20.0]})]
     t.run(tf.variables_initializer(tf.get_collection(tf.GraphKeys.METRIC_VARIABLES)))
     return first + [t.run(value), t.run(update)]
+
+
+@FAMILY.case()
+def sparse_labels_of_average_precisions(tf, t):
+    at = [[0, 0], [0, 1], [0, 2], [2, 0], [2, 1], [3, 0]]
+    labels = tf.SparseTensor(tf.constant(at, tf.int64), tf.constant([0, 2, 2, 1, 9, 3], tf.int64), [4, 3])
+    scores = t.ph(t.f(4, 4))
+    found = [
+        tf.metrics.average_precision_at_k(labels, scores, k, weights=w) for k, w in ((2, None), (3, 0.5))
+    ]
+    found.append(tf.metrics.average_precision_at_k(labels, scores, 3, weights=[1.0, 0.0, 2.0, 0.5]))
+    t.run(tf.local_variables_initializer())
+    return [t.run(update) for _, update in found], [t.run(value) for value, _ in found]

@@ -57,9 +57,9 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         (),
     ),
     (
-        "logarithms of matrices, by roots that are found element after element",
+        "logarithms and square roots of matrices, by roots that are found element after element",
         "a few ms for a small matrix, of a matrix of a batch after the other",
-        ("MatrixLogarithm",),
+        ("MatrixLogarithm", "MatrixSquareRoot"),
         (),
     ),
     (
@@ -82,11 +82,18 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
         "one thread, a pass over memory for each element of a window",
         (
             "AvgPool3D*",
+            "Dilation2D*",
             "ExtractImagePatches",
             "MaxPool3D*",
             "MaxPoolGradGrad",
             "MaxPoolWithArgmax",
         ),
+        (),
+    ),
+    (
+        "numbers rounded as a quantized network has them",
+        "one thread, some ten passes over memory",
+        ("FakeQuant*",),
         (),
     ),
     (

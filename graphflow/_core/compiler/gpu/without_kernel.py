@@ -175,6 +175,7 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "MatrixInverse",
             "MatrixLogarithm",
             "MatrixSolve",
+            "MatrixSquareRoot",
             "MatrixTriangularSolve",
             "Qr",
             "SelfAdjointEigV2",
@@ -195,6 +196,11 @@ REASONS: Final[tuple[tuple[str, Sequence[str], Sequence[str]], ...]] = (
             "IRFFT*",
             "RFFT*",
         ),
+        (),
+    ),
+    (
+        "numbers rounded as a quantized network has them; windows of which the largest sum counts",
+        ("Dilation2D*", "FakeQuant*"),
         (),
     ),
     (

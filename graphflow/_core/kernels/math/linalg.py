@@ -5,6 +5,7 @@ BLAS, through NumPy, knows float32, float64 and their complex kin; float16 is co
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -229,6 +230,8 @@ _NODES: Final = 7
 _MOST_ROOTS: Final = 64
 _MOST_SHIFTS: Final = 60
 """Steps for one eigenvalue; two or three are usual."""
+_ROUNDING: Final = 1e-9
+"""How large an imaginary part may be for rounding alone, beside the largest element."""
 
 
 def _schur(matrix: Array) -> tuple[Array, Array]:
@@ -288,16 +291,40 @@ def _logarithm(matrix: Array) -> Array:
     return unitary @ found @ adjoint_of(unitary)
 
 
-def _logarithms(x: Array) -> Array:
-    require_matrices(x)
-    if x.shape[-1] != x.shape[-2]:
-        raise InvalidArgumentError(
-            None, None, f"Input matrix must be square, got: {x.shape[-2]} != {x.shape[-1]}."
-        )
-    if not x.size:
-        return x.copy()
-    found = [_logarithm(each) for each in x.reshape(-1, *x.shape[-2:]).astype(np.complex128)]
-    return np.stack(found).reshape(x.shape).astype(x.dtype)
+def _square_root(matrix: Array) -> Array:
+    """The principal square root of one matrix, by Schur's form; of NaNs if there is none."""
+    if not np.isfinite(matrix).all():
+        return np.full_like(matrix, np.nan + 1j * np.nan)
+    unitary, triangle = _schur(matrix)
+    with np.errstate(all="ignore"):  # Two zeros among the eigenvalues may leave no root.
+        return unitary @ _root(triangle) @ adjoint_of(unitary)
 
 
-simple("MatrixLogarithm", _logarithms)
+def _matrix_function(function: Callable[[Array], Array]) -> Callable[[Array], Array]:
+    """A kernel that applies a function of one complex matrix to each."""
+
+    def run(x: Array) -> Array:
+        require_matrices(x)
+        if x.shape[-1] != x.shape[-2]:
+            raise InvalidArgumentError(
+                None, None, f"Input matrix must be square, got: {x.shape[-2]} != {x.shape[-1]}."
+            )
+        if not x.size:
+            return x.copy()
+        found = np.stack([function(each) for each in x.reshape(-1, *x.shape[-2:]).astype(np.complex128)])
+        if x.dtype.kind == "f":
+            found = _real(found)
+        return found.reshape(x.shape).astype(x.dtype)
+
+    return run
+
+
+def _real(matrices: Array) -> Array:
+    """The real parts; NaNs for matrices that are not real."""
+    sizes = np.abs(matrices).max((1, 2), keepdims=True)
+    aside = np.abs(matrices.imag).max((1, 2), keepdims=True)
+    return np.where(aside <= _ROUNDING * sizes, matrices.real, np.nan)
+
+
+simple("MatrixLogarithm", _matrix_function(_logarithm))
+simple("MatrixSquareRoot", _matrix_function(_square_root))

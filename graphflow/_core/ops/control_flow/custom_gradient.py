@@ -57,7 +57,7 @@ def _build(f: Callable[..., Any], args: Sequence[Any]) -> Any:
         raise TypeError("A function with a custom gradient must return (results, gradient function).")
     structure, gradient_function = outcome
     results = [convert_to_tensor(r) for r in nest.flatten(structure)]
-    variables = _variables_read(graph, before)
+    variables = variables_read(graph, before)
     if variables and not _takes_variables(gradient_function):
         raise TypeError(
             f"The function {getattr(f, '__name__', f)!r} uses variables "
@@ -103,7 +103,7 @@ class _Gradient:
         return [None] * self._results + for_inputs + for_variables
 
 
-def _variables_read(graph: Graph, before: int) -> list[Any]:
+def variables_read(graph: Graph, before: int) -> list[Any]:
     """The trainable variables that the operations built since `before` take."""
     taken = {t for op in graph.get_operations()[before:] for t in op.inputs if t.op.op_def.is_variable}
     return [v for v in graph.get_collection(GraphKeys.TRAINABLE_VARIABLES) if v._ref() in taken]

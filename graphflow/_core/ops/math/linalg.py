@@ -6,7 +6,7 @@ from typing import Any
 
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Operation, Tensor
-from graphflow._core.graph.op_def import Signature, op_def
+from graphflow._core.graph.op_def import OpDef, Signature, op_def
 from graphflow._core.graph.shapes import Dims
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array import array
@@ -308,13 +308,23 @@ def _logarithm_infer(op: Operation) -> Signature:
 
 
 def _logarithm_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
-    """The derivative in a direction is a block of the logarithm of a matrix of twice the size."""
+    return (_of_matrix_function(MATRIX_LOGARITHM, op, g),)
+
+
+def _square_root_gradient(op: Operation, g: Tensor) -> tuple[Tensor]:
+    return (_of_matrix_function(MATRIX_SQUARE_ROOT, op, g),)
+
+
+def _of_matrix_function(function: OpDef, op: Operation, g: Tensor) -> Tensor:
+    """The derivative in a direction is a block of the function of a matrix of twice the size."""
     turned = adjoint(op.inputs[0])
     upper = array.concat([turned, g], -1)
     lower = array.concat([array.zeros_like(g), turned], -1)
-    whole = apply(MATRIX_LOGARITHM, (array.concat([upper, lower], -2),), {}).outputs[0]
+    whole = apply(function, (array.concat([upper, lower], -2),), {}).outputs[0]
     half = array.shape(g)[-1]
-    return (whole[..., :half, half:],)
+    found = whole[..., :half, half:]
+    found.set_shape(op.inputs[0].dims)
+    return found
 
 
 TRIDIAGONAL_SOLVE = op_def(
@@ -323,6 +333,12 @@ TRIDIAGONAL_SOLVE = op_def(
 )  # fmt: skip
 MATRIX_LOGARITHM = op_def(
     "MatrixLogarithm", ("input: T=complex",), infer=_logarithm_infer, gradient=_logarithm_gradient
+)
+MATRIX_SQUARE_ROOT = op_def(
+    "MatrixSquareRoot",
+    ("input: T=float|complex",),
+    infer=_logarithm_infer,
+    gradient=_square_root_gradient,
 )
 DIAGONAL = "float|int32|int64|complex"
 MATRIX_DIAG = op_def(
@@ -486,6 +502,29 @@ def logm(input: TensorLike, name: str | None = None) -> Tensor:
         ValueError: For what is no square matrix.
     """
     return apply(MATRIX_LOGARITHM, (input,), {}, name).outputs[0]
+
+
+def sqrtm(input: TensorLike, name: str | None = None) -> Tensor:
+    """The principal square roots of square matrices (tf.linalg.sqrtm).
+
+    Args:
+        input: Square matrices in the last two axes, of floats or complex numbers.
+        name: A name for the operation.
+
+    Returns:
+        Matrices of the same shape, whose squares the given ones are; NaNs for those that have no root, or none of
+        real numbers.
+
+    Raises:
+        TypeError: For another dtype.
+        ValueError: For what is no square matrix.
+
+    Examples:
+        >>> gf.Session().run(gf.linalg.sqrtm([[4.0, 4.0], [0.0, 4.0]]))
+        array([[2., 1.],
+               [0., 2.]], dtype=float32)
+    """
+    return apply(MATRIX_SQUARE_ROOT, (input,), {}, name).outputs[0]
 
 
 def adjoint(matrix: TensorLike, name: str | None = None) -> Tensor:

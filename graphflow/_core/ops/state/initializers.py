@@ -657,6 +657,8 @@ class ContribVarianceScaling(Initializer):
         Returns:
             The initial value, a tensor.
         """
+        if not dtype.is_floating:
+            raise TypeError(f"Cannot create initializer for non-floating point type {dtype.name}.")
         fan_in, fan_out = _fans(extents_of(shape))
         count = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2.0}[self.mode.lower()]
         if self.uniform:
