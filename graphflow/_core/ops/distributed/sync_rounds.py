@@ -123,7 +123,7 @@ def hold_saves(begin: Operation) -> None:
 
 def is_between_rounds(op: Operation | None) -> bool:
     """Whether an operation is of `hold_round` or `free_round`, which fail if the checkpoint is to be written again."""
-    return op is not None and op.type in (HOLD.name, FREE.name)
+    return op is not None and op.op_def in (HOLD, FREE)
 
 
 def _of_rounds(begin: Operation) -> dict[str, Any]:

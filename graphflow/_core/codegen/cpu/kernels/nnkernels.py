@@ -297,6 +297,7 @@ def transpose_source(item_bytes: int) -> str:
     Unit: a tile's worth of rows of the result in one matrix.
     """
     kind = {1: "uint8", 2: "uint16", 4: "int32", 8: "int64"}[item_bytes]
+    side = min(8, 32 // item_bytes)
     return f"""
 @kernel_function
 def kernel(args, begin, end):
@@ -309,11 +310,14 @@ def kernel(args, begin, end):
         matrix = unit // bands * rows * columns
         low = unit % bands * {_TILE}
         high = min(low + {_TILE}, rows)
-        for left in range(0, columns, {_TILE}):
-            right = min(left + {_TILE}, columns)
-            for i in range(low, high):
-                for j in range(left, right):
-                    store(target, matrix + i * columns + j, load(source, matrix + j * rows + i, 0), 1)
+        whole = columns // {side} * {side} if high - low == {_TILE} else 0
+        for left in range(0, whole, {side}):
+            for i in range(low, high, {side}):
+                first = matrix + left * rows + i
+                transpose_block(source, first, rows, target, matrix + i * columns + left, columns, {side})
+        for i in range(low, high):
+            for j in range(whole, columns):
+                store(target, matrix + i * columns + j, load(source, matrix + j * rows + i, 0), 1)
 """
 
 

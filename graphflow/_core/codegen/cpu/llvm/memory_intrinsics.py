@@ -73,6 +73,51 @@ def store(typing_context: Any, pointer: Any, index: Any, value: Any, scope: Any)
     return signature, generate
 
 
+@intrinsic(prefer_literal=True)
+def transpose_block(
+    typing_context: Any, source: Any, first: Any, stride: Any, target: Any, place: Any, step: Any, side: Any
+) -> Any:
+    """Write side x side elements transposed: target[place + i * step + j] = source[first + j * stride + i].
+
+    All rows are in registers: at a time the halves of them change places that are not on the diagonal, then the halves
+    of these. Source and target are of scopes 0 and 1, as in `store`.
+    """
+    count = side.literal_value
+    word = types.int64
+    signature = types.void(source, word, word, target, word, word, side)
+
+    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kind = ir.VectorType(context.get_value_type(source.dtype), count)
+
+        def rows(pointer: Any, begin: Any, distance: Any) -> list[Any]:
+            found = []
+            for k in range(count):
+                index = builder.add(begin, builder.mul(distance, ir.Constant(_WORD, k)))
+                found.append(builder.bitcast(builder.gep(pointer, [index], inbounds=True), kind.as_pointer()))
+            return found
+
+        values = []
+        for address in rows(args[0], args[1], args[2]):
+            value = builder.load(address, align=1)
+            annotate(builder, value, 0)
+            values.append(value)
+        half = count // 2
+        while half:
+            for i in (i for i in range(count) if not i & half):
+                upper, lower = values[i], values[i + half]
+                kept = [j + count - half if j & half else j for j in range(count)]
+                moved = [j + count if j & half else j + half for j in range(count)]
+                for place, order in ((i, kept), (i + half, moved)):
+                    mask = ir.Constant(ir.VectorType(ir.IntType(32), count), order)
+                    values[place] = builder.shuffle_vector(upper, lower, mask)
+            half //= 2
+        for address, value in zip(rows(args[3], args[4], args[5]), values, strict=True):
+            annotate(builder, builder.store(value, address, align=1), 1)
+        return context.get_dummy_value()
+
+    return signature, generate
+
+
 @intrinsic
 def copy_bytes(typing_context: Any, target: Any, source: Any, count: Any) -> Any:
     """Copy `count` bytes between addresses that do not overlap."""
