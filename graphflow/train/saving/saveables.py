@@ -91,9 +91,9 @@ class VariableSaveable(SaveableObject):
 def saveables_of(var_list: Any) -> list[SaveableObject]:
     """The saveables of a Saver's var_list, sorted by name.
 
-    A list holds variables, partitioned variables, parts of these, SaveableObjects and tables. A dictionary gives names
-    to such, but for tables, or to lists of parts. TypeError for anything else, ValueError if two have a name, or if
-    one has two.
+    A list holds variables, their tensors, partitioned variables, parts of these, SaveableObjects and tables. A
+    dictionary gives names to such, but for tables, or to lists of parts. TypeError for anything else, ValueError if two
+    have a name, or if one has two.
     """
     named = var_list if isinstance(var_list, Mapping) else _named(var_list)
     found: list[SaveableObject] = []
@@ -124,6 +124,8 @@ def _named(var_list: Any) -> dict[str, Any]:
                 parts.append(variable)
                 continue
             name = variable.op.name
+        elif _is_of_variable(variable):
+            name = variable.op.name
         elif hasattr(variable, "checkpoint_values"):  # A table, say.
             named |= _named([make(variable.name) for make in variable.checkpoint_values().values()])
             continue
@@ -147,9 +149,16 @@ def _saveables(name: str, value: Any) -> list[SaveableObject]:
     if isinstance(value, Variable):
         info = value.get_save_slice_info()
         return [VariableSaveable(value, "" if info is None else info.spec, name)]
+    if _is_of_variable(value):
+        return [VariableSaveable(value, "", name)]
     raise TypeError(
         f"var_list must map names to variables, or lists of the parts of one: {name!r} is mapped to {value!r}."
     )
+
+
+def _is_of_variable(value: Any) -> bool:
+    """Whether it is a variable as its graph has it: what get_tensor_by_name gives of one that came from a file."""
+    return isinstance(value, Tensor) and value.op.op_def.is_variable
 
 
 def _part(name: str, part: Any, parts: Sequence[Any]) -> VariableSaveable:

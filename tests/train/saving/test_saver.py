@@ -417,3 +417,20 @@ def test_a_reader_tells_dtypes_by_the_names_of_messages_and_what_is_not_there(tm
         gf.errors.NotFoundError, match=r"Unsuccessful TensorSliceReader .* nothing: Cannot read"
     ):
         gf.train.NewCheckpointReader("nothing")
+
+
+def test_the_tensor_of_a_variable_stands_for_it(tmp_path: Path) -> None:
+    """As of a graph that was read from a file, which has no gf.Variable."""
+    w = gf.get_variable("w", initializer=[1.0, 2.0])
+    tensor = gf.get_default_graph().get_tensor_by_name("w:0")
+    with gf.Session() as session:
+        session.run(w.initializer)
+        for number, var_list in enumerate(({"other": tensor}, [tensor])):
+            saver = gf.train.Saver(var_list)
+            prefix = saver.save(session, str(tmp_path / "m"), number, write_meta_graph=False)
+            session.run(w.assign([0.0, 0.0]))
+            saver.restore(session, prefix)
+            assert session.run(w).tolist() == [1.0, 2.0]
+            assert gf.train.list_variables(prefix) == [("w" if number else "other", [2])]
+    with pytest.raises(TypeError, match="is mapped to"):
+        gf.train.Saver({"w": gf.identity(w)})

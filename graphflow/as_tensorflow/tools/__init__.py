@@ -1,0 +1,1 @@
+"""The tools of TensorFlow that programs import as modules (tensorflow.python.tools)."""
