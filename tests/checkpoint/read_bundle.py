@@ -91,6 +91,10 @@ def read(folder):
         tf.train.Saver().restore(session, prefix)
         restored = session.run(variables)
         found = session.run(table.lookup(tf.constant(KEYS)))
+    with tf.Graph().as_default(), tf.Session() as session:
+        tf.train.import_meta_graph(prefix + ".meta").restore(session, prefix)
+        if not np.array_equal(session.run("long:0"), expected["long"]):
+            wrong.append("restored by the meta graph")
     if found.tolist() != TEXTS.tolist():
         wrong.append("the table: " + repr(found))
     for name, value in expected.items():

@@ -428,3 +428,26 @@ def test_damage_is_found(tmp_path: Path, everything: bool) -> None:
             except gf.errors.DataLossError:
                 refused += 1
     assert refused > 100
+
+
+def test_a_graph_beside_tensorflows_files_has_no_operations_that_it_lacks(tmp_path: Path) -> None:
+    """The saver in it saves and restores the variables alone; TensorFlow 1.15 imports it and goes on."""
+    from graphflow._core.interop.op_table import tensorflow_op
+
+    w = gf.get_variable("w", initializer=[1.0, 2.0])
+    gf.random_uniform([2], seed=1)
+    with gf.Session() as session:
+        session.run(w.initializer)
+        prefix = gf.train.Saver(write_version=V2).save(session, str(tmp_path / "model"))
+    message = protos.meta_graph_pb2.MetaGraphDef.FromString(Path(prefix + ".meta").read_bytes())
+    assert [node.op for node in message.graph_def.node if tensorflow_op(node.op) is None] == []
+    restore = next(node for node in message.graph_def.node if node.op == "RestoreV2")
+    assert (
+        list(restore.attr["dtypes"].list.type) == [1] and len(restore.attr["_output_shapes"].list.shape) == 1
+    )
+    with gf.Graph().as_default(), gf.Session() as session:
+        saver = gf.train.import_meta_graph(prefix + ".meta")
+        saver.restore(session, prefix)
+        assert session.run("w:0").tolist() == [1.0, 2.0]
+        again = saver.save(session, str(tmp_path / "again"))
+    assert gf.train.list_variables(again) == [("w", [2])]

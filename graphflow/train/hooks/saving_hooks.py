@@ -34,6 +34,7 @@ from graphflow.train.hooks.session_run_hook import (
     StepReader,
 )
 from graphflow.train.hooks.timers import ExpectedTimer, ReachedTimer, ThisRun, check_period
+from graphflow.train.saving.bare_savers import is_for_tensorflow, without_state
 from graphflow.train.saving.checkpoint_management import checkpoint_exists
 from graphflow.train.saving.meta_graph import export_meta_graph
 from graphflow.train.saving.meta_graph import write_graph as write_graph_file
@@ -64,6 +65,8 @@ def write_graph(writer: Any, graph: Graph, saver: Saver | None, directory: str |
     writer.add_graph(graph)
     with suppress(TooLargeError):
         graph_def = graph.as_graph_def(add_shapes=True)
+        if is_for_tensorflow(graph):
+            without_state(graph_def)
         if directory:
             write_graph_file(graph_def, directory, _GRAPH_FILE)
         definition = None if saver is None else saver.saver_def

@@ -25,6 +25,7 @@ from graphflow._core.interop.import_graph import import_graph_def
 from graphflow._core.interop.message_text import message_text
 from graphflow._core.interop.op_table import Argument, tensorflow_op
 from graphflow._core.ops.state.variable_collections import global_variables
+from graphflow.train.saving.bare_savers import is_for_tensorflow, without_state
 from graphflow.train.saving.collections import add_collection_def, restore_collections
 from graphflow.train.saving.saver import Saver
 from graphflow.train.saving.saver_def import SaverDef
@@ -53,6 +54,8 @@ def write_graph(graph_or_graph_def: Any, logdir: str, name: str, as_text: bool =
     graph_def = graph_or_graph_def
     if isinstance(graph_def, Graph):
         graph_def = graph_def.as_graph_def()
+        if is_for_tensorflow(graph_or_graph_def):
+            without_state(graph_def)
     logdir = user_path(logdir)
     storage.make_folders(logdir)
     path = os.path.join(logdir, name)
@@ -113,6 +116,8 @@ def export_meta_graph(
     left_out = _other_savers(graph, saver_def) if clear_extraneous_savers else []
     bare = _bare_names(export_scope, left_out)
     _add_nodes(result.graph_def, nodes, bare, clear_devices)
+    if is_for_tensorflow(graph):
+        without_state(result.graph_def)
     info = result.meta_info_def
     info.tensorflow_version = TENSORFLOW_VERSION
     info.tensorflow_git_version = _own_version()
