@@ -294,8 +294,9 @@ def test_prefixes(small: Any) -> None:
         op = graph.get_operation_by_name("a/b/sum")
         assert op.colocation_groups() == [b"loc:@a/b/x"] and op.device == "/device:CPU:0"
         assert [c.name for c in op.control_inputs] == ["a/b/first"]
-        with pytest.raises(ValueError, match="Duplicate node name"):
-            gf.import_graph_def(small, name="")
+        again = gf.import_graph_def(small, name="", return_elements=["x", "sum:0"])
+        assert [element.name for element in again] == ["x_1", "sum_2:0"]
+        assert again[1].op.colocation_groups() == [b"loc:@x_1"]
 
 
 def test_input_map_and_return_elements(small: Any) -> None:

@@ -68,13 +68,13 @@ def import_graph_def(
         input_map: {"node:0": tensor}: what to use in place of results of its nodes ("^node" for control
             inputs).
         return_elements: Names of operations and tensors in it, whose counterparts are returned in a list.
-        name: The prefix of all names, "import" by default, "" for none.
+        name: The prefix of all names, "import" by default, "" for none; then names that are taken get a number.
         op_dict: Not needed.
         producer_op_list: Not needed.
 
     Raises:
         TypeError: If graph_def is no GraphDef.
-        ValueError: If it does not hold together or a name is taken; NotFoundError, which lists them, for op
+        ValueError: If it does not hold together; NotFoundError, which lists them, for op
             types that graphflow does not have.
     """
     if not isinstance(graph_def, protos.graph_pb2.GraphDef):
@@ -319,7 +319,7 @@ class Builder:
         given = dict(node.attrs if attrs is None else attrs)
         check_attributes(kind, given)
         given |= ATTRIBUTES_ADDED.get(kind, {})
-        if kind == "Assign" and inputs and self.full_name(node.name) == f"{inputs[0].op.name}/Assign":
+        if kind == "Assign" and inputs and self._is_initializer(node, inputs[0]):
             given["_initializer"] = True
         if kind == "Const":
             _check_constant(given)
@@ -327,7 +327,7 @@ class Builder:
         if not suffix:
             self._library.bind(node, given, inputs, self._graph)
         if node.colocated and not suffix:
-            groups = [f"loc:@{self._scope}{c}".encode() for c in node.colocated if c in self._nodes]
+            groups = [f"loc:@{self._name_of(c)}".encode() for c in node.colocated if c in self._nodes]
             if groups:
                 given["_class"] = groups
         name = self.full_name(node.name) + (f"/{suffix}" if suffix else "")
@@ -344,14 +344,24 @@ class Builder:
         self._made.append(op)
         return op.outputs
 
-    def _free(self, name: str, may_change: bool) -> str:
-        taken, count = name, 0
-        while may_change and (
-            taken in self._graph._by_name or taken.removeprefix(self._scope) in self._nodes
+    def _is_initializer(self, node: Node, ref: Tensor) -> bool:
+        source = node.inputs[0][0] if node.inputs else ""
+        return node.name == f"{source}/Assign" and ref.op.name == self._name_of(source)
+
+    def _name_of(self, name: str) -> str:
+        """The name that a node has in the graph, or asks for if it is not there yet."""
+        op = self._operations.get(name)
+        return self.full_name(name) if op is None else op.name
+
+    def _free(self, name: str, is_helper: bool) -> str:
+        """A name that no operation has: without a prefix a graph may be there already, or others of its names."""
+        free, count = name, 0
+        while free in self._graph._by_name or (
+            (is_helper or count) and free.removeprefix(self._scope) in self._nodes
         ):
             count += 1
-            taken = f"{name}_{count}"
-        return taken
+            free = f"{name}_{count}"
+        return free
 
     def _value(self, source: tuple[str, int]) -> Tensor:
         name, index = source

@@ -264,3 +264,25 @@ def op_scope_and_graph_level_helpers(tf, t):
     g.prevent_feeding(a)
     g.prevent_fetching(b.op)
     return [c.name for c in a.op.control_inputs], b.name, b.device, g.is_feedable(a), g.is_fetchable(b)
+
+
+@FAMILY.case()
+def importing_twice_without_a_prefix(tf, t):
+    """Names that are taken get numbers; what is in the graph stays as it is."""
+    with tf.Graph().as_default() as graph:
+        tf.constant(1.0, name="a_1")
+        a = tf.constant(1.0, name="a")
+        tf.identity(a, name="scope/b")
+        tf.get_variable("w", initializer=2.0)
+        given = graph.as_graph_def()
+        found = []
+        for _ in range(2):
+            names = ["a:0", "a_1:0", "scope/b:0", "w", "w/Assign", "w/read:0"]
+            elements = tf.import_graph_def(given, name="", return_elements=names)
+            found += [element.name for element in elements] + [x.name for x in elements[4].inputs]
+            found.append(elements[2].op.inputs[0].name)
+            found += [str(group) for group in elements[4].colocation_groups()]
+        with tf.Session() as session:
+            session.run([elements[4], "w/Assign"])
+            session.run(graph.get_tensor_by_name("w/Assign:0"))
+            return [*found, session.run(elements[5])]
