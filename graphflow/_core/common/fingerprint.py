@@ -16,7 +16,7 @@ _K1: Final = 0xB492B66FBE98F273
 _K2: Final = 0x9AE16A3B2F90404F
 _CAT: Final = 0xC6A4A7935BD1E995
 _OLD_SEED: Final = 0xDECAFCAFFE
-_KEPT: Final = 1 << 16
+KEPT: Final = 1 << 16
 """Fingerprints that are kept: the values of a categorical feature come again and again."""
 
 
@@ -122,7 +122,7 @@ def _longest(text: bytes) -> int:
     return _pair(first, _pair(v[1], w[1], factor) + x, factor)
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT)
 def fingerprint64(text: bytes) -> int:
     """The fingerprint of a string, from 0 to 2**64 - 1."""
     size = len(text)
@@ -141,7 +141,7 @@ def joined_fingerprint(first: int, second: int) -> int:
     return _mix(_mix(result) * _CAT)
 
 
-@lru_cache(_KEPT)
+@lru_cache(KEPT)
 def old_fingerprint64(text: bytes) -> int:
     """The fingerprint of TensorFlow's first hashed buckets, from 0 to 2**64 - 1."""
     size = len(text)

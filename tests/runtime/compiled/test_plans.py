@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.compiled.tiers import check
+from tests.runtime.compiled.tiers import check, compiled_plans
 
 
 def _always() -> gf.Session:
@@ -250,3 +250,26 @@ def test_rows_of_a_variable_are_changed_by_those_that_it_had() -> None:
         return gf.scatter_update(v, [1, 2, 3, 0], v).op, {}
 
     check(model)
+
+
+def test_small_values_between_stages_have_a_place_of_their_own() -> None:
+    """No address is put where it counts for them in each run, and what a run has given stays as it was."""
+    with (
+        gf.Graph().as_default(),
+        gf.Session(config=gf.ConfigProto(compiled="always", device_count={"CPU": 2})) as s,
+    ):
+        x = gf.placeholder(gf.float32, [None, 4])
+        with gf.device("/cpu:0"):
+            few, many = gf.tanh(x[:2]), gf.sin(x)
+        with gf.device("/cpu:1"):
+            results = [few * 2.0, gf.transpose(few) + 1.0, many - 0.5]
+        found = []
+        for k in range(4):
+            fed = np.full((1000, 4), 0.1 * k, np.float32) + np.arange(4, dtype=np.float32)
+            found.append((fed, s.run(results, {x: fed})))
+        for fed, (doubled, turned, large) in found:
+            np.testing.assert_allclose(doubled, 2 * np.tanh(fed[:2]), rtol=1e-5)
+            np.testing.assert_allclose(turned, np.tanh(fed[:2]).T + 1, rtol=1e-5)
+            np.testing.assert_allclose(large, np.sin(fed) - 0.5, rtol=1e-4, atol=1e-6)
+        taking = next(plan for plan in compiled_plans(s) if len(plan.parts.plan.feeds) == 2)
+        assert len(taking.parts.staging) == 1 and len(taking.parts.externals) >= 1

@@ -28,8 +28,7 @@ def _sorted_count(ids: Any, rows: int, count: int | None = None, what: str = "di
     if count is None and last < 0:
         raise invalid(f"segment ids must be >= 0: segment_ids[{rows - 1}] = {last}.")
     total = last + 1 if count is None else count
-    falls = np.diff(ids) < 0
-    if ids[0] < 0 or falls.any():
+    if ids[0] < 0 or (ids[1:] < ids[:-1]).any():
         raise invalid(_disorder(ids, total))
     return total
 

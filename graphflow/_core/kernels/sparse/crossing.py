@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from graphflow._core.common.fingerprint import fingerprint64, joined_fingerprint
+from graphflow._core.common.fingerprint import KEPT, fingerprint64, joined_fingerprint
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
 
@@ -40,7 +40,8 @@ def _sparse_cross(node: Node) -> Kernel:
     count, hashed = node.attrs["N"], node.attrs["hashed_output"]
     buckets, key = node.attrs["num_buckets"], node.attrs["hash_key"]
 
-    def joined(values: Sequence[Any]) -> Any:
+    @lru_cache(KEPT)
+    def joined(values: tuple[Any, ...]) -> Any:
         if not hashed:
             return b"_X_".join(values)
         found = key

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from graphflow._core.kernels.array.array import invalid, normalized
-from graphflow._core.kernels.array.indexing import linear, reduce_rows
+from graphflow._core.kernels.array.indexing import check_coordinates, linear, reduce_rows
 from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
 
 
@@ -200,7 +200,7 @@ simple("SparseTensorDenseAdd", _dense_add)
 
 
 def _fill_empty_rows(indices: Any, values: Any, shape: Any, default: Any) -> Any:
-    linear(indices, tuple(shape.tolist()))
+    check_coordinates(indices, tuple(shape.tolist()))
     count, firsts = int(shape[0]), indices[:, 0]
     empty = np.bincount(firsts, minlength=count) == 0
     if not empty.any() and (firsts[1:] >= firsts[:-1]).all():  # As most are: there is nothing to do.

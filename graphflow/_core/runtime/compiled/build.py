@@ -7,6 +7,7 @@ and so do the plans for several sizes that share their memory; a run that comes 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, Final
@@ -47,6 +48,12 @@ from graphflow._core.runtime.executable import Unusable
 from graphflow._core.runtime.explain import raise_explained
 
 _HANDED_FROM: Final = 64 << 10
+_SMALL_BYTES: Final = 2 << 10
+"""What takes no more is copied to and from stages, which is sooner done than its address is put where it counts."""
+
+
+def _is_small(shape: tuple[int, ...], dtype: str) -> bool:
+    return math.prod(shape) * np.dtype(dtype).itemsize <= _SMALL_BYTES
 
 
 class CompiledPlan:
@@ -145,8 +152,8 @@ class CompiledPlan:
         for name in self._plan.feeds:
             if name in self._lowering.values:
                 shape, dtype = known[name]
-                if shape == ():
-                    self._staging[name] = np.zeros(1, dtype)
+                if shape == () or (self._borrows and _is_small(shape, dtype)):
+                    self._staging[name] = np.zeros(shape or 1, dtype)
                 else:
                     self._externals[name] = EXTERNAL + len(self._externals) * RANGE
         for name, i in self._lowering.variables.items():
@@ -336,7 +343,12 @@ class CompiledPlan:
             return lambda objects: own(read(objects))
         if taken is not None and not self._borrows:
             return lambda objects: objects[taken]
-        if not self._borrows or not value.shape:
+        if not value.shape:
+            return lambda objects: copied(read(objects))
+        if value.root not in self._externals and (not self._borrows or _is_small(value.shape, value.dtype)):
+            array = self._array(value)
+            return lambda objects: array.copy()
+        if not self._borrows:
             return lambda objects: copied(read(objects))
         handed = self._handed.values
         if value.root in handed and value.dtype == handed[value.root].dtype:
@@ -399,14 +411,16 @@ class CompiledPlan:
     def _bind(self, feeds: Sequence[Any]) -> dict[str, Any]:
         """Checks variables and feeds, and patches the programs if their addresses have changed."""
         objects: dict[str, Any] = {}
+        staging = self._staging
         for name, cell, shape in self._cells:
             array = cell.value
             if array is None or array.shape != shape or not array.flags.c_contiguous:
                 raise Unusable
             objects[name] = array
         for name, value in zip(self._plan.feeds, feeds, strict=True):
-            if name in self._staging:
-                self._staging[name][0] = value
+            staged = staging.get(name)
+            if staged is not None:
+                staged[...] = value
             elif name in self._externals:
                 objects[name] = (
                     value if value.flags.c_contiguous and value.flags.aligned else np.array(value, order="C")
