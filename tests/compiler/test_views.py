@@ -11,7 +11,7 @@ import pytest
 
 import graphflow as gf
 from graphflow._core.compiler.values import Value, view_of
-from tests.runtime.compiled.tiers import check
+from tests.runtime.compiled.tiers import check, run
 
 VIEWS: dict[str, Callable[[Any], Any]] = {
     "first axis reversed": lambda x: gf.reverse(x, [0]),
@@ -53,3 +53,43 @@ def test_a_value_walked_backwards_is_found_again(shape: tuple[int, ...]) -> None
         assert found[0].offset == offset
         sizes = [(n, s) for n, s in zip(found[0].shape, found[0].strides, strict=True) if n > 1]
         assert sizes == [(shape[k], walked[k]) for k in (2, 0, 1) if shape[k] > 1]
+
+
+def _large() -> Any:
+    return gf.get_variable("w", initializer=np.random.RandomState(0).rand(300, 400).astype("f"))
+
+
+def test_a_large_transposed_value_is_copied_once_for_a_kernel_and_once_for_who_gets_it() -> None:
+    def model() -> Any:
+        return [gf.nn.softmax(_large(), 0)], {}
+
+    check(model)
+    _, groups = run(model, "always")
+    assert groups == [
+        "Softmax",
+        "Softmax",
+        "Transpose",
+    ]  # The first one is the copy that the second one takes.
+
+
+def test_what_is_handed_out_transposed_is_what_it_was_before_a_later_change() -> None:
+    def model() -> Any:
+        w = _large()
+        before = gf.transpose(w.read_value())
+        with gf.control_dependencies([before]):
+            step = w.assign_add(gf.ones([300, 400]))
+        return [before, gf.transpose(gf.exp(w.read_value())), step.op], {}
+
+    check(model)
+
+
+def test_what_is_handed_out_transposed_lies_in_order_and_is_the_callers_own() -> None:
+    with gf.Graph().as_default(), gf.Session(config=gf.ConfigProto(compiled="always")) as session:
+        x = gf.placeholder(gf.float32, [300, 400])
+        turned = gf.transpose(gf.exp(x))
+        values = np.random.RandomState(1).rand(300, 400).astype("f")
+        first, again = (session.run(turned, {x: values}) for _ in range(2))
+        assert first.flags.c_contiguous and first.flags.writeable and not np.shares_memory(first, again)
+        first[:] = 0
+        np.testing.assert_allclose(session.run(turned, {x: values}), np.exp(values).T, rtol=1e-6)
+        np.testing.assert_array_equal(again, session.run(turned, {x: values}))

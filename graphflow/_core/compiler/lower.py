@@ -262,6 +262,7 @@ class Lowering:
 
     def compact(self, instruction: Instruction, value: Value) -> Value:
         """The value with its elements side by side: itself, or a copy."""
+        value = self._in_order(instruction, value)
         if value.contiguous:
             return value
         copy = self.temporary(value.root, value.dtype, value.shape)
@@ -307,6 +308,15 @@ class Lowering:
             if len(self.nodes) == count and (before := self._ordered_after(instruction)):
                 for name in (instruction.name, *instruction.outputs):
                     self._handed_on[name] = before
+        if not self.around.inside:
+            self._lay_out_fetches()
+
+    def _lay_out_fetches(self) -> None:
+        """Has what is handed out of the plan lie in order: NumPy copies transposed arrays on one core, slowly."""
+        fetched = {name for name in self.plan.fetches if name in self.values}
+        for instruction in self.plan.instructions:
+            for name in fetched.intersection(instruction.outputs):
+                self.values[name] = self._in_order(instruction, self.values[name])
 
     def _lower(self, i: Instruction) -> bool:
         if i.is_variable:
