@@ -194,7 +194,7 @@ def _records(
     found: dict[Record, int] = {}
     parts: set[bytes] = set()
     for key, entry in entries.items():
-        parts.update(part_key(key, numbers) for _, numbers in _parts(entry))
+        parts.update(part_key(key, numbers) for _, numbers in parts_of(entry))
     for key, entry in entries.items():
         if key in parts:
             continue
@@ -202,7 +202,7 @@ def _records(
         if not entry.slices:
             found[_record(name, name, shape, "", entry, header.num_shards)] = entry.shard_id
             continue
-        for region, numbers in _parts(entry):
+        for region, numbers in parts_of(entry):
             part = entries.get(part_key(key, numbers))
             if part is None or _shape(part) != region.lengths or part.dtype != entry.dtype:
                 raise CorruptError(f"the part {region.text} of the tensor {name!r} is not in it")
@@ -227,7 +227,7 @@ def _shape(entry: BundleEntry) -> tuple[int, ...]:
     return shape
 
 
-def _parts(entry: BundleEntry) -> list[tuple[Region, list[int]]]:
+def parts_of(entry: BundleEntry) -> list[tuple[Region, list[int]]]:
     """The parts that an entry lists, each with the numbers that stand in its key."""
     shape = _shape(entry)
     if len(entry.slices) > MOST_SLICES:

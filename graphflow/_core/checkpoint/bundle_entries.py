@@ -37,7 +37,7 @@ class BundleHeader:
     def of(data: memoryview) -> BundleHeader:
         """What a message says; CorruptError if it is none."""
         header = BundleHeader()
-        for number, value in _fields(data):
+        for number, value in fields_of(data):
             if number == 1 and isinstance(value, int):
                 header.num_shards = value
             elif number == 2 and isinstance(value, int):
@@ -80,7 +80,7 @@ class BundleEntry:
     def of(data: memoryview) -> BundleEntry:
         """What a message says; CorruptError if it is none."""
         entry = BundleEntry()
-        for number, value in _fields(data):
+        for number, value in fields_of(data):
             if isinstance(value, int):
                 if number == 1:
                     entry.dtype = value
@@ -93,9 +93,9 @@ class BundleEntry:
                 elif number == 6:
                     entry.crc32c = value
             elif number == 2:
-                entry.shape = _shape(value)
+                entry.shape = shape_of(value)
             elif number == 7:
-                entry.slices.append(tuple(_extent(part) for part in _messages(value, 1)))
+                entry.slices.append(extents_in(value))
         return entry
 
 
@@ -104,12 +104,13 @@ def extents_of(region: Region) -> tuple[tuple[int, int | None], ...]:
     return tuple(zip(region.offsets, region.lengths, strict=True))
 
 
-def _shape(data: memoryview) -> tuple[int, ...] | None:
+def shape_of(data: memoryview) -> tuple[int, ...] | None:
+    """The shape that a TensorShapeProto says; None if its rank is not known."""
     sizes: list[int] = []
-    for number, value in _fields(data):
+    for number, value in fields_of(data):
         if number == 2 and not isinstance(value, int):
             size = 0
-            for inner, found in _fields(value):
+            for inner, found in fields_of(value):
                 if inner == 1 and isinstance(found, int):
                     size = found
             sizes.append(size)
@@ -118,9 +119,14 @@ def _shape(data: memoryview) -> tuple[int, ...] | None:
     return tuple(sizes)
 
 
+def extents_in(data: memoryview) -> tuple[tuple[int, int | None], ...]:
+    """A box as a TensorSliceProto lists it."""
+    return tuple(_extent(part) for part in messages_of(data, 1))
+
+
 def _extent(data: memoryview) -> tuple[int, int | None]:
     start, length = 0, None
-    for number, value in _fields(data):
+    for number, value in fields_of(data):
         if number == 1 and isinstance(value, int):
             start = value
         elif number == 2 and isinstance(value, int):
@@ -128,9 +134,9 @@ def _extent(data: memoryview) -> tuple[int, int | None]:
     return start, length
 
 
-def _messages(data: memoryview, wanted: int) -> Iterator[memoryview]:
+def messages_of(data: memoryview, wanted: int) -> Iterator[memoryview]:
     """The messages of one field of a message."""
-    for number, value in _fields(data):
+    for number, value in fields_of(data):
         if number == wanted and not isinstance(value, int):
             yield value
 
@@ -145,7 +151,7 @@ def _field(number: int, value: int | bytes, empty: bool = False) -> bytes:
     return varint(number << 3 | _BYTES) + varint(len(value)) + value if value or empty else b""
 
 
-def _fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
+def fields_of(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
     """The fields of a message, in their order: the number of each, and what it holds."""
     at = 0
     while at < len(data):

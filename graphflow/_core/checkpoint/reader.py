@@ -315,11 +315,14 @@ def checkpoint_path(prefix: str) -> str:
 
 
 def existing_path(prefix: str) -> str:
-    """The file of a prefix, or its index in TensorFlow's format: whichever is there, or was written last."""
+    """The file of a prefix, or its index in TensorFlow's format: whichever is there, or was written last.
+
+    If neither is there, a file of the prefix's own name is one of TensorFlow's first version.
+    """
     path = checkpoint_path(prefix)
     index = prefix + INDEX
     if not storage.is_file(index):
-        return path
+        return prefix if not storage.is_file(path) and storage.is_file(prefix) else path
     with suppress(OSError):  # One that is removed meanwhile.
         if storage.is_file(path) and storage.status(path).modified >= storage.status(index).modified:
             return path

@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 import graphflow.errors as errors
-from graphflow._core.checkpoint import formats
 from graphflow._core.checkpoint.bundle_writer import entries_of
-from graphflow._core.checkpoint.opening import open_checkpoint, remove_files
+from graphflow._core.checkpoint.opening import open_checkpoint, remove_files, write
 from graphflow._core.checkpoint.regions import Region, parse_spec
 from graphflow._core.checkpoint.resource_state import RUNS, STATE, pack_state, unpack_state
 from graphflow._core.checkpoint.writer import Entry
@@ -46,7 +45,7 @@ def _save(node: Node) -> Kernel:
                 None,
                 f"{len(names)} names and {len(specs)} slices are given for {len(tensors)} tensors.",
             )
-        formats.write(
+        write(
             user_path(_text(prefix)),
             [_entry(*item) for item in zip(_texts(names), _texts(specs), tensors, strict=True)],
             form,
@@ -134,7 +133,7 @@ def _merge(node: Node) -> Kernel:
     def run(prefixes: Any, destination: Any) -> None:
         named = [user_path(_text(prefix)) for prefix in np.asarray(prefixes, object).reshape(-1)]
         entries = [entry for file in map(open_checkpoint, named) for entry in entries_of(file)]
-        formats.write(user_path(_text(destination)), entries)
+        write(user_path(_text(destination)), entries)
         for prefix in named if delete else ():
             with suppress(OSError):  # What cannot be removed is in nobody's way.
                 remove_files(prefix)
