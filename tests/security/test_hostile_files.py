@@ -54,7 +54,7 @@ def test_replaying_a_file_writes_nothing(
     plan = plan.with_instructions([disguise(i) if i.type == "WriteFile" else i for i in plan.instructions])
     found = SimpleNamespace(
         plan=plan,
-        feeds=feeds,
+        left=SimpleNamespace(feeds=feeds),
         variables=SimpleNamespace(before={}),
         tape=SimpleNamespace(results={}),
         random={},
