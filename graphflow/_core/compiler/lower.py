@@ -143,7 +143,7 @@ class Lowering:
         if isinstance(node, Statements):
             if not all(spreads(v.shape, node.space) for v in node.reads):
                 raise DisagreementError(node.instruction.describe())
-            node.reads = [self._in_order(node.instruction, v) for v in node.reads]
+            node.reads = [self.in_order(node.instruction, v) for v in node.reads]
         number = len(self.nodes)
         before = set(node.after)
         for value in node.reads:
@@ -178,7 +178,7 @@ class Lowering:
         self.add(node)
         last.update(dict.fromkeys(roots, len(self.nodes) - 1))
 
-    def _in_order(self, i: Instruction, value: Value) -> Value:
+    def in_order(self, i: Instruction, value: Value) -> Value:
         """A value as a statement takes it: the copy of it that an earlier one has taken, if it is the same still."""
         if self.beside is None:
             return value
@@ -262,17 +262,14 @@ class Lowering:
 
     def compact(self, instruction: Instruction, value: Value) -> Value:
         """The value with its elements side by side: itself, or a copy."""
-        value = self._in_order(instruction, value)
-        if value.contiguous:
-            return value
-        copy = self.temporary(value.root, value.dtype, value.shape)
-        self.elementwise(instruction, "{0}", [value], copy)
-        return copy
+        value = self.in_order(instruction, value)
+        return value if value.contiguous else self._copied(instruction, value)
 
     def apart(self, instruction: Instruction, value: Value, other: Value) -> Value:
         """The value, or a copy if it lies in the memory of another one, which is about to change."""
-        if value.root != other.root:
-            return value
+        return value if value.root != other.root else self._copied(instruction, value)
+
+    def _copied(self, instruction: Instruction, value: Value) -> Value:
         copy = self.temporary(value.root, value.dtype, value.shape)
         self.elementwise(instruction, "{0}", [value], copy)
         return copy
@@ -308,15 +305,6 @@ class Lowering:
             if len(self.nodes) == count and (before := self._ordered_after(instruction)):
                 for name in (instruction.name, *instruction.outputs):
                     self._handed_on[name] = before
-        if not self.around.inside:
-            self._lay_out_fetches()
-
-    def _lay_out_fetches(self) -> None:
-        """Has what is handed out of the plan lie in order: NumPy copies transposed arrays on one core, slowly."""
-        fetched = {name for name in self.plan.fetches if name in self.values}
-        for instruction in self.plan.instructions:
-            for name in fetched.intersection(instruction.outputs):
-                self.values[name] = self._in_order(instruction, self.values[name])
 
     def _lower(self, i: Instruction) -> bool:
         if i.is_variable:

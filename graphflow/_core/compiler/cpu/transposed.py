@@ -1,4 +1,4 @@
-"""Large transposed values that statements take: they are copied by tiles first, and walked through in order then.
+"""Large transposed values that statements or kernels take, or who fetches them: they are copied by tiles first.
 
 A loop along one axis that steps from row to row of the other touches a line of the cache for each element.
 """
@@ -42,3 +42,11 @@ def side_by_side(lowering: Lowering, i: Instruction, value: Value) -> Value:
     source = nnkernels.transpose_source(np.dtype(value.dtype).itemsize)
     lowering.add(KernelNode(i, [value], [copy.root], sources=[source], emit=emit))
     return copy
+
+
+def in_order(lowering: Lowering) -> None:
+    """Has what is handed out of a plan lie in order: NumPy would copy transposed arrays on one core, slowly."""
+    fetched = {name for name in lowering.plan.fetches if name in lowering.values}
+    for i in lowering.plan.instructions:
+        for name in fetched.intersection(i.outputs):
+            lowering.values[name] = lowering.in_order(i, lowering.values[name])
