@@ -306,7 +306,10 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "python.framework": ("graphflow",),
     "python.training.training": ("graphflow.train",),
     "python.training.saver": ("graphflow.train",),
-    "python.training.checkpoint_management": ("graphflow.train",),
+    "python.training.checkpoint_management": (
+        "graphflow.train",
+        "graphflow.train.saving.checkpoint_management",
+    ),
     "python.training.checkpoint_utils": ("graphflow.train", "graphflow.contrib.evaluation"),
     "python.training.tracking.util": ("graphflow.train",),
     "python.training.warm_starting_util": ("graphflow.train", "graphflow.train.saving.warm_start"),

@@ -179,6 +179,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         "CollectiveAllReduceStrategy",
     ),
     "python.training.saver.BaseSaverBuilder": ("graphflow.as_tensorflow.inside.small", "BaseSaverBuilder"),
+    "python.training.checkpoint_management.update_checkpoint_state_internal": (
+        "graphflow.train",
+        "update_checkpoint_state",
+    ),
     "python.ops.data_flow_ops.StagingArea": ("graphflow.contrib.staging", "StagingArea"),
     "python.framework.sparse_tensor.is_sparse": ("graphflow.as_tensorflow.inside.small", "is_sparse"),
     "python.framework.test_util.TensorFlowTestCase": ("graphflow.test", "TestCase"),

@@ -154,8 +154,8 @@ class Saver:
         self._pad = pad_step_number
         self._relative = save_relative_paths
         self._filename = filename or "model"
-        is_asked = write_version is not None or default_format() == TENSORFLOW
-        self._form = TENSORFLOW if is_asked else ""
+        self._form = TENSORFLOW if write_version is not None or default_format() == TENSORFLOW else ""
+        self._write_version = SaverDef.V2  # As programs that derive from TensorFlow's ask for it.
         self._is_empty = False
         self._told = False
         self._graphs = SharedGraphs()
