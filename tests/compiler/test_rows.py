@@ -179,6 +179,32 @@ def test_the_largest_of_equals_and_of_no_numbers(count: int) -> None:
     assert "TopKV2" not in left_to_numpy(model)
 
 
+@pytest.mark.parametrize(
+    ("dtype", "columns", "count"),
+    [("float32", 1000, 1000), ("float32", 65, 65), ("float64", 300, 299), ("int32", 1000, 300), ("int64", 100, 70),
+     ("uint8", 100, 90), ("int8", 300, 300), ("int16", 300, 300), ("float32", 17, 17)],
+)  # fmt: skip
+def test_long_rows_in_order(columns: int, count: int, dtype: str) -> None:
+    """With many equal numbers, of which the first come first, and values that are no numbers."""
+    random = np.random.RandomState(columns + count)
+    rows = random.randint(0, 50, (5, columns)).astype(dtype)
+    rows[1] = (random.permutation(columns) % 200).astype(dtype)
+    rows[0] -= np.asarray(20, dtype)
+    rows[2] = (np.arange(columns) % 256).astype(dtype)
+    rows[3] = rows[2][::-1]
+    if dtype.startswith("float"):
+        rows[4, ::7], rows[4, 3::11], rows[4, 5::13] = np.nan, np.inf, -np.inf
+        rows[3, ::5], rows[3, 1::5], rows[4, 2::7] = 0.0, -0.0, -np.float64(np.nan)
+
+    def model() -> Any:
+        x = gf.placeholder(dtype, [None, columns])
+        values, places = gf.nn.top_k(x + gf.constant(0, dtype), count)
+        return [places + 0, gf.cast(values, gf.float64)], {x: rows}
+
+    check(model, runs=2)
+    assert "TopKV2" not in left_to_numpy(model)
+
+
 WRONG: dict[str, Callable[[Any, Any], Any]] = {
     "another axis": lambda x, ids: gf.gather(x, ids, axis=1),
     "batches": lambda x, ids: gf.gather(x, gf.stack([ids, ids]), batch_dims=1),

@@ -346,6 +346,10 @@ def _firsts(lowering: Lowering, i: Instruction) -> bool:
 
 _MOST_KEPT: Final = 256
 """Elements of a row that are kept in order by moving them."""
+_FEW: Final = 4
+"""A part of a row so small, or a smaller one, is kept so; for a larger one the whole row is sorted."""
+_SHORT: Final = 64
+"""Elements that are always kept so."""
 
 
 def _top_k(lowering: Lowering, i: Instruction) -> bool:
@@ -353,16 +357,26 @@ def _top_k(lowering: Lowering, i: Instruction) -> bool:
     if value is None or wanted is None or value.dtype == "bool" or not value.shape:
         return False
     columns, count = value.shape[-1], int(wanted)
-    if not 0 < count <= min(columns, _MOST_KEPT):
+    if not 0 < count <= columns:
         return False
     x, values, places = lowering.compact(i, value), lowering.result(i, 0), lowering.result(i, 1)
+    few = count <= max(_SHORT, min(columns // _FEW, _MOST_KEPT))
+    scratch = []
+    if not few:
+        key = rows.sorted_key(x.dtype)
+        scratch = [lowering.temporary(i.name, dtype, x.shape) for dtype in (key, key, "int32", "int32")]
+        scratch.append(lowering.temporary(i.name, "int32", (x.size // columns, 256)))
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
-        given = address(x), address(values), address(places), x.size // columns, columns, count
-        return rows.top_k_steps(kernels[0], *given)
+        sizes = x.size // columns, columns, count
+        if few:
+            return rows.top_k_steps(kernels[0], address(x), address(values), address(places), *sizes)
+        results = address(values), address(places)
+        return rows.sorted_steps(kernels[0], address(x), results, [address(v) for v in scratch], *sizes)
 
-    source = rows.top_k_source(x.dtype)
-    lowering.add(KernelNode(i, [x], [values.root, places.root], sources=[source], emit=emit))
+    source = rows.top_k_source(x.dtype) if few else rows.sorted_source(x.dtype)
+    makes = [v.root for v in (values, places, *scratch)]
+    lowering.add(KernelNode(i, [x], makes, sources=[source], emit=emit))
     return True
 
 

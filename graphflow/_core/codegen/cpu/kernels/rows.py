@@ -10,6 +10,8 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+import numpy as np
+
 from graphflow._core.codegen.cpu.kernels.nnkernels import ERROR_INDEX
 from graphflow._core.codegen.cpu.programs.machine import Step
 from graphflow._core.codegen.cpu.regions.scalar_source import translate, variable
@@ -255,6 +257,86 @@ def top_k_steps(
     """Steps over contiguous (rows, columns) x for (rows, count) results; 0 < count <= columns."""
     grain = max(1, _GRAIN_ELEMENTS // columns)
     return [Step(kernel, [x, values, places, columns, count], 0, rows, grain)]
+
+
+def sorted_source(dtype: str) -> str:
+    """Source of the k largest of each row in the order of `top_k_source`, where k is not small; unit: a row.
+
+    Method: a radix sort by bytes, the last one first, of whole numbers in whose order the elements are. It keeps equal
+    ones as they are, and no branch depends on the elements.
+    """
+    size = np.dtype(dtype).itemsize
+    bits, key = dtype if dtype[0] == "u" else f"int{8 * size}", sorted_key(dtype)
+    turned = (1 << 8 * size) - 1 if dtype[0] == "u" else (1 << 8 * size - 1) - 1
+    number = f"value ^ {turned}"
+    if dtype[0] == "f":
+        infinity = int(np.array(np.inf, dtype).view(bits))
+        number = f"(value if value < 0 else value ^ {turned}) if value & {turned} else int64({turned})"
+        number = f"int64(0) if (value & {turned}) > {infinity} else ({number})"
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    x = pointer_{dtype}(args[0])
+    words = pointer_{bits}(args[0])
+    values = pointer_{dtype}(args[1])
+    places = pointer_int32(args[2])
+    columns = args[3]
+    count = args[4]
+    ends = pointer_int32(args[9])
+    for unit in range(begin, end):
+        row = unit * columns
+        bucket = unit * 256
+        one = pointer_{key}(args[5])
+        other = pointer_{key}(args[6])
+        here = pointer_int32(args[7])
+        there = pointer_int32(args[8])
+        for j in range(columns):
+            value = int64(load(words, row + j, 0))
+            store(one, row + j, to_{key}({number}), 1)
+            store(here, row + j, to_int32(j), 2)
+        for byte in range({size}):
+            shift = 8 * byte
+            for j in range(256):
+                store(ends, bucket + j, to_int32(0), 5)
+            for j in range(columns):
+                digit = bucket + ((int64(load(one, row + j, 1)) >> shift) & 255)
+                store(ends, digit, to_int32(load(ends, digit, 5) + 1), 5)
+            total = int64(0)
+            for j in range(256):
+                held = int64(load(ends, bucket + j, 5))
+                store(ends, bucket + j, to_int32(total), 5)
+                total += held
+            for j in range(columns):
+                key = load(one, row + j, 1)
+                digit = bucket + ((int64(key) >> shift) & 255)
+                at = int64(load(ends, digit, 5))
+                store(ends, digit, to_int32(at + 1), 5)
+                store(other, row + at, key, 1)
+                store(there, row + at, load(here, row + j, 2), 2)
+            one, other = other, one
+            here, there = there, here
+        for j in range(count):
+            at = int64(load(here, row + j, 2))
+            store(values, unit * count + j, load(x, row + at, 0), 3)
+            store(places, unit * count + j, to_int32(at), 4)
+"""
+
+
+def sorted_steps(
+    kernel: int, x: int, results: Sequence[int], scratch: Sequence[int], rows: int, columns: int, count: int
+) -> list[Step]:
+    """Steps over contiguous (rows, columns) x for (rows, count) results; 0 < count <= columns.
+
+    results: the values and their places. scratch: two arrays of `sorted_key` and two of int32, as large as x, and one
+    of 256 int32s for each row.
+    """
+    grain = max(1, _GRAIN_ELEMENTS // columns)
+    return [Step(kernel, [x, *results, columns, count, *scratch], 0, rows, grain)]
+
+
+def sorted_key(dtype: str) -> str:
+    """The dtype of the numbers that stand for elements while they are sorted."""
+    return "int64" if np.dtype(dtype).itemsize == 8 else "int32"
 
 
 # ---- running along an axis ------------------------------------------------------------------------------------------
