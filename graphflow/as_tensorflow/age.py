@@ -24,6 +24,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 import graphflow.logging as logging
+from graphflow.as_tensorflow.array_methods import give_back_methods
 
 
 class ArgSpec(NamedTuple):
@@ -228,6 +229,7 @@ def mend() -> None:
     """Gives back to modules of this process what they no longer have; each says so when it is first used."""
     for module, names in _GONE.items():
         _give_back(module, names)
+    give_back_methods()
     _load_when_asked(urllib, _LOADED)
     for name in ("array", "asarray"):
         setattr(np, name, _with_rows_of_any_length(getattr(np, name), name))

@@ -69,12 +69,13 @@ def _is_whole(value: Any) -> bool:
     return bool(getattr(dtype, "is_integer", False))
 
 
-def converted(data: bytes, file: str) -> types.CodeType:
+def converted(data: bytes, file: str, inside: bool = True) -> types.CodeType:
     """The code of a module written for Python 2.
 
     Args:
         data: Its text.
         file: Its path.
+        inside: Whether it is a module of a package, whose other modules it imports by their names alone.
 
     Returns:
         The code, whose line numbers are those of the file.
@@ -83,20 +84,21 @@ def converted(data: bytes, file: str) -> types.CodeType:
         SyntaxError: If the text is no Python.
         ModuleNotFoundError: If fissix is not installed.
     """
-    return compile(converted_tree(_text_of(data), file), file, "exec", dont_inherit=True)
+    return compile(converted_tree(_text_of(data), file, inside), file, "exec", dont_inherit=True)
 
 
-def converted_tree(text: str, file: str) -> ast.Module:
+def converted_tree(text: str, file: str, inside: bool = True) -> ast.Module:
     """The same of a text, as a syntax tree, which says `/` where Python 2's is meant only if the text is run.
 
     Args:
         text: A module.
         file: Its path.
+        inside: Whether it is a module of a package.
 
     Returns:
         The tree.
     """
-    rewritten = _rewritten(text, file)
+    rewritten = _rewritten(text, file, inside)
     try:
         tree = parse(rewritten, file)
     except TabError:
@@ -105,7 +107,7 @@ def converted_tree(text: str, file: str) -> ast.Module:
     except (
         SyntaxError
     ):  # The sort() of something else, such as a table of pandas, is rewritten to what is no Python.
-        rewritten = _rewritten(text, file, sorts=False)
+        rewritten = _rewritten(text, file, inside, sorts=False)
         tree = parse(rewritten, file)
     _number_as(tree, text, rewritten)
     if not _TRUE_DIVISION.search(text):
@@ -124,10 +126,11 @@ def _text_of(data: bytes) -> str:
 
 
 @cache
-def _tools(sorts: bool) -> Mapping[bool, Any]:
+def _tools(sorts: bool, inside: bool) -> Mapping[bool, Any]:
     """What rewrites texts: those with print statements, and those that Python 3 can read.
 
     sorts: Whether the first argument of a sort() is taken for a comparison, as a list's was.
+    inside: Whether an import may be of a module beside. In a program it is not, though its folder be a package, too.
     """
     try:
         from fissix.refactor import RefactoringTool, get_fixers_from_package
@@ -136,7 +139,9 @@ def _tools(sorts: bool) -> Mapping[bool, Any]:
             "Programs for Python 2 need the package fissix: pip install 'graphflow-engine[py2]'.",
             name="fissix",
         ) from error
-    fixers = [name for name in get_fixers_from_package("fissix.fixes") if sorts or "fix_sorted" not in name]
+    left_out = {name for name, used in (("fix_sorted", sorts), ("fix_import", inside)) if not used}
+    found = get_fixers_from_package("fissix.fixes")
+    fixers = [name for name in found if name.rpartition(".")[2] not in left_out]
     others = [name for name in fixers if name.rpartition(".")[2] != "fix_print"]
     return {
         True: RefactoringTool(fixers),
@@ -144,14 +149,14 @@ def _tools(sorts: bool) -> Mapping[bool, Any]:
     }
 
 
-def _rewritten(text: str, file: str, sorts: bool = True) -> str:
+def _rewritten(text: str, file: str, inside: bool, sorts: bool = True) -> str:
     whole = text if text.endswith("\n") else f"{text}\n"
     try:
         parse(whole)
         prints = False
     except (SyntaxError, ValueError):
         prints = True
-    tools = _tools(sorts)
+    tools = _tools(sorts, inside)
     try:
         return str(tools[prints].refactor_string(whole, file))
     except Exception as error:  # It is no Python 2; what Python 3 says of it is what counts.
@@ -229,7 +234,8 @@ class _Loader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> types.CodeType:
         path = self.get_filename(fullname)
-        return converted(self.get_data(path), path)
+        inside = "." in fullname or os.path.basename(path) == "__init__.py"
+        return converted(self.get_data(path), path, inside)
 
 
 class _Finder(MetaPathFinder):
@@ -278,6 +284,6 @@ def install(folder: str) -> None:
     """
     import builtins
 
-    _tools(True)
+    _tools(True, True)
     vars(builtins).update({_DIVIDE: divide, _DIVIDE_IN_PLACE: divide_in_place})
     sys.meta_path.insert(0, _Finder(folder))

@@ -123,7 +123,8 @@ def _found_file(program: str, py2: bool) -> tuple[ModuleType, CodeType]:
     data = loader.get_data(program)
     if py2:
         _convert(os.path.dirname(os.path.realpath(program)))
-        return _main_module(None, os.path.abspath(program), loader, None), python2.converted(data, program)
+        code = python2.converted(data, program, inside=False)
+        return _main_module(None, os.path.abspath(program), loader, None), code
     # Compiled here: a loader may keep code in a folder beside it, which Python does not do for a program.
     code = compile(data, program, "exec", dont_inherit=True)
     return _main_module(None, os.path.abspath(program), loader, None), code

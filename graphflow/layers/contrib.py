@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from graphflow._core.graph import dtypes
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
@@ -354,7 +355,9 @@ def layer_norm(
         beta = weight("beta", Zeros()) if center else None
         gamma = weight("gamma", Ones()) if scale else None
         mean, variance = moments(x, list(range(first, rank)), keepdims=True)
-        outputs = batch_normalization(x, mean, variance, beta, gamma, 1e-12)
+        # 1e-12 is 0 in float16.
+        epsilon = 1e-3 if x.dtype.base_dtype == dtypes.float16 else 1e-12
+        outputs = batch_normalization(x, mean, variance, beta, gamma, epsilon)
         outputs.set_shape(x.shape)
         return finished(outputs, None, None, activation_fn, outputs_collections, opened.name)
 

@@ -143,7 +143,7 @@ def _rate(learning_rate: Any, decay: Callable[[Any, Any], Any] | None, step: Any
         rate = get_variable("learning_rate", [], dtypes.float32, Constant(learning_rate), trainable=False)
     if decay is not None:
         if rate is None or step is None:
-            raise ValueError("learning_rate_decay_fn needs a learning_rate and a global_step.")
+            raise ValueError("learning_rate and global_step is required for learning_rate_decay_fn.")
         rate = decay(rate, step)
     return rate
 

@@ -103,6 +103,15 @@ def test_a_program_and_its_modules_run_and_their_files_stay(tmp_path: Path) -> N
     assert without.returncode == 1 and "graphflow run --py2" in without.stderr
 
 
+def test_a_program_in_a_folder_that_is_a_package_imports_what_lies_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text("")
+    (tmp_path / "settings.py").write_text("import sizes\nwidth = sizes.width / 2\n")
+    (tmp_path / "sizes.py").write_text("width = 7\n")
+    (tmp_path / "train.py").write_text("import settings\nprint 'width', settings.width\n")
+    ended = run("--py2", "train.py", cwd=tmp_path)
+    assert (ended.returncode, ended.stdout) == (0, "width 3\n"), ended.stderr
+
+
 def test_tracebacks_show_the_programs_lines(tmp_path: Path) -> None:
     (tmp_path / "train.py").write_text(
         "import sys\nx = reduce(max, [1])\nprint 'before'\nraise ValueError, 'no'\n"

@@ -57,6 +57,20 @@ except ValueError as error:
 else:
     raise AssertionError
 assert np.reshape(np.arange(6), newshape=6).tolist() == np.reshape(a=np.arange(6), shape=[6]).tolist()
+numbers = np.arange(6, dtype=np.int32).reshape(2, 3)
+assert numbers.tostring() == numbers.tobytes() and np.float32(1).tostring() == np.float32(1).tobytes()
+assert numbers.ptp() == 5 and numbers.ptp(axis=0).tolist() == [3, 3, 3]
+numbers.itemset(1, 9)
+numbers.itemset((1, 2), 7)
+assert numbers.tolist() == [[0, 9, 2], [3, 4, 7]] and numbers.newbyteorder()[0, 1] == 9 << 24
+one = np.array([[2.5]])
+assert float(one) == 2.5 and int(one) == 2 and "%d %.2f" % (one, one) == "2 2.50" and float(np.array(3)) == 3.0
+for several in (np.ones(2), np.ones([0])):
+    try:
+        float(several)
+    except TypeError:
+        continue
+    raise AssertionError
 before = time.clock()
 assert time.clock() >= before
 for module, name in ((np, "nothing"), (collections, "nothing"), (inspect, "nothing"), (time, "nothing")):

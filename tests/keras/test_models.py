@@ -569,3 +569,14 @@ def test_losses_that_depend_on_a_variable() -> None:
     layer(x)
     assert len(layer.losses) == 2 and len(layer.get_losses_for(x)) == 1
     assert len(layer.get_losses_for(None)) == 1
+
+
+def test_a_model_that_computes_its_loss_takes_any_targets() -> None:
+    """As programs for the package keras write it, whose Lambda gave such a number an axis."""
+    numbers = K.layers.Input((3,))
+    wanted = K.layers.Input((1,))
+    guess = K.layers.Dense(1, use_bias=False, kernel_initializer="ones")(numbers)
+    own = K.layers.Lambda(lambda both: K.backend.sum((both[0] - both[1]) ** 2), output_shape=(1,), name="own")
+    model = K.models.Model([numbers, wanted], own([guess, wanted]))
+    model.compile("sgd", {"own": lambda y_true, y_pred: y_pred})
+    assert model.train_on_batch([np.ones((4, 3)), np.ones((4, 1))], np.zeros(4)) == pytest.approx(16.0)

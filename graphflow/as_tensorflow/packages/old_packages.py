@@ -6,7 +6,7 @@ What the packages have themselves comes first.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -37,6 +37,8 @@ RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
     "PIL.Image": {"ANTIALIAS": "LANCZOS", "LINEAR": "BILINEAR", "CUBIC": "BICUBIC"},
 }
 """Modules whose names have another name now."""
+EXPORTED: Final[Mapping[str, str]] = {"scipy": "numpy"}
+"""Packages that had the public names of another one, too."""
 
 
 class _Renaming(Loader):
@@ -60,9 +62,50 @@ class _Renaming(Loader):
             module: The new module.
         """
         self._loader.exec_module(module)
-        for old, new in RENAMED[module.__name__].items():
+        for old, new in RENAMED.get(module.__name__, {}).items():
             if not hasattr(module, old) and hasattr(module, new):
                 setattr(module, old, getattr(module, new))
+        name = module.__name__
+        if name in EXPORTED:
+            source = EXPORTED[name]
+            known = import_module(source).__all__
+            _give(
+                module, lambda member: source if member in known else None, f"which is {source}'s alone now"
+            )
+        elif name in GONE:
+            _give(module, _homes(name).get, "which SciPy has no more")
+
+
+def _homes(name: str) -> Mapping[str, str]:
+    """Where each name of a module is now."""
+    return {member: home for home, members in GONE[name].items() for member in members}
+
+
+def _give(module: ModuleType, home: Callable[[str], str | None], what: str) -> None:
+    """Looks up elsewhere, by the module that has it, what a module does not have; the log says each name once."""
+    own = vars(module).get("__getattr__")
+
+    def lookup(name: str) -> Any:
+        try:
+            if own is not None:
+                return own(name)
+            raise AttributeError(f"module {module.__name__!r} has no attribute {name!r}")
+        except AttributeError:
+            source = home(name)
+            if source is None:
+                raise
+        logging.warning(
+            "%s.%s, %s, is given to programs of TensorFlow 1 in this process.",
+            module.__name__,
+            name,
+            what,
+            stacklevel=3,
+        )
+        value = getattr(import_module(source), name)
+        setattr(module, name, value)
+        return value
+
+    module.__getattr__ = lookup  # type: ignore[method-assign]
 
 
 class Finder(MetaPathFinder, Loader):
@@ -78,7 +121,7 @@ class Finder(MetaPathFinder, Loader):
             path: Where its package lies.
             target: Not looked at.
         """
-        if fullname in RENAMED:
+        if fullname in RENAMED or fullname in EXPORTED:
             spec = PathFinder.find_spec(fullname, path)
             if spec is not None and spec.loader is not None:
                 spec.loader = _Renaming(spec.loader)
@@ -88,7 +131,9 @@ class Finder(MetaPathFinder, Loader):
         inside = any(other.startswith(f"{fullname}.") for other in GONE)
         found = PathFinder.find_spec(fullname, path)
         if found is not None and (found.submodule_search_locations is not None or not inside):
-            return None
+            # SciPy 1.12 and later have an empty scipy.misc.
+            found.loader = found.loader and _Renaming(found.loader)
+            return found
         return ModuleSpec(fullname, self, is_package=inside)
 
     def exec_module(self, module: ModuleType) -> None:
@@ -99,7 +144,7 @@ class Finder(MetaPathFinder, Loader):
         """
         name = module.__name__
         told: set[str] = set()
-        homes = {member: home for home, members in GONE[name].items() for member in members}
+        homes = _homes(name)
 
         def lookup(member: str) -> Any:
             if member not in homes:

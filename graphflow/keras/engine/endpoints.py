@@ -63,7 +63,8 @@ class Endpoint:
             self.target = given
             return
         dims = self.output.shape.dims
-        rank = None if dims is None else [None] * len(dims)
+        # A number for the whole batch is a loss that the model computes itself: its targets are only fed.
+        rank = [None] * len(dims) if dims else None
         self.target = ops.placeholder(self.output.dtype, rank, name=f"{self.name}_target")
 
     def make_weight(self) -> None:

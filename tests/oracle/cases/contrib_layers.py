@@ -31,6 +31,14 @@ FAMILY.differentiable(
 
 FAMILY.expressions(
     """
+    tf.contrib.layers.layer_norm(ph(np.array([[3.0, 3.0, 3.0], [1.0, 2.0, 4.0]], np.float16)))
+    """,
+    names="none",
+    tolerance=(1e-2, 1e-3),
+)
+
+FAMILY.expressions(
+    """
     [v.name for v in [tf.contrib.layers.fully_connected(ph(f(2, 3)), 4), tf.global_variables()][1]]
     [v.name for v in [tf.contrib.layers.conv2d(ph(f(2, 3, 3, 1)), 4, 2), tf.trainable_variables()][1]]
     [v.name for v in [tf.contrib.layers.linear(ph(f(2, 3)), 4, scope="s"), tf.model_variables()][1]]

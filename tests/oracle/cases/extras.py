@@ -175,6 +175,10 @@ FAMILY.expressions(
         sampled_values=(tf.constant([0, 4], tf.int64), tf.constant([[0.5], [0.25]]), tf.constant([0.5, 0.75])))
     tf.nn.conv3d_transpose(ph(f(1, 1, 1, 1, 1)), ph(f(2, 2, 2, 1, 1)), [1, 2, 2, 2, 1], [1, 2, 2, 2, 1])
     tf.edit_distance(tf.SparseTensor([[0, 0]], ["a"], [1, 1]), tf.SparseTensor([[0, 0]], ["b"], [1, 1]))
+    tf.edit_distance(tf.SparseTensor([[0, 0, 0], [0, 0, 1], [0, 0, 2], [0, 0, 3]], list("bear"), [1, 1, 1]),
+        tf.SparseTensor([[0, 0, 0], [0, 0, 1], [0, 0, 1], [0, 0, 3], [0, 0, 4]], list("beers"), [1, 1, 1]), False)
+    tf.edit_distance(tf.SparseTensor([[0, 0], [1, 0], [1, 5]], ["a", "b", "c"], [2, 1]),
+        tf.SparseTensor([[0, 7], [1, 0]], ["a", "c"], [2, 1]))
     tf.extract_image_patches(ph(f(1, 3, 3, 1)), [1, 2, 2, 1], [1, 1, 1, 1], [1, 1, 1, 1], "VALID")
     tf.string_split(["a b", "c"])
     tf.sparse_retain(tf.SparseTensor([[0], [2]], [5.0, 6.0], [3]), [True, False])

@@ -48,12 +48,14 @@ def levenshtein(hypotheses: Any, sizes: Any, truths: Any, truth_sizes: Any) -> A
 
 
 def _numbers(indices: Any, values: Any, shape: tuple[int, ...], groups: tuple[int, ...]) -> Any:
-    """The number, among `groups`, of the sequence that each value is of."""
+    """The number, among `groups`, of the sequence that each value is of.
+
+    Where in its sequence a value lies is not looked at, as TensorFlow does not: the values are in their order.
+    """
     if indices.ndim != 2 or indices.shape != (len(values), len(shape)):
         raise invalid(
             f"indices of shape {indices.shape} do not fit {len(values)} values and shape {list(shape)}"
         )
-    linear(indices, shape)
     return linear(indices[:, :-1], groups)
 
 
