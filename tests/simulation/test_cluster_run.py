@@ -20,7 +20,7 @@ from graphflow._core.simulation.report import Simulation, simulated
 
 FREE = MessageCosts(
     step=0, own_step=0, stage=0, send=0, receive=0, wake=0, contribution=0, thread_switch=0, network_message=0,
-    network_rate=1e15, interrupt_rate=1e15, shared_rate=1e15, reduce_rate=1e15, unevenness=0,
+    network_rate=1e15, interrupt_rate=1e15, shared_rate=1e15, reduce_rate=1e15, unevenness=0, payload=1,
 )  # fmt: skip
 OWN = "/job:worker/replica:0/task:0"
 MB = 1_000_000
@@ -60,6 +60,11 @@ def test_a_step_of_one_worker_is_the_sum_of_what_it_does() -> None:
 def test_a_message_is_on_both_links_at_once() -> None:
     found = run(pull(125 * MB), SimulatedCluster(1, 1, link="1Gbit", costs=FREE))
     assert found.step_seconds == pytest.approx(1.0, rel=0.01)
+
+
+def test_headers_take_their_part_of_a_link() -> None:
+    found = run(pull(125 * MB), SimulatedCluster(1, 1, link="1Gbit", costs=replace(FREE, payload=0.8)))
+    assert found.step_seconds == pytest.approx(1 / 0.8)
 
 
 def test_workers_share_the_link_of_a_ps() -> None:

@@ -77,12 +77,13 @@ class Network:
         self.hosts: dict[int, Host] = {}
         self.tasks: dict[str, Task] = {}
         links: dict[int, Link] = {}
+        rate = cluster.link_rate * cluster.costs.payload
         names = cluster.tasks()
         counts = Counter(map(cluster.host_of, range(len(names))))
         for number, name in enumerate(names):
             at = cluster.host_of(number)
             host = self.hosts.setdefault(at, Host(clock, cluster, at, counts[at]))
-            link = links.setdefault(at if self._shares else number, Link(clock, cluster.link_rate))
+            link = links.setdefault(at if self._shares else number, Link(clock, rate))
             self.tasks[name] = Task(clock, cluster, name, host, link)
 
     def near(self, sender: Task, receiver: Task) -> bool:

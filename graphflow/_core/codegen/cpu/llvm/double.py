@@ -1,8 +1,9 @@
 # mypy: disable-error-code="import-untyped, import-not-found"
-"""Functions of a float64 as polynomials: exp, expm1, log, log1p, tanh; and the power of float32s by way of them.
+"""Functions of a float64 as polynomials: exp, expm1, log, log1p, tanh, erf; and the power of float32s by way of them.
 
 Methods: Cody and Waite's reduction and a Taylor polynomial for exp; the series of log((1 + s) / (1 - s)) with the
-coefficients of fdlibm (Sun Microsystems) for log; Kahan's correction of a rounded sum for log1p.
+coefficients of fdlibm (Sun Microsystems) for log; Kahan's correction of a rounded sum for log1p; polynomials through
+Chebyshev's nodes of erf(x) / x - 1 by x**2 up to 1, and from there to 6 of log(1 - erf(x)), for erf.
 """
 
 from __future__ import annotations
@@ -39,6 +40,49 @@ _LOG: Final = (
     3.999999999940941908e-01,
     6.666666666666735130e-01,
 )
+_ERF_NEAR: Final = (
+    5.957176147748911e-11,
+    -1.1372848856791674e-09,
+    1.4659775274047436e-08,
+    -1.6350312701054695e-07,
+    1.6461000484121368e-06,
+    -1.4925595266831182e-05,
+    1.205533111164271e-04,
+    -8.54832698083379e-04,
+    5.2239776248180145e-03,
+    -2.6866170645076792e-02,
+    1.1283791670954879e-01,
+    -3.761263890318375e-01,
+    1.283791670955126e-01,
+)
+"""erf(x) / x - 1, by powers of x**2."""
+_ERF_FAR: Final = (
+    -5.038175090820216e-18,
+    3.213950386575977e-16,
+    -9.691465054328285e-15,
+    1.837898289962346e-13,
+    -2.459764005017919e-12,
+    2.470337254501987e-11,
+    -1.9306769041530837e-10,
+    1.1993313226526883e-09,
+    -5.9695484096523654e-09,
+    2.3570812642171107e-08,
+    -7.014356561785236e-08,
+    1.2585035591399704e-07,
+    1.1028561509522453e-07,
+    -2.033159780146731e-06,
+    9.595006509513527e-06,
+    -2.7156334221864213e-05,
+    2.6279862858634217e-05,
+    2.373204631306626e-04,
+    -1.9779016975242304e-03,
+    1.0033825160920953e-02,
+    -4.15610980121353e-02,
+    -8.431072563607669e-01,
+    -2.6389675142347313e00,
+    -1.8496055099332485e00,
+)
+"""log(1 - erf(x)), by powers of x - 1."""
 _ROOT_OF_HALF: Final = 0x3FE6A09E667F3BCD
 
 
@@ -128,6 +172,19 @@ def tanh64(builder: Any, x: Any) -> Any:
     m = expm1_64(builder, builder.fmul(_magnitude(builder, x), constant(x, -2.0)))
     y = builder.fdiv(builder.fneg(m), builder.fadd(m, constant(x, 2.0)))
     return intrinsic_call(builder, "llvm.copysign", y, x)
+
+
+def erf64(builder: Any, x: Any) -> Any:
+    """Error function of a float64: 1 ulp, exactly 1 beyond 6."""
+    one = constant(x, 1.0)
+    size = _magnitude(builder, x)
+    square = builder.fmul(x, x)
+    near = fma(builder, polynomial(builder, square, _ERF_NEAR), x, x)
+    beyond = builder.fsub(clamp(builder, size, 1.0, 6.0), one)
+    far = builder.fsub(one, exp64(builder, polynomial(builder, beyond, _ERF_FAR)))
+    far = intrinsic_call(builder, "llvm.copysign", far, x)
+    y = builder.select(builder.fcmp_ordered(">", size, one), far, near)
+    return builder.select(is_nan(builder, x), x, y)
 
 
 def pow32(builder: Any, base: Any, power: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from graphflow._core.codegen.cpu.llvm.double import exp64, expm1_64, log1p64, log64, pow32, tanh64
+from graphflow._core.codegen.cpu.llvm.double import erf64, exp64, expm1_64, log1p64, log64, pow32, tanh64
 from graphflow._core.codegen.cpu.llvm.pieces import F32, constant, intrinsic_call, is_nan
 from graphflow._core.codegen.cpu.llvm.single import erf32, exp32, expm1_32, log1p32, log32, tanh32
 from graphflow._core.codegen.cpu.llvm.trigonometry import cos32, sin32
@@ -110,7 +110,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     "log": _by_type(log32, log64),
     "log1p": _by_type(log1p32, log1p64),
     "tanh": _by_type(tanh32, tanh64),
-    "erf": _by_type(erf32, _library("erf")),
+    "erf": _by_type(erf32, erf64),
     "sin": _by_type(sin32, _library("sin")),
     "cos": _by_type(cos32, _library("cos")),
     "sigmoid": sigmoid,
