@@ -26,6 +26,7 @@ OUTSIDE: Final[Mapping[str, str]] = {
     "SECURITY.md": "security-policy.md",
     "examples/digits/README.md": "digits.md",
     "benchmarks/training.md": "benchmarks/training.md",
+    "benchmarks/ops.md": "benchmarks/ops.md",
     "benchmarks/zoo.md": "benchmarks/zoo.md",
     "benchmarks/zoo_torch.md": "benchmarks/zoo_torch.md",
     "benchmarks/collectives.md": "benchmarks/collectives.md",

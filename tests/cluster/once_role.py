@@ -17,8 +17,8 @@ from typing import Any
 
 import graphflow as gf
 
-TAGS = 1 << 12
-"""Tags that one process has."""
+TAGS = 1 << 14
+"""Tags that one task has, a quarter of them for each of its lives: a worker alone made 1,200 steps in ten seconds."""
 CLIENTS = 2
 
 
@@ -132,7 +132,9 @@ def train(folder: Path, name: str, server: gf.train.Server, index: int, life: in
         ) as session,
     ):  # fmt: skip
         tag = index * TAGS + life * (TAGS // 4)
+        beyond = tag + TAGS // 4
         while not (folder / "finish").exists():
+            assert tag < beyond, "a tag of the next life would count twice"
             session.run(training.train_op, {training.tag: tag})
             acknowledged.write(f"{tag}\n")
             acknowledged.flush()

@@ -65,8 +65,8 @@ Factory: TypeAlias = Callable[[Node], Kernel]
 _FACTORIES: Final[dict[str, Factory]] = {}
 _STATEFUL: Final[set[str]] = set()
 _VIEWS: Final[set[str]] = set()
-_ELEMENT_COSTS: Final[dict[str, float]] = {}
-"""Nanoseconds of an element, by op type."""
+_COSTS: Final[dict[str, tuple[float, float]]] = {}
+"""Nanoseconds of an element and of a call, by op type."""
 _CLAIMS: Final = Claims("The kernel for")
 _PACKAGE: Final = __name__.rpartition(".")[0]
 _OPS: Final = f"{_PACKAGE.rpartition('.')[0]}.ops"
@@ -109,11 +109,17 @@ def add_kernel(
             _VIEWS.add(op_type)
 
 
-def takes(nanoseconds: float, *op_types: str) -> None:
-    """Says that kernels take about so long for each element of their largest result, which is much longer than a pass
-    over memory. It tells how soon compiled code is worth waiting for.
+def takes(nanoseconds: float, *op_types: str, call: float = 0.0) -> None:
+    """Says that kernels take much longer than a pass over memory, and than one call of NumPy.
+
+    It tells how soon compiled code is worth waiting for.
+
+    Args:
+        nanoseconds: About how long, for each element of the largest result.
+        op_types: Whose kernels.
+        call: Nanoseconds of a call beside that.
     """
-    _ELEMENT_COSTS.update(dict.fromkeys(op_types, nanoseconds))
+    _COSTS.update(dict.fromkeys(op_types, (nanoseconds, call)))
 
 
 def load() -> None:
@@ -145,12 +151,13 @@ def may_view(op_type: str) -> bool:
     return factory(op_type) is not None and op_type in _VIEWS
 
 
-def nanoseconds(op_type: str) -> float:
-    """About how long a kernel that was in use takes for each element of its largest result besides passes over memory.
+def nanoseconds(op_type: str, elements: int) -> float:
+    """About how long a kernel that was in use takes for its largest result, besides passes over memory and a call.
 
     Nothing is imported for that: 0 if no plan has needed the kernel yet.
     """
-    return _ELEMENT_COSTS.get(op_type, 0.0)
+    each, call = _COSTS.get(op_type, (0.0, 0.0))
+    return each * elements + call
 
 
 def op_types() -> frozenset[str]:

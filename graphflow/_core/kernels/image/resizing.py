@@ -16,7 +16,7 @@ import numpy as np
 
 from graphflow._core.common.records import dataclass
 from graphflow._core.kernels.array.array import invalid
-from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.kernels.registry import Kernel, Node, kernel, takes
 
 SINGLE = np.float32
 _CUBIC_STEPS = 1024
@@ -264,6 +264,7 @@ def _weighted_gradient(op_type: str, taps_of: Callable[..., Taps]) -> None:
 
 _weighted_gradient("ResizeBilinearGrad", bilinear)
 _weighted_gradient("ResizeBicubicGrad", bicubic)
+takes(0.0, "ResizeBilinearGrad", "ResizeBicubicGrad", "ResizeNearestNeighborGrad", call=200_000.0)
 
 
 @kernel("ResizeNearestNeighbor")

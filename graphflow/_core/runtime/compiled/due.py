@@ -64,7 +64,7 @@ def _seconds(i: Instruction, known: Known) -> float:
     )
     sizes = [*taken, *results]
     seconds = 1 / _INSTRUCTIONS_A_SECOND + sum(sizes) / _ELEMENTS_A_SECOND
-    seconds += nanoseconds(i.type) * 1e-9 * max(results, default=0)
+    seconds += nanoseconds(i.type, max(results, default=0)) * 1e-9
     if i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
         seconds += math.sqrt(math.prod(sizes)) / _MULTIPLICATIONS_A_SECOND
     return seconds
