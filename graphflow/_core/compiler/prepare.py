@@ -10,7 +10,7 @@ from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.compile_job import CompileJob, LoopJob
 from graphflow._core.compiler.cpu.list_rules import LIST_RULES
 from graphflow._core.compiler.cpu.rules import RULES
-from graphflow._core.compiler.cpu.transposed import in_order, side_by_side
+from graphflow._core.compiler.cpu.transposed import lower_in_order, side_by_side
 from graphflow._core.compiler.lower import Around, DisagreementError, Lowering, Rule
 from graphflow._core.compiler.native_parts import described, native_part
 from graphflow._core.compiler.nested import loop_parts, nested, part_plan
@@ -129,15 +129,13 @@ def _lowered(plan: Plan, known: Known, kernels: KernelTable, nested: Rule) -> tu
     if with_rows is not plan:
         around = Around(nested, fixed=fixed_shapes(with_rows, shapes).fixed)
         lowering = Lowering(with_rows, shapes, kernels, rules, side_by_side, around)
-        lowering.run()
-        in_order(lowering)
+        lower_in_order(lowering)
         others = [node.instruction for node in lowering.nodes if isinstance(node, PythonNode)]
         if not any(i.type == FIRSTS or i.attrs.get("dropping") for i in others):
             return with_rows, lowering
     around = Around(nested, fixed=fixed_shapes(plan, known).fixed)
     lowering = Lowering(plan, known, kernels, rules, side_by_side, around)
-    lowering.run()
-    in_order(lowering)
+    lower_in_order(lowering)
     return plan, lowering
 
 

@@ -14,6 +14,7 @@ from graphflow._core.codegen.cpu.programs.machine import PROGRAM_STATUS
 from graphflow._core.codegen.cpu.sources import checks, ctc
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
+from graphflow._core.compiler.shared.strided import unwritten
 from graphflow._core.kernels.nn.ctc import with_blanks
 from graphflow._core.plan.ir import Instruction
 
@@ -56,11 +57,7 @@ def _check_numerics(lowering: Lowering, i: Instruction) -> bool:
     value = lowering.value(i.inputs[0])
     if value is None or value.dtype not in _FLOATS:
         return False
-    if value.root in lowering.ever_written:
-        copy = lowering.temporary(i.name, value.dtype, value.shape)
-        lowering.elementwise(i, "{0}", [value], copy)
-        value = copy
-    x = lowering.compact(i, value)
+    x = lowering.compact(i, unwritten(lowering, i, value))
 
     def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
         return checks.element_steps(kernels[0], [PROGRAM_STATUS, address(x)], x.size)

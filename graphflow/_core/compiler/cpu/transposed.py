@@ -44,8 +44,9 @@ def side_by_side(lowering: Lowering, i: Instruction, value: Value) -> Value:
     return copy
 
 
-def in_order(lowering: Lowering) -> None:
-    """Has what is handed out of a plan lie in order: NumPy would copy transposed arrays on one core, slowly."""
+def lower_in_order(lowering: Lowering) -> None:
+    """Makes the nodes of a whole plan; what it hands out lies in order, since NumPy copies transposed arrays slowly."""
+    lowering.run()
     fetched = {name for name in lowering.plan.fetches if name in lowering.values}
     for i in lowering.plan.instructions:
         for name in fetched.intersection(i.outputs):

@@ -15,7 +15,7 @@ from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.added_rules import added_rules
 from graphflow._core.compiler.compile_job import CompileJob
 from graphflow._core.compiler.cpu.rules import RULES
-from graphflow._core.compiler.cpu.transposed import in_order, side_by_side
+from graphflow._core.compiler.cpu.transposed import lower_in_order, side_by_side
 from graphflow._core.compiler.lower import Lowering
 from graphflow._core.compiler.nodes import NestedNode, PythonNode
 from graphflow._core.compiler.shapes.fixed import Known
@@ -112,8 +112,7 @@ def traced_job(
         raise NotTraced("Rows may repeat.")
     lowering = Lowering(special, shapes.known, kernels, {**RULES, **added_rules("cpu")}, side_by_side)
     lowering.constants = _Constants(shapes, sizes)
-    lowering.run()
-    in_order(lowering)
+    lower_in_order(lowering)
     if any(isinstance(node, NestedNode) for node in lowering.nodes):
         raise NotTraced("There are loops or branches.")
     left = [node.instruction.describe() for node in lowering.nodes if isinstance(node, PythonNode)]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.checkpoint.bundle_entries import varint
 from graphflow._core.graph.dtypes import DType, as_dtype
 from graphflow._core.kernels.array.array import invalid
 from graphflow._core.kernels.registry import Kernel, Node, kernel
@@ -21,19 +22,10 @@ _DTYPE, _SHAPE, _CONTENT, _STRING, _DIM, _SIZE = 1, 2, 4, 8, 2, 1
 _INT64, _STRINGS = as_dtype("int64"), as_dtype("string")
 
 
-def _varint(number: int) -> bytes:
-    found = bytearray()
-    while number > 0x7F:
-        found.append(number & 0x7F | 0x80)
-        number >>= 7
-    found.append(number)
-    return bytes(found)
-
-
 def _field(number: int, value: bytes | int) -> bytes:
     if isinstance(value, int):
-        return _varint(number << 3) + _varint(value)
-    return _varint(number << 3 | 2) + _varint(len(value)) + value
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value
 
 
 def _message(array: Any, dtype: DType) -> bytes:
@@ -42,7 +34,7 @@ def _message(array: Any, dtype: DType) -> bytes:
     head = _field(_DTYPE, dtype.as_datatype_enum) + _field(_SHAPE, shape)
     if array.dtype == object:
         texts = [bytes(value) for value in array.reshape(-1)]
-        content = b"".join(map(_varint, map(len, texts))) + b"".join(texts)
+        content = b"".join(map(varint, map(len, texts))) + b"".join(texts)
     else:
         content = np.ascontiguousarray(array).tobytes()
     return head + (_field(_CONTENT, content) if content else b"")

@@ -30,6 +30,11 @@ def _side(length: int) -> int:
     return side
 
 
+def _side_of(length: Tensor) -> Tensor:
+    """The same of a length that is known at the run, of its dtype."""
+    return cast(sqrt(0.25 + 2.0 * cast(length, dtypes.float32)) - 0.49, length.dtype)
+
+
 def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None) -> Tensor:
     """Triangular matrices with the elements of vectors (tf.contrib.distributions.fill_triangular).
 
@@ -59,7 +64,7 @@ def fill_triangular(x: TensorLike, upper: bool = False, name: str | None = None)
         if length is not None:
             side: Any = _side(length)
         else:
-            side = cast(sqrt(0.25 + 2.0 * cast(shape(given)[-1], dtypes.float32)) - 0.49, dtypes.int32)
+            side = _side_of(shape(given)[-1])
         parts = (
             [given, reverse(given[..., side:], [-1])] if upper else [given[..., side:], reverse(given, [-1])]
         )
@@ -139,8 +144,7 @@ class FillTriangular(Bijector):
         return output_shape[:-2].concatenate([length])
 
     def _forward_event_shape_tensor(self, input_shape: Tensor) -> Tensor:
-        root = sqrt(0.25 + 2.0 * cast(input_shape[-1], dtypes.float32))
-        side = cast(root - 0.49, input_shape.dtype)
+        side = _side_of(input_shape[-1])
         return concat([input_shape[:-1], [side, side]], 0)
 
     def _inverse_event_shape_tensor(self, output_shape: Tensor) -> Tensor:
