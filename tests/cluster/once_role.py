@@ -3,7 +3,8 @@
 A "client" has a session whose master is such a task; a "trainer" is a task itself. Each run of a program has a tag: its
 gradients count it up in two ledgers, one on each ps task, and once the run has returned it writes the tag down as
 acknowledged. The gradient of the second ledger takes its time, so that many a step is cut off when one ledger has its
-update and the other has not.
+update and the other has not. No two processes of a folder have the same tags, however many lives a task has and however
+long one lasts.
 """
 
 from __future__ import annotations
@@ -12,13 +13,15 @@ import json
 import logging
 import os
 import time
+from collections.abc import Iterator
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
 import graphflow as gf
 
-TAGS = 1 << 14
-"""Tags that one task has, a quarter of them for each of its lives: a worker alone made 1,200 steps in ten seconds."""
+TAGS, BLOCK = 1 << 17, 128
+"""Tags that there are, and so many a process takes at a time: two workers without a pause need minutes for all of them."""
 CLIENTS = 2
 
 
@@ -35,9 +38,20 @@ def serve(folder: Path, name: str, role: str, spec: Any, index: int, life: int) 
     gf.train.Server(spec, role, index).join()
 
 
+def tags(folder: Path) -> Iterator[int]:
+    """Tags that no other process of the folder has."""
+    for block in count():
+        try:
+            (folder / f"tags_{block}").touch(exist_ok=False)
+        except FileExistsError:
+            continue
+        assert (block + 1) * BLOCK <= TAGS, f"all of {TAGS} tags are taken"
+        yield from range(block * BLOCK, (block + 1) * BLOCK)
+
+
 def pause(tag: Any) -> Any:
     """Some time passes."""
-    time.sleep(0.002)
+    time.sleep(0.004)
     return tag
 
 
@@ -47,7 +61,7 @@ class Training:
     def __init__(self, optimizer: Any) -> None:
         self.step = gf.train.get_or_create_global_step()
         self.ledgers = [
-            gf.get_variable(f"ledger_{i}", shape=[4 * TAGS], initializer=gf.zeros_initializer())
+            gf.get_variable(f"ledger_{i}", shape=[TAGS], initializer=gf.zeros_initializer())
             for i in range(2)
         ]
         self.tag = gf.placeholder(gf.int32, [], name="tag")
@@ -80,8 +94,7 @@ def client(
             hooks=[gf.train.StopAtStepHook(last_step=1_000_000)],
         ) as session,
     ):  # fmt: skip
-        first = index * TAGS + life * (TAGS // 4)
-        for tag in range(first, first + steps):
+        for tag in islice(tags(folder), steps):
             session.run(training.train_op, {training.tag: tag})
             acknowledged.write(f"{tag}\n")
             acknowledged.flush()
@@ -110,11 +123,11 @@ def trainer(folder: Path, name: str, role: str, spec: Any, index: int, life: int
 
     save_steps: how often the chief saves; 0 for a training without checkpoints.
     """
-    train(folder, name, gf.train.Server(spec, "worker", index), index, life, save_steps)
+    train(folder, name, gf.train.Server(spec, "worker", index), index, save_steps)
     os._exit(0)
 
 
-def train(folder: Path, name: str, server: gf.train.Server, index: int, life: int, save_steps: int) -> None:
+def train(folder: Path, name: str, server: gf.train.Server, index: int, save_steps: int) -> None:
     """What a trainer does once its server is there."""
     setter = gf.train.replica_device_setter(
         worker_device=f"/job:worker/task:{index}", cluster=gf.train.ClusterSpec(server.server_def.cluster)
@@ -131,14 +144,12 @@ def train(folder: Path, name: str, server: gf.train.Server, index: int, life: in
             hooks=[gf.train.StopAtStepHook(last_step=1_000_000)],
         ) as session,
     ):  # fmt: skip
-        tag = index * TAGS + life * (TAGS // 4)
-        beyond = tag + TAGS // 4
-        while not (folder / "finish").exists():
-            assert tag < beyond, "a tag of the next life would count twice"
+        for tag in tags(folder):
+            if (folder / "finish").exists():
+                break
             session.run(training.train_op, {training.tag: tag})
             acknowledged.write(f"{tag}\n")
             acknowledged.flush()
-            tag += 1
         (folder / f"done_{index}").touch()
         while index == 0 and not (folder / "done_1").exists():
             time.sleep(0.02)

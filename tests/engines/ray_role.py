@@ -63,5 +63,5 @@ class Trains:
         life = int(os.environ["GRAPHFLOW_INCARNATION"]) - 1
         name = f"trainer_{index}_{life}"
         (self.folder / f"pid_{index}").write_text(str(os.getpid()))
-        once_role.train(self.folder, name, server, index, life, self.save_steps)
+        once_role.train(self.folder, name, server, index, self.save_steps)
         return server.target

@@ -34,7 +34,7 @@ folder = Path(sys.argv[1])
 cluster, job, index = gf.train.task_from_environment()
 life = int(gf.distribute.cluster_resolver.resolver_from_environment().incarnation())
 server = gf.train.Server.from_environment()
-once_role.train(folder, f"trainer_{index}_{life}", server, index, life, 10)
+once_role.train(folder, f"trainer_{index}_{life}", server, index, 10)
 """
 """A worker of tests.cluster.once_role, which is given a folder."""
 _TOOLS: Final = ("ip", "unshare", "sshd", "ssh", "ssh-keygen")

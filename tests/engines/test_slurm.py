@@ -28,7 +28,7 @@ cluster, job, index = gf.train.task_from_environment()
 life = int(os.environ.get("SLURM_RESTART_COUNT") or 0)
 server = gf.train.Server.from_environment()
 print("incarnation", gf.distribute.cluster_resolver.SlurmClusterResolver().incarnation(), flush=True)
-once_role.train(folder, f"trainer_{index}_{life}", server, index, life, 10)
+once_role.train(folder, f"trainer_{index}_{life}", server, index, 10)
 """
 
 
