@@ -21,7 +21,7 @@ from typing import Any
 import graphflow as gf
 
 TAGS, BLOCK = 1 << 17, 128
-"""Tags that there are, and so many a process takes at a time: two workers without a pause need minutes for all of them."""
+"""Tags that there are, and so many a process takes at a time: two workers need minutes for all of them."""
 CLIENTS = 2
 
 
