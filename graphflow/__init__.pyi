@@ -358,7 +358,7 @@ from graphflow._core.ops.control_flow.printing import print_v2 as _print
 from . import protos as protos
 from graphflow.debugging.profiling import profile as profile
 from graphflow._core.ops.control_flow.checking import py_func as py_func
-from graphflow._core.ops.control_flow.python_functions import py_function as py_function
+from graphflow.python_functions import py_function as py_function
 from . import profiler as profiler
 from . import python_io as python_io
 from graphflow._core.ops.math.decompositions import qr as qr

@@ -24,7 +24,8 @@ def test_a_function_gets_values_that_have_numpy() -> None:
         values = session.run([doubled, three], {x: [1, 2]})
     np.testing.assert_array_equal(values[0], [2.0, 4.0])
     assert values[1] == 3 and type(seen[0]) is np.ndarray
-    assert gf.gradients(doubled, x) == [None]
+    with gf.Session() as session:
+        np.testing.assert_array_equal(session.run(gf.gradients(doubled, x)[0], {x: [1, 2]}), [2.0, 2.0])
 
 
 @pytest.mark.parametrize(
@@ -48,11 +49,91 @@ def test_what_a_function_must_not_return_is_said() -> None:
             (None, gf.float32, "returns 0 values, but expects to see 1"),
             (1, [gf.int32, gf.int32], "returns 1 values, but expects to see 2"),
             (1.5, gf.int32, "Cannot convert 1.5"),
-            (gf.constant(1.0), gf.float32, "there is no eager execution"),
+            (gf.constant(1.0), gf.float32, "a part of another graph"),
         ):
             with pytest.raises(gf.errors.InvalidArgumentError, match=message):
                 session.run(gf.py_function(lambda result=result: result, [], dtype))
         session.run(gf.py_function(lambda: None, [], []))
+
+
+def test_what_a_function_returns_has_its_dtype() -> None:
+    with gf.Session() as session:
+        for dtype, other in ((gf.float32, gf.int32), (gf.int32, gf.float32)):
+            with pytest.raises(
+                gf.errors.InvalidArgumentError, match=f"requested dtype {dtype.name} for Tensor"
+            ):
+                session.run(gf.py_function(lambda a: a, [gf.constant([1, 2], other)], dtype))
+        halves = gf.py_function(lambda a: a.numpy(), [[1.5, 2.0]], gf.int32)
+        assert session.run(halves).tolist() == [1, 2]
+
+
+def reads(a: Any, b: Any) -> Any:
+    """Uses what only tensors with values have."""
+    assert len(a) == 2 and a.shape.as_list() == [2] and f"{b}" == "3.0" and "numpy=" in repr(b)
+    assert np.sum(a) == 3.0 and float(b) == 3.0 and int(b) == 3 and np.exp(a).dtype == np.float32
+    total = sum(element for element in a) * np.float32(1.0)
+    return total * b if total > 2.0 else -total
+
+
+@pytest.mark.parametrize(
+    ("function", "expected", "slopes"),
+    [
+        (lambda a, b: a * b, [3.0, 6.0], [[3.0, 3.0], 3.0]),
+        (lambda a, b: gf.reduce_sum(gf.exp(a)) * b, 30.322014, [[8.154845, 22.167168], 10.107338]),
+        (lambda a, b: a * 2.0, [2.0, 4.0], [[2.0, 2.0], 0.0]),
+        (lambda a, b: np.square(a), [1.0, 4.0], [[0.0, 0.0], 0.0]),
+        (lambda a, b: np.array([2.0, 3.0], np.float32) * a, [2.0, 6.0], [[2.0, 3.0], 0.0]),
+        (lambda a, b: gf.gather(a, [1, 1]), [2.0, 2.0], [[0.0, 2.0], 0.0]),
+        (lambda a, b: a if a[0] > b else -a, [-1.0, -2.0], [[-1.0, -1.0], 0.0]),
+        (reads, 9.0, [[3.0, 3.0], 3.0]),
+    ],
+)
+def test_gradients_go_through_what_a_function_computes_with_tensors(
+    function: Any, expected: Any, slopes: Any
+) -> None:
+    # Values and gradients are those of TensorFlow 1.15.5, but that its zeros have no shape.
+    a, b = gf.constant([1.0, 2.0]), gf.constant(3.0)
+    y = gf.py_function(function, [a, b], gf.float32)
+    with gf.Session() as session:
+        found, *gradients = session.run([y, *gf.gradients(y, [a, b])])
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    for gradient, slope in zip(gradients, slopes, strict=True):
+        np.testing.assert_allclose(gradient, slope, rtol=1e-6)
+
+
+def test_a_gradient_calls_no_function_twice_and_is_that_of_its_own_values() -> None:
+    calls: list[float] = []
+
+    def square(a: Any) -> Any:
+        calls.append(a.numpy())
+        return a * a
+
+    x = gf.placeholder(gf.float32, [])
+    y = gf.py_function(square, [x], gf.float32)
+    (slope,) = gf.gradients(y, x)
+    (second,) = gf.gradients(slope, x)
+    with gf.Session() as session:
+        assert session.run([y, slope, second], {x: 3.0}) == [9.0, 6.0, 2.0] and len(calls) == 1
+        # Each iteration of a loop has values of its own.
+        _, looped = gf.while_loop(
+            lambda i, _: i < 3,
+            lambda i, a: (i + 1, gf.reshape(gf.py_function(square, [a], gf.float32), [])),
+            [0, x],
+        )
+        assert session.run(gf.gradients(looped, x)[0], {x: 1.5}) == pytest.approx(8 * 1.5**7)
+
+
+def test_gradients_of_several_results_are_added_where_they_are_known() -> None:
+    x, n = gf.constant([1.0, 2.0]), gf.constant(3)
+    first, second, third = gf.py_function(
+        lambda a, i: (a * gf.cast(i, gf.float32), gf.exp(a), i), [x, n], [gf.float32, gf.float32, gf.int32]
+    )
+    both = gf.gradients([first, second], [x, n])
+    assert both[1] is None and gf.gradients(gf.py_func(np.square, [x], gf.float32), x) == [None]
+    with gf.Session() as session:
+        np.testing.assert_allclose(session.run(both[0]), 3.0 + np.exp([1.0, 2.0]), rtol=1e-6)
+        np.testing.assert_allclose(session.run(gf.gradients(second, x)[0]), np.exp([1.0, 2.0]), rtol=1e-6)
+        assert session.run(third) == 3
 
 
 def test_init_scope_leaves_branches_dependencies_and_functions() -> None:

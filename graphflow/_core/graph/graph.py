@@ -10,7 +10,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 from graphflow._core.common.shown.graphs import graph_html
 from graphflow._core.graph import defaults, devices
@@ -43,6 +43,8 @@ class Graph(OfThisProcess, ContainerScope):
     """
 
     _instead = "Build it anew in the other process, or send `graph.as_graph_def()`."
+    _tensor: ClassVar[type[Tensor]] = Tensor
+    """What results of operations are; graphs whose tensors have values say a class of their own."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -101,7 +103,7 @@ class Graph(OfThisProcess, ContainerScope):
                 signature = definition.infer(op)
             except (ValueError, TypeError) as error:
                 raise type(error)(f"{op.describe()}: {error} Built at {op.line[0]}:{op.line[1]}.") from None
-            op._outputs = [Tensor(op, i, dtype, dims) for i, (dtype, dims) in enumerate(signature)]
+            op._outputs = [self._tensor(op, i, dtype, dims) for i, (dtype, dims) in enumerate(signature)]
             self._apply_devices(op)
             if scopes.gradients and definition.name in scopes.gradients:
                 attrs["_gradient_op_type"] = scopes.gradients[definition.name]

@@ -7,7 +7,7 @@ from graphflow._core.ops.control_flow.custom_gradient import custom_gradient as 
 from graphflow.contrib.eager.modes import executing_eagerly as _in_eager_mode
 from graphflow.contrib.eager.modes import executing_eagerly as executing_eagerly
 from graphflow._core.ops.state.template import make_template as make_template
-from graphflow._core.ops.control_flow.python_functions import py_function as _py_func
+from graphflow.python_functions import py_function as _py_func
 
 in_eager_mode = _in_eager_mode
 py_func = _py_func
