@@ -15,8 +15,10 @@ import numpy as np
 
 from graphflow._core.autodiff.gradients import gradients
 from graphflow._core.graph import dtypes
+from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
+from graphflow._core.graph.op_def import RegisterGradient
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DTypeLike
 from graphflow._core.ops.array.creation import zeros_like
@@ -25,6 +27,7 @@ from graphflow._core.ops.core import constant
 from graphflow._core.session import Session
 from graphflow.config import ConfigProto
 
+_GRADIENT: Final = "EagerPyFunc"
 _OPERATORS: Final = {
     np.add: "__radd__",
     np.subtract: "__rsub__",
@@ -62,7 +65,9 @@ class ValueTensor(Tensor):
     def _array(self) -> np.ndarray[Any, Any]:
         return np.asarray(self.numpy())
 
-    def __array_ufunc__(self, function: np.ufunc, method: str, *inputs: Any, **kwargs: Any) -> Any:
+    def __array_ufunc__(  # type: ignore[override]  # Tensors without values have none.
+        self, function: np.ufunc, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
         first, *rest = inputs
         operator = _OPERATORS.get(function)
         if (
@@ -226,7 +231,8 @@ class PythonFunction:
             inputs: The tensors that it is given.
             name: A name for the operation.
         """
-        return py_func(self, inputs, list(self._types), True, name or "EagerPyFunc")
+        with get_default_graph().gradient_override_map({"PyFunc": _GRADIENT}):
+            return py_func(self, inputs, list(self._types), True, name or "EagerPyFunc")
 
     def _called(self, arrays: tuple[Any, ...]) -> Call:
         graph = ValueGraph()
@@ -278,6 +284,12 @@ class GradientFunction(PythonFunction):
             found = gradients([y for y, _ in pairs], by, [g for _, g in pairs]) if pairs else [None] * len(by)
             results = [zeros_like(x) if g is None else _dense(g) for x, g in zip(by, found, strict=True)]
         return Call(call.graph, arrays, [*call.inputs, *given], results)
+
+
+@RegisterGradient(_GRADIENT)
+def _gradients(op: Operation, *gradients_of_results: Tensor | None) -> list[Tensor | None]:
+    function: PythonFunction = op.attrs["function"]
+    return function.gradients_of(op, *gradients_of_results)
 
 
 def _dense(gradient: Any) -> Tensor:

@@ -43,8 +43,7 @@ class Graph(OfThisProcess, ContainerScope):
     """
 
     _instead = "Build it anew in the other process, or send `graph.as_graph_def()`."
-    _tensor: ClassVar[type[Tensor]] = Tensor
-    """What results of operations are; graphs whose tensors have values say a class of their own."""
+    _tensor: ClassVar[type[Tensor]] = Tensor  # Graphs whose tensors have values say a class of their own.
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -62,8 +61,7 @@ class Graph(OfThisProcess, ContainerScope):
         self.seed: int | None = None
         self.unmade = 0
         """How many operations more TensorFlow's graph of the same program has: a seed counts them, too."""
-        self.variable_store: Any = None
-        """Holder of the variable scope's state; owned by ops.variable_scope."""
+        self.variable_store: Any = None  # the state of the variable scope, owned by ops.variable_scope
         self.attachments: dict[str, Any] = {}
         """What packages above the engine keep with the graph, by their names."""
         self.outer: Graph | None = None  # the graph around this one, if it is the body of a function

@@ -29,7 +29,7 @@ from graphflow.keras.engine import tracking
 from graphflow.keras.engine.layer_additions import LayerAdditions
 from graphflow.keras.engine.layer_calls import LayerCalls, shape_of
 from graphflow.keras.engine.node import Node, history_of, masks_of
-from graphflow.keras.engine.op_layers import give_history
+from graphflow.keras.engine.op_layers import OperationLayer, give_history
 from graphflow.keras.typing import Config, Phase, Shapes, Tensors
 from graphflow.layers.base import Layer as PlainLayer
 from graphflow.layers.input_spec import check_inputs
@@ -349,7 +349,10 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
             if outer and outer[-1].training is not None:
                 kwargs["training"] = outer[-1].training
         training = kwargs.get("training", outer[-1].training if outer else None)
-        symbolic = not outer and give_history(flat, Layer)
+        symbolic = not outer and give_history(flat, TensorFlowOpLayer)
+        if symbolic:
+            for argument in nest.flatten([args, kwargs]):
+                give_history([argument], TensorFlowOpLayer)
         with ExitStack() as stack:
             stack.enter_context(graph_of(flat).as_default())
             check_inputs(self.input_spec, inputs, self.name)
@@ -466,6 +469,10 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
         return _as_specs(self.compute_output_shape(shapes_of_inputs), lambda found: TensorSpec(found, dtype))
 
 
+class TensorFlowOpLayer(OperationLayer, Layer):
+    """An operation between layers, as a layer, of which models are made again."""
+
+
 def _as_specs(found: Any, spec_of: Callable[[Any], Any]) -> Any:
     """Specs in place of shapes, which may be tuples of sizes."""
     if isinstance(found, list | tuple) and any(
@@ -492,4 +499,4 @@ def is_keras_tensor(tensor: Any) -> bool:
     return history_of(tensor) is not None
 
 
-__all__ = ["Layer", "is_keras_tensor", "shape_of", "snake_case"]
+__all__ = ["Layer", "TensorFlowOpLayer", "is_keras_tensor", "shape_of", "snake_case"]

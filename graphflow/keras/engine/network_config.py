@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 import graphflow.nest as nest
 from graphflow._core.graph import dtypes, shapes
 from graphflow._core.graph.elements import Tensor
-from graphflow.keras.engine.base_layer import Layer
+from graphflow.keras.engine.base_layer import TensorFlowOpLayer
 from graphflow.keras.engine.node import Node, history_of
 from graphflow.keras.engine.op_layers import give_history
 from graphflow.keras.engine.topology import Topology
@@ -22,7 +22,7 @@ _LAYERS = "graphflow.keras.layers"
 
 def give_histories(tensors: Sequence[Any]) -> None:
     """Makes layers of the operations that stand between layers and tensors."""
-    give_history(tensors, Layer)
+    give_history(tensors, TensorFlowOpLayer)
 
 
 def plain(value: Any) -> Any:
@@ -67,7 +67,8 @@ def deserialize_layer(config: Mapping[str, Any], custom_objects: Mapping[str, An
     Raises:
         ValueError: The class is not known.
     """
-    return registry.deserialize(dict(config), _LAYERS, "layer", custom_objects)
+    known = {"TensorFlowOpLayer": TensorFlowOpLayer, **(custom_objects or {})}
+    return registry.deserialize(dict(config), _LAYERS, "layer", known)
 
 
 def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[str, Any]:
@@ -75,6 +76,10 @@ def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[
     indices: dict[int, int] = {}
     counts: dict[str, int] = {}
     inside = {id(node) for node in topology.nodes}
+    for tensor in nest.flatten(inputs):  # Also an input that nothing takes.
+        history = history_of(tensor)
+        assert history is not None
+        inside.add(id(history.layer.inbound_nodes[history.node_index]))
     for layer in topology.layers:
         for node in layer.inbound_nodes:
             if id(node) in inside:
@@ -92,7 +97,10 @@ def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[
         calls = []
         for node in layer.inbound_nodes:
             if id(node) in inside and node.input_tensors is not None:
-                arguments = {k: plain_argument(v) for k, v in node.arguments.items()}
+                arguments = {
+                    k: nest.map_structure(lambda v: plain_argument(v, reference), v)
+                    for k, v in node.arguments.items()
+                }
                 calls.append([[*reference(t), arguments] for t in node.flat_inputs])
         layers.append({**serialize_layer(layer), "name": layer.name, "inbound_nodes": calls})
     return copy.deepcopy(
@@ -105,15 +113,15 @@ def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[
     )
 
 
-def plain_argument(value: Any) -> Any:
+def plain_argument(value: Any, reference: Callable[[Tensor], list[Any]]) -> Any:
     """An argument of a call as JSON has it; TypeError for a tensor that no layer made."""
+    if history_of(value) is not None:
+        return reference(value)
     if isinstance(value, Tensor):
         raise TypeError(
             f"The tensor {value!r}, an argument of a layer's call, cannot be saved with the model."
         )
-    return (
-        value if value is None or isinstance(value, bool | int | float | str | list | dict) else plain(value)
-    )
+    return value if value is None or isinstance(value, bool | int | float | str) else plain(value)
 
 
 def connected(
@@ -146,11 +154,13 @@ def connected(
         left: list[tuple[Any, Any]] = []
         for name, call in calls:
             given = [tensor_of(reference) for reference in call]
+            said = dict(call[0][3]) if len(call[0]) > 3 else {}
+            referred = [tensor_of(reference) for reference in _references(list(said.values()), made)]
             waits = any(n == name for n, _ in left)
-            if waits or any(t is None for t in given):
+            if waits or any(t is None for t in (*given, *referred)):
                 left.append((name, call))
                 continue
-            arguments = dict(call[0][3]) if len(call[0]) > 3 else {}
+            arguments = _replaced(said, made, tensor_of)
             made[name](given[0] if len(given) == 1 else given, **arguments)
             done[name] = done.get(name, 0) + 1
         if len(left) == len(calls):
@@ -162,6 +172,35 @@ def connected(
     outputs = [tensor_of(reference) for reference in config["output_layers"]]
     name = config.get("name")
     return (inputs[0] if len(inputs) == 1 else inputs), (outputs[0] if len(outputs) == 1 else outputs), name
+
+
+def _is_reference(value: Any, made: Mapping[str, Any]) -> bool:
+    """Whether an argument says which layer's output it was, as [layer, call, output]."""
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 3
+        and isinstance(value[0], str)
+        and value[0] in made
+        and all(type(number) is int for number in value[1:])
+    )
+
+
+def _references(value: Any, made: Mapping[str, Any]) -> list[Any]:
+    if _is_reference(value, made):
+        return [value]
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [found for part in parts for found in _references(part, made)]
+
+
+def _replaced(value: Any, made: Mapping[str, Any], tensor_of: Callable[[Sequence[Any]], Any]) -> Any:
+    """Arguments with the tensors that they refer to."""
+    if _is_reference(value, made):
+        return tensor_of(value)
+    if isinstance(value, dict):
+        return {key: _replaced(part, made, tensor_of) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(part, made, tensor_of) for part in value]
+    return value
 
 
 __all__ = ["Node", "config_of", "connected", "deserialize_layer", "plain", "serialize_layer"]

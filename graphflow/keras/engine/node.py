@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import graphflow.nest as nest
 from graphflow._core.graph.elements import Tensor
+
+INDEPENDENT: Final = "keras.independent_operations"
+"""What a graph keeps: the operations of which it is known that they depend on no layer."""
 
 
 class History(NamedTuple):
@@ -28,7 +31,9 @@ class Node:
         layer.inbound_nodes.append(self)
         for number, tensor in enumerate(nest.flatten(outputs)):
             tensor._keras_history = History(layer, index, number)
-        for tensor in self.flat_inputs:
+            if tensor.consumers():
+                tensor.graph.attachments.pop(INDEPENDENT, None)
+        for tensor in self.dependencies:
             history = history_of(tensor)
             if history is not None:
                 history.layer.outbound_nodes.append(self)
@@ -39,6 +44,12 @@ class Node:
         return [] if self.input_tensors is None else nest.flatten(self.input_tensors)
 
     @property
+    def dependencies(self) -> list[Tensor]:
+        """The tensors that it was given, and those among its arguments that come from layers."""
+        more = [v for v in nest.flatten(list(self.arguments.values())) if history_of(v) is not None]
+        return [*self.flat_inputs, *more]
+
+    @property
     def flat_outputs(self) -> list[Tensor]:
         """The tensors that it gave."""
         return nest.flatten(self.output_tensors)
@@ -47,13 +58,13 @@ class Node:
     def parents(self) -> list[Node]:
         """The calls that made its inputs."""
         return [
-            h.layer.inbound_nodes[h.node_index] for h in map(history_of, self.flat_inputs) if h is not None
+            h.layer.inbound_nodes[h.node_index] for h in map(history_of, self.dependencies) if h is not None
         ]
 
     @property
     def inbound_layers(self) -> list[Any]:
         """The layers that made its inputs."""
-        return [h.layer for h in map(history_of, self.flat_inputs) if h is not None]
+        return [h.layer for h in map(history_of, self.dependencies) if h is not None]
 
 
 def history_of(tensor: Any) -> History | None:

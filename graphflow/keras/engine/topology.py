@@ -44,7 +44,7 @@ def _post_order(outputs: Sequence[Any], inputs: Sequence[Any]) -> tuple[list[Nod
             numbers.setdefault(node.outbound_layer, len(numbers))
             inside.add(id(node))
             work.append((node, True))
-            for tensor in reversed(node.flat_inputs):
+            for tensor in reversed(node.dependencies):
                 if id(tensor) in starts and history_of(tensor) is None:
                     continue
                 parent = history_of(tensor)
@@ -100,7 +100,7 @@ def _check(inputs: Sequence[Any], nodes: Sequence[Node]) -> None:
     """ValueError if something is taken that neither inputs nor calls before give."""
     there = {id(t) for t in inputs}
     for node in nodes:
-        for tensor in node.flat_inputs:
+        for tensor in node.dependencies:
             if id(tensor) not in there:
                 raise ValueError(
                     f"Graph disconnected: cannot obtain value for tensor {tensor} at layer "

@@ -16,14 +16,27 @@ _encoded_here: set[tuple[str, str | None]] = set()
 
 
 def encode(function: Callable[..., Any]) -> tuple[Any, str, str | None]:
-    """A function as data, "lambda" if it is code and "function" if it is a name, and its module."""
+    """A function as data, "lambda" if it is code and "function" if it is a name, and its module.
+
+    A function inside of another has no name by which it could be found, as a lambda has none.
+    """
     module = getattr(function, "__module__", None)
-    if isinstance(function, types.LambdaType) and function.__name__ == "<lambda>":
+    if isinstance(function, types.LambdaType) and {"<lambda>", "<locals>"} & set(
+        function.__qualname__.split(".")
+    ):
         code = base64.b64encode(marshal.dumps(function.__code__)).decode()
         _encoded_here.add((code, module))
         cells = tuple(cell.cell_contents for cell in function.__closure__ or ())
         return (code, function.__defaults__, cells or None), "lambda", module
-    return getattr(function, "__name__", type(function).__name__), "function", module
+    name = getattr(function, "__name__", type(function).__name__)
+    _encoded_here.add((name, module))
+    return name, "function", module
+
+
+def named(name: str, module: str | None) -> Callable[..., Any] | None:
+    """The function of a name in a module of the program, if this process wrote it; None otherwise."""
+    found = getattr(sys.modules.get(module or ""), name, None) if (name, module) in _encoded_here else None
+    return found if callable(found) else None
 
 
 def decode(data: Any, module: str | None) -> Callable[..., Any]:

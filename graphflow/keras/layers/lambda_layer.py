@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import graphflow.nest as nest
@@ -113,10 +114,14 @@ class Lambda(Layer):
         shape, shape_kind, shape_module = self._output_shape, "raw", None
         if callable(shape):
             shape, shape_kind, shape_module = functions_as_data.encode(shape)
+        mask: dict[str, Any] = {}
+        if self.mask is not None:
+            said, mask_kind, mask_module = functions_as_data.encode(self.mask)
+            mask = {"mask": said, "mask_type": mask_kind, "mask_module": mask_module}
         return {
             **super().get_config(), "function": function, "function_type": kind, "module": module,
             "output_shape": shape, "output_shape_type": shape_kind, "output_shape_module": shape_module,
-            "arguments": self.arguments,
+            "arguments": self.arguments, **mask,
         }  # fmt: skip
 
     @classmethod
@@ -138,18 +143,28 @@ class Lambda(Layer):
         function = given.pop("function")
         if given.get("name") in (custom_objects or {}):
             found = (custom_objects or {})[given["name"]]
-        elif kind == "function":
-            found = registry.find(
-                function, "graphflow.keras.activations", "function of a Lambda layer", custom_objects
-            )
         else:
-            found = functions_as_data.decode(function, module)
-        shape = config.get("output_shape")
-        # A shape that is a function is not read again: calls have that of the result.
-        said = (
-            tuple(shape) if isinstance(shape, list | tuple) and config["output_shape_type"] == "raw" else None
-        )
+            found = _decoded(function, kind, module, custom_objects)
+        shape, shape_kind = config.get("output_shape"), config.get("output_shape_type", "raw")
+        said: Any = tuple(shape) if isinstance(shape, list | tuple) and shape_kind == "raw" else None
+        if shape_kind != "raw":
+            # Of code of a file the shape is not read: calls have that of the result.
+            with suppress(ValueError):
+                said = _decoded(shape, shape_kind, config.get("output_shape_module"), custom_objects)
+        if config.get("mask") is not None:
+            given["mask"] = _decoded(
+                config["mask"], config["mask_type"], config.get("mask_module"), custom_objects
+            )
         return cls(found, said, **given)
+
+
+def _decoded(data: Any, kind: str, module: str | None, custom: Objects) -> Any:
+    """A function that a configuration has by its name or as code."""
+    if kind != "function":
+        return functions_as_data.decode(data, module)
+    return (None if data in (custom or {}) else functions_as_data.named(data, module)) or registry.find(
+        data, "graphflow.keras.activations", "function of a Lambda layer", custom
+    )
 
 
 def _first(input_shape: Any) -> Any:

@@ -47,16 +47,11 @@ def _py_func_infer(op: Operation) -> Signature:
     return [(dtype, None) for dtype in op.attrs["Tout"]]
 
 
-def _py_func_gradient(op: Operation, *gradients: Tensor | None) -> list[Tensor | None]:
-    rule = getattr(op.attrs["function"], "gradients_of", None)
-    return [None] * len(op.inputs) if rule is None else rule(op, *gradients)
-
-
 PY_FUNC = op_def(
     "PyFunc",
     ("input*: any",),
     infer=_py_func_infer,
-    gradient=_py_func_gradient,
+    gradient=NOT_DIFFERENTIABLE,
     stateful=True,
     dynamic_shape=True,
     blocks=True,
