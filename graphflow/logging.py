@@ -38,6 +38,11 @@ def _set_up() -> None:
 _set_up()
 
 
+def get_logger() -> _python.Logger:
+    """Python's logger that messages go to (tf.get_logger)."""
+    return _LOGGER
+
+
 def get_verbosity() -> int:
     """The level from which on messages are written (tf.logging.get_verbosity)."""
     return _LOGGER.getEffectiveLevel()

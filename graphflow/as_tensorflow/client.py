@@ -94,6 +94,113 @@ def get_memory_growth(device: PhysicalDevice) -> bool:
 
 LogicalDevice = PhysicalDevice
 
+_visible: dict[str, list[PhysicalDevice]] = {}
+_said: dict[str, object] = {}
+"""What programs set for eager execution; sessions have a ConfigProto, and take nothing from it, as in TensorFlow."""
+
+
+def set_visible_devices(
+    devices: PhysicalDevice | list[PhysicalDevice], device_type: str | None = None
+) -> None:
+    """Nothing more than get_visible_devices tells: sessions have a ConfigProto's visible_device_list.
+
+    Args:
+        devices: Devices of list_physical_devices, or one.
+        device_type: Their type; None for all types.
+
+    Raises:
+        ValueError: For a device that is not there, or of another type.
+    """
+    wanted = [devices] if isinstance(devices, PhysicalDevice) else list(devices or [])
+    for one in wanted:
+        if one not in list_physical_devices(device_type):
+            raise ValueError(
+                f"Unrecognized device: {one!r}. This machine has {list_physical_devices(device_type)}."
+            )
+    for kind in ("CPU", "GPU") if device_type is None else (device_type,):
+        _visible[kind] = [one for one in wanted if one.device_type == kind]
+
+
+def get_visible_devices(device_type: str | None = None) -> list[PhysicalDevice]:
+    """What set_visible_devices said, by default all devices.
+
+    Args:
+        device_type: "CPU" or "GPU"; None for all.
+    """
+    kinds = ("CPU", "GPU") if device_type is None else (device_type,)
+    return [one for kind in kinds for one in _visible.get(kind, list_physical_devices(kind))]
+
+
+def set_soft_device_placement(enabled: bool) -> None:
+    """Nothing more than get_soft_device_placement tells: sessions have a ConfigProto's allow_soft_placement.
+
+    Args:
+        enabled: What is told.
+    """
+    _said["soft_placement"] = enabled
+
+
+def get_soft_device_placement() -> bool:
+    """What set_soft_device_placement said."""
+    return bool(_said.get("soft_placement", False))
+
+
+def set_intra_op_parallelism_threads(num_threads: int) -> None:
+    """Nothing more than the getter tells: sessions have a ConfigProto's intra_op_parallelism_threads.
+
+    Args:
+        num_threads: What is told.
+    """
+    _said["intra"] = num_threads
+
+
+def get_intra_op_parallelism_threads() -> int:
+    """What the setter said, 0 by default."""
+    return int(str(_said.get("intra", 0)))
+
+
+def set_inter_op_parallelism_threads(num_threads: int) -> None:
+    """Nothing more than the getter tells: sessions have a ConfigProto's inter_op_parallelism_threads.
+
+    Args:
+        num_threads: What is told.
+    """
+    _said["inter"] = num_threads
+
+
+def get_inter_op_parallelism_threads() -> int:
+    """What the setter said, 0 by default."""
+    return int(str(_said.get("inter", 0)))
+
+
+def set_jit(enabled: bool) -> None:
+    """Nothing more than get_jit tells: sessions compile what they run often by themselves.
+
+    Args:
+        enabled: What is told.
+    """
+    _said["jit"] = enabled
+
+
+def get_jit() -> bool:
+    """What set_jit said."""
+    return bool(_said.get("jit", False))
+
+
+def set_experimental_options(options: dict[str, object]) -> None:
+    """Nothing more than get_experimental_options tells: what graphs are made into is not chosen so.
+
+    Args:
+        options: What is told.
+    """
+    _said["options"] = dict(options)
+
+
+def get_experimental_options() -> dict[str, object]:
+    """What set_experimental_options said."""
+    found = _said.get("options", {})
+    return dict(found) if isinstance(found, dict) else {}
+
 
 def num_gpus() -> int:
     """How many GPUs operations may be placed on (tensorflow.python.eager.context.num_gpus)."""

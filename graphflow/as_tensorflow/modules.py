@@ -52,7 +52,9 @@ _KERAS_LAYERS: Final = (
 SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "": ("graphflow.as_tensorflow.version", "graphflow", "graphflow.as_tensorflow.before_one"),
     "version": ("graphflow.as_tensorflow.version",),
-    "config": ("graphflow.config",),
+    "config": ("graphflow.config", "graphflow.as_tensorflow.client"),
+    "config.threading": ("graphflow.as_tensorflow.client",),
+    "config.optimizer": ("graphflow.as_tensorflow.client",),
     "config.experimental": ("graphflow.as_tensorflow.client",),
     "manip": ("graphflow",),
     "quantization": ("graphflow",),
@@ -373,6 +375,7 @@ SOURCES: Final[Mapping[str, tuple[str, ...]]] = {
     "nn.seq2seq": ("graphflow.contrib.legacy_seq2seq",),
     "python.feature_column.feature_column": _COLUMNS,
     "python.feature_column.feature_column_v2": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
+    "python.feature_column.serialization": ("graphflow.keras.layers.column_configs",),
     "python.feature_column.feature_column_lib": (*_COLUMNS, "graphflow.keras.layers.linear_features"),
     "python.feature_column.dense_features": ("graphflow.keras.layers",),
     "python.feature_column.dense_features_v2": ("graphflow.keras.layers",),

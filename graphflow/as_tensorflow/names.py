@@ -305,6 +305,21 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
         f"sparse.segment_{kind}": ("graphflow", f"sparse_segment_{kind}")
         for kind in ("mean", "sum", "sqrt_n")
     },
+    "get_logger": ("graphflow.logging", "get_logger"),
+    **{
+        f"contrib.framework.{name}": ("graphflow.as_tensorflow.deprecation", name)
+        for name in ("deprecated", "deprecated_args", "deprecated_arg_values")
+    },
+    **{
+        f"distribute.{name}": ("graphflow.distribute", ours)
+        for name, ours in (
+            ("ReplicaContext", "TowerContext"),
+            ("StrategyExtended", "Strategy"),
+            ("CrossDeviceOps", "Reducer"),
+            ("HierarchicalCopyAllReduce", "HierarchicalReducer"),
+            ("NcclAllReduce", "RingReducer"),
+        )
+    },
     "train.checkpoints_iterator": ("graphflow.contrib.training", "checkpoints_iterator"),
     "distribute.Server": ("graphflow.train", "Server"),
     "summary.initialize": ("graphflow.contrib.summary", "initialize"),

@@ -32,6 +32,7 @@ from . import resampler as resampler
 from . import rnn as rnn
 from . import seq2seq as seq2seq
 from . import slim as slim
+from . import sparsemax as sparsemax
 from . import staging as staging
 from . import stateless as stateless
 from . import summary as summary

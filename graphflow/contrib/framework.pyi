@@ -25,6 +25,15 @@ from graphflow._core.ops.state.orthogonal import ConvolutionOrthogonal3D as _con
 from graphflow.train.steps import create_global_step as create_global_step
 from graphflow.layers.arg_scope import current_arg_scope as current_arg_scope
 from graphflow.contrib.variables import filter_variables as filter_variables
+from graphflow.contrib.graph_names import assert_or_get_global_step as assert_or_get_global_step
+from graphflow.contrib.graph_names import assert_scalar_int as assert_scalar_int
+from graphflow.contrib.graph_names import convert_to_tensor_or_sparse_tensor as convert_to_tensor_or_sparse_tensor
+from graphflow.contrib.graph_names import get_name_scope as get_name_scope
+from graphflow.contrib.graph_names import get_placeholders as get_placeholders
+from graphflow.contrib.graph_names import prepend_name_scope as prepend_name_scope
+from graphflow.contrib.graph_names import reduce_sum_n as reduce_sum_n
+from graphflow.contrib.graph_names import strip_name_scope as strip_name_scope
+from graphflow.contrib.graph_names import zero_initializer as zero_initializer
 from graphflow.train.steps import get_global_step as get_global_step
 from graphflow.contrib.variables import get_local_variables as get_local_variables
 from graphflow.contrib.variables import get_model_variables as get_model_variables

@@ -20,6 +20,7 @@ from graphflow.distribute.one_device import OneDeviceStrategy as OneDeviceStrate
 from graphflow.distribute.reducers.packing import PackingReducer as PackingReducer
 from graphflow.distribute.parameter_server import ParameterServerStrategy as ParameterServerStrategy
 from graphflow.distribute.values import PerDevice as PerDevice
+from graphflow.distribute.reducers.base import ReduceOp as ReduceOp
 from graphflow.distribute.reducers.base import Reducer as Reducer
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice as ReductionToOneDevice
 from graphflow.distribute.reducers.ring import RingReducer as RingReducer

@@ -24,12 +24,13 @@ from graphflow._core.graph.devices import name_of
 from graphflow._core.graph.elements import Operation
 from graphflow._core.ops.array.shaping import identity
 from graphflow._core.ops.control_flow.flow_basics import group, operation_of
+from graphflow._core.ops.math.reductions import reduce_mean, reduce_sum
 from graphflow._core.ops.state.variable_creators import variable_creator_scope
 from graphflow._core.ops.state.variable_proto import VariableAggregation, VariableSynchronization
 from graphflow._core.ops.state.variable_scope import get_variable_scope, variable_scope
 from graphflow.distribute.context import cross_tower, current, get_cross_tower_context, update_of
 from graphflow.distribute.input import DistributedDataset, DistributedIterator, InputContext, made_by, split
-from graphflow.distribute.reducers.base import Reducer, spread
+from graphflow.distribute.reducers.base import ReduceOp, Reducer, aggregation_of, spread
 from graphflow.distribute.reducers.one_device import ReductionToOneDevice
 from graphflow.distribute.replicas import ReplicaNames
 from graphflow.distribute.towers import Tower, call_in_towers
@@ -224,29 +225,37 @@ class DistributionStrategy(ReplicaNames):
         """
         return self._group(value, name)
 
-    def reduce(self, aggregation: int, value: Any, destinations: Any = None) -> Any:
+    def reduce(
+        self, aggregation: int | ReduceOp | str, value: Any, destinations: Any = None, axis: int | None = None
+    ) -> Any:
         """The towers' values put together: VariableAggregation.SUM, MEAN or ONLY_FIRST_TOWER.
 
         Args:
-            aggregation: Of gf.VariableAggregation.
+            aggregation: Of gf.VariableAggregation, or a gf.distribute.ReduceOp.
             value: A value by device.
             destinations: a device, devices or a variable, where the result shall be; by default on all
                 towers' devices.
+            axis: An axis of each value to put together, too, of which all towers have as many; None for none.
         """
         self._check_across("reduce")
-        _check_aggregation(aggregation)
-        return self._reduce(aggregation, value, destinations)
+        kind = _checked_aggregation(aggregation)
+        if axis is not None:
+            along = reduce_mean if kind == VariableAggregation.MEAN else reduce_sum
+            value = self.call_for_each_tower(along, value, axis)
+        return self._reduce(kind, value, destinations)
 
-    def batch_reduce(self, aggregation: int, value_destination_pairs: Sequence[tuple[Any, Any]]) -> list[Any]:
+    def batch_reduce(
+        self, aggregation: int | ReduceOp | str, value_destination_pairs: Sequence[tuple[Any, Any]]
+    ) -> list[Any]:
         """reduce() of several (value, destinations), which the strategy may do together.
 
         Args:
-            aggregation: Of gf.VariableAggregation.
+            aggregation: Of gf.VariableAggregation, or a gf.distribute.ReduceOp.
             value_destination_pairs: Pairs of a value by device and where it is wanted.
         """
         self._check_across("batch_reduce")
-        _check_aggregation(aggregation)
-        return list(self._batch_reduce(aggregation, list(value_destination_pairs)))
+        kind = _checked_aggregation(aggregation)
+        return list(self._batch_reduce(kind, list(value_destination_pairs)))
 
     def broadcast(self, tensor: Any, destinations: Any = None) -> Any:
         """The tensor on all devices of `destinations`, by default those of all towers.
@@ -502,11 +511,13 @@ class DistributionStrategy(ReplicaNames):
             )
 
 
-def _check_aggregation(aggregation: int) -> None:
-    if aggregation not in _AGGREGATIONS:
+def _checked_aggregation(aggregation: int | ReduceOp | str) -> int:
+    kind = aggregation_of(aggregation)
+    if kind not in _AGGREGATIONS:
         raise ValueError(
             f"aggregation must be VariableAggregation.SUM, MEAN or ONLY_FIRST_TOWER, got {aggregation!r}."
         )
+    return kind
 
 
 def _places(devices: Sequence[Device]) -> list[Callable[[], AbstractContextManager[None]]]:

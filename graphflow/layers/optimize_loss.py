@@ -12,7 +12,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
-from graphflow._core.graph.types import TensorLike
+from graphflow._core.graph.types import NumberLike, TensorLike, VariableLike
 from graphflow._core.ops.array import array
 from graphflow._core.ops.core import convert_to_tensor
 from graphflow._core.ops.io.summaries import histogram, scalar
@@ -23,6 +23,7 @@ from graphflow._core.ops.state.get_variable import get_variable
 from graphflow._core.ops.state.initializers import Constant
 from graphflow._core.ops.state.variable_collections import trainable_variables
 from graphflow._core.ops.state.variable_scope import variable_scope
+from graphflow.train.moving_averages import assign_moving_average
 from graphflow.train.optimizers import standard as optimizers
 from graphflow.train.optimizers.optimizer import Optimizer
 from graphflow.train.steps import get_global_step
@@ -198,3 +199,71 @@ def scaled_gradient(gradient: Any, factor: TensorLike) -> Any:
     if isinstance(gradient, IndexedSlices):
         return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
     return gradient * factor
+
+
+def adaptive_clipping_fn(
+    std_factor: NumberLike = 2.0,
+    decay: NumberLike = 0.95,
+    static_max_norm: NumberLike | None = None,
+    global_step: VariableLike | Tensor | None = None,
+    report_summary: bool = False,
+    epsilon: float = 1e-8,
+    name: str | None = None,
+) -> Callable[[list[tuple[Any, Any]]], list[tuple[Any, Any]]]:
+    """A function that scales gradients down whose norm is unusual, for `clip_gradients` of optimize_loss.
+
+    The logarithm of the norm has a moving mean and deviation; above exp(mean + std_factor * deviation) gradients get
+    the norm exp(mean) (Krueger et al. 2014; TensorFlow's contrib.slim.adaptive_clipping_fn).
+
+    Args:
+        std_factor: From how many deviations above the mean a norm is unusual.
+        decay: Of the moving averages, near 1.
+        static_max_norm: The largest norm in any case, or None.
+        global_step: If given, the averages move faster at the beginning.
+        report_summary: Whether the norm from which on gradients are scaled down gets a summary.
+        epsilon: What is added to the norm, and the least variance.
+        name: A name for the scope of the averages.
+
+    Returns:
+        A function of (gradient, variable) pairs, which gives such pairs.
+    """
+
+    def clip(pairs: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
+        norm = global_norm([gradient for gradient, _ in pairs])
+        largest, mean = _usual_norm(norm, std_factor, decay, global_step, epsilon, name)
+        if report_summary:
+            scalar("global_norm/adaptive_max_gradient_norm", largest)
+        factor: Any = array.where(norm < largest, array.ones_like(norm), math.exp(mean) / norm)
+        if static_max_norm is not None:
+            factor = math.minimum(static_max_norm / norm, factor)
+        return [
+            (None if gradient is None else _scaled(gradient, factor), variable)
+            for gradient, variable in pairs
+        ]
+
+    return clip
+
+
+def _scaled(gradient: Any, factor: Tensor) -> Any:
+    if isinstance(gradient, IndexedSlices):
+        return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
+    return gradient * factor
+
+
+def _usual_norm(
+    norm: Tensor, std_factor: Any, decay: Any, global_step: Any, epsilon: float, name: str | None
+) -> tuple[Tensor, Tensor]:
+    """The norm from which on gradients are scaled down, and the mean of its logarithm; both move."""
+    with variable_scope(name, "AdaptiveMaxNorm", [norm]):
+        logarithm = math.log(norm + epsilon)
+        if global_step is not None:
+            steps = math.cast(global_step, dtypes.float32)
+            decay = math.minimum(decay, steps / (steps + 1.0))
+
+        def average(of: str, value: Tensor) -> Any:
+            moving = get_variable(of, value.shape, value.dtype, Constant(0.0), trainable=False)
+            return assign_moving_average(moving, value, decay, zero_debias=False)
+
+        mean = average("mean", logarithm)
+        variance = average("sq_mean", math.square(logarithm)) - math.square(mean)
+        return math.exp(mean + std_factor * math.sqrt(math.maximum(epsilon, variance))), mean

@@ -61,8 +61,7 @@ class Training:
     def __init__(self, optimizer: Any) -> None:
         self.step = gf.train.get_or_create_global_step()
         self.ledgers = [
-            gf.get_variable(f"ledger_{i}", shape=[TAGS], initializer=gf.zeros_initializer())
-            for i in range(2)
+            gf.get_variable(f"ledger_{i}", shape=[TAGS], initializer=gf.zeros_initializer()) for i in range(2)
         ]
         self.tag = gf.placeholder(gf.int32, [], name="tag")
         late = gf.reshape(gf.py_func(pause, [self.tag], gf.int32), [1])

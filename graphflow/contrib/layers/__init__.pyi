@@ -1,5 +1,6 @@
 """Layers, regularizers and initial values (tf.contrib.layers)."""
 
+from graphflow.layers.optimize_loss import adaptive_clipping_fn as adaptive_clipping_fn
 from graphflow.layers.optimize_loss import OPTIMIZER_CLS_NAMES as OPTIMIZER_CLS_NAMES
 from graphflow.layers.optimize_loss import OPTIMIZER_SUMMARIES as OPTIMIZER_SUMMARIES
 from graphflow.layers.regularizers import apply_regularization as apply_regularization
@@ -73,6 +74,7 @@ from graphflow.feature_column.contrib import bucketized_column as bucketized_col
 from graphflow.feature_column.contrib import create_feature_spec_for_parsing as create_feature_spec_for_parsing
 from graphflow.feature_column.contrib import crossed_column as crossed_column
 from graphflow.feature_column.contrib import embedding_column as embedding_column
+from graphflow.contrib.layers.embedding import embedding_lookup_unique as embedding_lookup_unique
 from graphflow._core.ops.nn.embedding import safe_embedding_lookup_sparse as safe_embedding_lookup_sparse
 from graphflow.feature_column.contrib import infer_real_valued_columns as infer_real_valued_columns
 from graphflow.feature_column.contrib import input_from_feature_columns as input_from_feature_columns

@@ -6,6 +6,7 @@ A strategy has a reducer; which algorithm is right depends on the devices, so it
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any
 
 from graphflow._core.graph.defaults import get_default_graph
@@ -15,6 +16,27 @@ from graphflow._core.ops.array.array import concat, identity
 from graphflow._core.ops.math.math import add_n
 from graphflow._core.ops.state.variable_proto import VariableAggregation
 from graphflow.distribute.values import Mirrored, PerDevice, devices_from
+
+
+class ReduceOp(Enum):
+    """How values of towers are put together (tf.distribute.ReduceOp)."""
+
+    SUM = "SUM"
+    MEAN = "MEAN"
+
+
+def aggregation_of(reduce_op: int | ReduceOp | str) -> int:
+    """The gf.VariableAggregation of a ReduceOp or its name; what is none of these stays as it is.
+
+    Args:
+        reduce_op: An aggregation, a ReduceOp, or the name of one in any case.
+    """
+    names = {"SUM": VariableAggregation.SUM, "MEAN": VariableAggregation.MEAN}
+    if isinstance(reduce_op, ReduceOp):
+        return names[reduce_op.value]
+    if isinstance(reduce_op, str) and reduce_op.upper() in names:
+        return names[reduce_op.upper()]
+    return reduce_op  # type: ignore[return-value]  # Who asks says what may be.
 
 
 class Reducer:

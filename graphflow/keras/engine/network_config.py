@@ -101,7 +101,7 @@ def config_of(name: str, topology: Topology, inputs: Any, outputs: Any) -> dict[
                     k: nest.map_structure(lambda v: plain_argument(v, reference), v)
                     for k, v in node.arguments.items()
                 }
-                calls.append([[*reference(t), arguments] for t in node.flat_inputs])
+                calls.append(_structure_of(node.input_tensors, lambda t: [*reference(t), arguments]))  # noqa: B023
         layers.append({**serialize_layer(layer), "name": layer.name, "inbound_nodes": calls})
     return copy.deepcopy(
         {
@@ -153,15 +153,17 @@ def connected(
     while calls:
         left: list[tuple[Any, Any]] = []
         for name, call in calls:
-            given = [tensor_of(reference) for reference in call]
-            said = dict(call[0][3]) if len(call[0]) > 3 else {}
+            leaves = _references(call, made)
+            given = [tensor_of(reference) for reference in leaves]
+            said = dict(leaves[0][3]) if leaves and len(leaves[0]) > 3 else {}
             referred = [tensor_of(reference) for reference in _references(list(said.values()), made)]
             waits = any(n == name for n, _ in left)
             if waits or any(t is None for t in (*given, *referred)):
                 left.append((name, call))
                 continue
             arguments = _replaced(said, made, tensor_of)
-            made[name](given[0] if len(given) == 1 else given, **arguments)
+            inputs = _replaced(call, made, tensor_of)
+            made[name](inputs[0] if isinstance(inputs, list) and len(inputs) == 1 else inputs, **arguments)
             done[name] = done.get(name, 0) + 1
         if len(left) == len(calls):
             raise ValueError(
@@ -174,14 +176,28 @@ def connected(
     return (inputs[0] if len(inputs) == 1 else inputs), (outputs[0] if len(outputs) == 1 else outputs), name
 
 
+def _structure_of(inputs: Any, of_tensor: Callable[[Tensor], Any]) -> Any:
+    """What a call was given, as TensorFlow writes it: always a list or dictionary at the top."""
+
+    def converted(given: Any) -> Any:
+        if isinstance(given, Mapping):
+            return {key: converted(one) for key, one in given.items()}
+        if isinstance(given, list | tuple):
+            return [converted(one) for one in given]
+        return of_tensor(given)
+
+    return converted(inputs) if isinstance(inputs, Mapping | list | tuple) else [of_tensor(inputs)]
+
+
 def _is_reference(value: Any, made: Mapping[str, Any]) -> bool:
-    """Whether an argument says which layer's output it was, as [layer, call, output]."""
+    """Whether something says which layer's output it was, as [layer, call, output], for an input with arguments."""
     return (
         isinstance(value, list | tuple)
-        and len(value) == 3
+        and len(value) in (3, 4)
         and isinstance(value[0], str)
         and value[0] in made
-        and all(type(number) is int for number in value[1:])
+        and all(type(number) is int for number in value[1:3])
+        and all(isinstance(arguments, dict) for arguments in value[3:])
     )
 
 

@@ -13,7 +13,8 @@ from graphflow.feature_column.layers import dense_features, sequence_features
 from graphflow.keras import ops
 from graphflow.keras.backend import state
 from graphflow.keras.engine.base_layer import Layer
-from graphflow.keras.typing import Elements, Shapes, Tensors
+from graphflow.keras.layers.column_configs import deserialize_feature_columns, serialize_feature_columns
+from graphflow.keras.typing import Config, Elements, Objects, Shapes, Tensors
 
 
 class _VariablesOfLayer(StateManager):
@@ -44,6 +45,24 @@ class Features(Layer):
         super().__init__(trainable, name, **kwargs)
         self._feature_columns = normalized(feature_columns)
         self._columns_variables = _VariablesOfLayer(self)
+
+    def get_config(self) -> Config:
+        """The arguments that make a layer like it."""
+        return {**super().get_config(), "feature_columns": serialize_feature_columns(self._feature_columns)}
+
+    @classmethod
+    def from_config(cls, config: Config, custom_objects: Objects = None) -> Any:
+        """The layer of a configuration that get_config gave.
+
+        Args:
+            config: The configuration.
+            custom_objects: Classes and functions of the program's own, by name.
+
+        Returns:
+            A new layer.
+        """
+        columns = deserialize_feature_columns(config["feature_columns"], custom_objects)
+        return cls(**{**config, "feature_columns": columns})
 
     def keep_variable(self, variable: Any) -> None:
         """Makes a variable one of the layer's weights."""
@@ -135,3 +154,15 @@ class SequenceFeatures(Features):
             A tensor [batch, longest, elements of all columns], and the lengths.
         """
         return sequence_features(features, self._feature_columns, self._columns_variables, self._scope_of)
+
+    def compute_output_shape(self, input_shape: Shapes) -> Any:
+        """[batch, steps, elements of all columns].
+
+        Args:
+            input_shape: The shapes of the features, by name.
+
+        Returns:
+            The shape.
+        """
+        one = next(iter(input_shape.values())) if isinstance(input_shape, dict) else input_shape
+        return shapes.TensorShape([*shapes.as_shape(one).as_list()[:2], self._elements()])

@@ -13,7 +13,7 @@ from graphflow.feature_column.layers import weighted_sum
 from graphflow.keras import ops
 from graphflow.keras.engine.training import Model
 from graphflow.keras.layers.features import Features
-from graphflow.keras.typing import Elements, Phase, Shapes, Tensors
+from graphflow.keras.typing import Config, Elements, Phase, Shapes, Tensors
 
 
 class _WeightedSum(Features):
@@ -31,6 +31,10 @@ class _WeightedSum(Features):
         self._units = units
         self._sparse_combiner = sparse_combiner
         self.bias: Any = None
+
+    def get_config(self) -> Config:
+        """The arguments that make a layer like it."""
+        return {**super().get_config(), "units": self._units, "sparse_combiner": self._sparse_combiner}
 
     @contextmanager
     def _scope_of(self, column: Any) -> Iterator[None]:
