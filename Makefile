@@ -53,7 +53,7 @@ test: lint
 	$(PYTEST) -n $(TEST_PROCESSES) --dist worksteal $(TEST_ARGS)
 
 check: lint
-	$(PYTEST) --quick -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
+	$(PYTEST) --one-in 12 -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
 
 # Ray, Slurm and hosts with sshd begin processes of their own for minutes, and are no part of make test. One that is not
 # to be had here is said, and its tests are skipped; with ENGINES=strict that is an error.
@@ -102,12 +102,13 @@ LIBRARIES := $(abspath $(CUDA_VENV))/libraries
 ASSEMBLE := $(CUDA_VENV)/bin/python -m tests.codegen.gpu.assemble_kernels $(LIBRARIES) $(CUDA_VENV)/good.json
 
 # The simulator must be on before Numba is imported, so it has a process of its own. On the emulated GPUs the compiler
-# makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips.
+# makes of each kernel what it makes where a GPU is there, which is then assembled for two generations of chips. A kernel
+# takes seconds to compile there: half of the tests, and the simulator all of them.
 cuda-check: $(VENV)/.dev $(CUDA_VENV)/.cuda
 	NUMBA_ENABLE_CUDASIM=1 $(PYTEST) -n $(PROCESSES) --dist worksteal $(GPU_TESTS)
 	CC="$(C_COMPILER)" $(CUDA_VENV)/bin/python -m pytest -q tests/emulated_gpu
 	rm -f $(LIBRARIES)
-	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --few-dtypes --ignore $(SOAK)
+	EMULATED_GPU=late EMULATED_GPU_RECORD=$(LIBRARIES) $(EMULATED) --few-dtypes --one-in 2 --ignore $(SOAK)
 	$(ASSEMBLE)
 
 # With all dtypes of each op, which cuda-check leaves to the simulator, since each is a kernel to compile.

@@ -1,8 +1,8 @@
 """What every test shares: how much is run, and that no plan is given up for a fault.
 
 CI takes a sample of the generated cases, the same every time, so that a red run is red again on the next
-machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow. `--quick` (`make check`)
-takes one test in twelve, of every room, for an answer in minutes. `--few-dtypes` (the emulated GPUs of
+machine; `--everything` (`make test-all`) goes over all of them and runs the tests marked slow. `--one-in 12`
+(`make check`) takes one test in twelve, of every room, for an answer in minutes. `--few-dtypes` (the emulated GPUs of
 `make cuda-check`) takes fewer dtypes of ops that are tested with all of theirs: each is a kernel to compile.
 
 Every plan is verified after each pass, here and in the processes that tests start. tests/plan/test_verify_cost.py says
@@ -33,13 +33,10 @@ settings.register_profile(
 settings.register_profile("everything", settings.get_profile("sample"), max_examples=500)
 
 
-_QUICK_SHARE = 12
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds --everything, --quick and --few-dtypes."""
+    """Adds --everything, --one-in and --few-dtypes."""
     parser.addoption("--everything", action="store_true", help="every generated case, and the slow tests")
-    parser.addoption("--quick", action="store_true", help="one test in twelve, the same ones every time")
+    parser.addoption("--one-in", type=int, default=1, help="one test in so many, the same ones every time")
     parser.addoption("--few-dtypes", action="store_true", help="of an op on a GPU float32, and a few others")
 
 
@@ -50,12 +47,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselects the slow tests, unless everything is asked for, those that need a missing GPU, and most if quick."""
+    """Deselects slow tests, unless everything is asked for, those that need a missing GPU, and all but a share."""
     gpus = discovery.found()
-    everything, quick = config.getoption("--everything"), config.getoption("--quick")
+    everything, share = config.getoption("--everything"), config.getoption("--one-in")
 
     def wanted(item: pytest.Item) -> bool:
-        if quick and zlib.crc32(item.nodeid.encode()) % _QUICK_SHARE:
+        if zlib.crc32(item.nodeid.encode()) % share:
             return False
         if item.get_closest_marker("gpu") and (gpus.simulated or not gpus.gpus):
             return False

@@ -23,7 +23,14 @@ from tests.zoo.tier_reasons import STAYS
 
 LONGEST = 400
 """Seconds that a model may take: to compile one takes some ten seconds of a core, and longer where others are busy."""
-CASES = [(name, placement) for name in programs.names() for placement in placements.PLACEMENTS]
+CASES = [
+    pytest.param(
+        name, placement, marks=[pytest.mark.slow] if placement == "compiled" and name in rest else []
+    )
+    for rest in [placements.COMPILED_FOR_EVERYTHING]
+    for name in programs.names()
+    for placement in placements.PLACEMENTS
+]
 
 
 @functools.lru_cache(maxsize=1)
@@ -57,12 +64,26 @@ def test_model_is_that_of_tensorflow(
     assert not wrong, "the tiers differ: " + "\n".join(wrong)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(LONGEST)
+def test_what_is_compiled_each_time_has_each_type_of_operation() -> None:
+    types = {
+        name: {op.type for op in placements.built(name, "one device").graph.get_operations()}
+        for name in programs.names()
+    }
+    others = set[str]().union(
+        *(types[name] for name in types if name not in placements.COMPILED_FOR_EVERYTHING)
+    )
+    missing = {name: found - others for name, found in types.items() if found - others}
+    assert not missing, "compile one of these each time: take it out of COMPILED_FOR_EVERYTHING"
+
+
 def test_every_model_has_a_recording_and_says_what_it_is() -> None:
     names = programs.names()
     recorded = sorted(file[:-4] for file in os.listdir(os.path.dirname(kept.path("x"))))
     assert recorded == names
     assert sum(os.path.getsize(kept.path(name)) for name in names) < 3_000_000
-    assert set(STAYS) <= set(names)
+    assert set(STAYS) | placements.COMPILED_FOR_EVERYTHING <= set(names)
     assert all(programs.architecture(name).build.__doc__ for name in names)
 
 
