@@ -24,5 +24,5 @@ def run(folder: str, name: str, role: str, spec: Any, index: int, life: int, sav
     if role == "ps":
         server.join()
     else:
-        once_role.train(Path(folder), name, server, index, life, save_steps)
+        once_role.train(Path(folder), name, server, index, save_steps)
         os._exit(0)
