@@ -110,7 +110,9 @@ class _Builder:
         sizes, walked, axes = regions.collapse(self._space, [*strides, *whole], reduced)
         input_strides, output_strides = walked[: len(strides)], walked[len(strides) :]
         inputs = tuple(
-            regions.RegionInput(f"i{k}", value.dtype, tuple(s != 0 for s in walk), walk[-1] not in (0, 1))
+            regions.RegionInput(
+                f"i{k}", value.dtype, tuple(s != 0 for s in walk), walk[-1] not in (0, 1), walk[-1] == -1
+            )
             for k, ((value, _), walk) in enumerate(zip(self._values, input_strides, strict=True))
         )
         outputs: list[regions.RegionOutput] = []

@@ -106,6 +106,8 @@ def _poisson(node: Node) -> Draw:
     return lambda generator, shape, rate: generator.random_poisson(_sizes(shape), np.asarray(rate), dtype)
 
 
+takes(0.0, "Multinomial", "RandomShuffle", "RandomStandardNormal", "RandomUniform", call=60_000.0)
+takes(20, "TruncatedNormal", call=250_000.0)
 takes(130, "RandomGamma")
 takes(50, "RandomPoissonV2")
 
@@ -157,6 +159,8 @@ def _sampler(
 
 _sampler("LogUniformCandidateSampler", candidates.log_uniform, candidates.log_uniform_probability)
 _sampler("UniformCandidateSampler", candidates.uniform, candidates.uniform_probability)
+takes(0.0, "FixedUnigramCandidateSampler", "LogUniformCandidateSampler", call=150_000.0)
+takes(0.0, "LearnedUnigramCandidateSampler", "UniformCandidateSampler", call=150_000.0)
 
 
 @random_kernel("FixedUnigramCandidateSampler")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import graphflow as gf
-from tests.runtime.compiled.tiers import check
+from tests.runtime.compiled.tiers import check, run
 
 
 @pytest.mark.parametrize(
@@ -37,3 +37,54 @@ def test_a_variable_that_changes_is_read_each_time() -> None:
         return [before, after], {}
 
     check(model)
+
+
+def _parts(x: Any) -> list[Any]:
+    rows, columns = x.shape.as_list()
+    return [
+        gf.reverse(x, [1]),
+        gf.reverse(x, [0]),
+        gf.reverse(x, [0, 1]),
+        *gf.split(x, [columns // 3, columns - columns // 3], 1),
+        x[::2, 1:],
+        x[5:, ::-2],
+        gf.transpose(gf.reverse(x, [1])),
+        x[: rows - 1],
+    ]
+
+
+@pytest.mark.parametrize("dtype", [gf.float32, gf.float64, gf.int32, gf.uint8, gf.bool, gf.int64])
+@pytest.mark.parametrize("made", [False, True], ids=["of a feed", "of what is computed"])
+def test_large_views_that_are_fetched(dtype: Any, made: bool) -> None:
+    """They are laid in order by compiled code; numbers that are none stay as they are."""
+
+    def model() -> Any:
+        fed = np.random.RandomState(2).randint(0, 100, (601, 397)).astype(dtype.as_numpy_dtype)
+        if dtype.is_floating:
+            fed[::7, ::5], fed[1::7, 1::5], fed[2::9] = np.nan, -np.inf, -0.0
+        x = gf.placeholder(dtype, fed.shape)
+        return _parts(gf.where(gf.equal(x, x), x, x) if made else x), {x: fed}
+
+    check(model, runs=2)
+
+
+def test_a_plan_of_nothing_but_a_large_view_is_compiled() -> None:
+    """NumPy copied it on one core."""
+
+    def model() -> Any:
+        w = gf.get_variable("w", initializer=np.random.RandomState(1).randn(300, 1260).astype("f"))
+        return [gf.reverse(w, [1])], {}
+
+    check(model)
+    _, groups = run(model, "always")
+    assert groups == ["ReverseV2"]
+
+
+def test_a_view_of_a_variable_that_changes_later_is_what_it_was() -> None:
+    def model() -> Any:
+        w = gf.get_variable("w", initializer=np.random.RandomState(1).randn(300, 1260).astype("f"))
+        before = gf.reverse(w.read_value(), [1])
+        with gf.control_dependencies([before]):
+            return [before, w.assign_add(gf.ones_like(w))], {}
+
+    check(model, runs=3)

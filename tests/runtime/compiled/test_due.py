@@ -75,6 +75,65 @@ def test_what_takes_long_for_a_call_goes_over_earlier(resize: Callable[..., Any]
     assert _due(gradient) < 1000
 
 
+def _small_pool() -> Any:
+    image = gf.constant(np.ones((1, 5, 5, 4), np.float32)) + gf.get_variable("v", initializer=0.5)
+    return gf.gradients(gf.nn.max_pool(image, [1, 3, 3, 1], [1, 2, 2, 1], "SAME"), image)[0]
+
+
+def _small_solutions() -> Any:
+    lower = gf.constant(np.eye(4, dtype=np.float32)) + gf.get_variable("v", initializer=0.5)
+    return gf.matrix_triangular_solve(lower, lower)
+
+
+def _small_planes() -> Any:
+    image = gf.constant(np.ones((1, 5, 5, 4), np.float32)) + gf.get_variable("v", initializer=0.5)
+    filters = gf.constant(np.ones((3, 3, 4, 1), np.float32))
+    return gf.gradients(gf.square(gf.nn.depthwise_conv2d(image, filters, [1, 1, 1, 1], "SAME")), image)[0]
+
+
+def _small_sample() -> Any:
+    gf.set_random_seed(1)
+    return gf.get_variable("v", initializer=0.5) + gf.truncated_normal([4])
+
+
+@pytest.mark.parametrize("build", [_small_pool, _small_planes, _small_solutions, _small_sample])
+def test_a_call_that_makes_many_passes_goes_over_earlier(build: Callable[[], Any]) -> None:
+    """Those took 100 to 300 microseconds of small arrays, and were counted as four."""
+    assert _due(build) < 3 * _due(_line_alone) // 4
+
+
+def _line_alone() -> Any:
+    v = gf.get_variable("v", initializer=np.ones(4, np.float32))
+    return gf.square(v) + gf.abs(v)
+
+
+def _windows(convolve: Callable[..., Any], window: tuple[int, ...], outputs: int = 16) -> Callable[[], Any]:
+    def build() -> Any:
+        w = gf.get_variable("w", initializer=np.ones((*window, 16, outputs), np.float32))
+        image = gf.constant(np.ones([1, *([12] * len(window)), 16], np.float32))
+        return gf.square(convolve(image, w, [1] * (len(window) + 2), "SAME"))
+
+    return build
+
+
+@pytest.mark.parametrize(("convolve", "window"), [(gf.nn.conv2d, (9, 9)), (gf.nn.conv3d, (3, 3, 3))])
+def test_a_convolution_is_counted_as_the_product_that_it_is(
+    convolve: Callable[..., Any], window: tuple[int, ...]
+) -> None:
+    """By the sizes of image, filter and result it was a third of that: the filter is small."""
+
+    def product() -> Any:
+        w = gf.get_variable("w", initializer=np.ones((int(np.prod(window)) * 16, 16), np.float32))
+        return gf.square(gf.matmul(gf.constant(np.ones([12 ** len(window), w.shape[0]], np.float32)), w))
+
+    assert _due(_windows(convolve, window)) < 2 * _due(product)
+
+
+def test_of_a_convolution_by_channels_each_element_of_the_window_counts() -> None:
+    wide, narrow = [_windows(gf.nn.depthwise_conv2d, window, 1) for window in ((9, 9), (1, 1))]
+    assert _due(wide) < _due(narrow) // 3
+
+
 @pytest.mark.parametrize("share", [0.5, 1.1])
 @pytest.mark.parametrize("sizes", [[3], [3, 2, 3, 4]], ids=["one size", "sizes that vary"])
 def test_the_plan_of_a_short_program_is_not_made(share: float, sizes: list[int]) -> None:

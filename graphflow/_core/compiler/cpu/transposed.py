@@ -45,9 +45,20 @@ def side_by_side(lowering: Lowering, i: Instruction, value: Value) -> Value:
 
 
 def lower_in_order(lowering: Lowering) -> None:
-    """Makes the nodes of a whole plan; what it hands out lies in order, since NumPy copies transposed arrays slowly."""
+    """Makes the nodes of a whole plan; what it hands out lies in order, since NumPy copies other arrays slowly."""
     lowering.run()
     fetched = {name for name in lowering.plan.fetches if name in lowering.values}
     for i in lowering.plan.instructions:
         for name in fetched.intersection(i.outputs):
-            lowering.values[name] = lowering.in_order(i, lowering.values[name])
+            value = lowering.in_order(i, lowering.values[name])
+            lowering.values[name] = _handed_out(lowering, i, value)
+
+
+def _handed_out(lowering: Lowering, i: Instruction, value: Value) -> Value:
+    """A fetched value, or a copy of it if it is a large view whose elements do not lie side by side.
+
+    NumPy would copy it on one core, and backwards one element after the other.
+    """
+    if value.size < _LARGE or value.contiguous or value.root in lowering.ever_written:
+        return value
+    return lowering.compact(i, value)

@@ -8,7 +8,7 @@ import numpy as np
 
 from graphflow._core.graph import shapes
 from graphflow._core.kernels.array.array import checked, invalid, normalized
-from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
+from graphflow._core.kernels.registry import Kernel, Node, kernel, simple, takes
 
 
 def _tile(x: Any, multiples: Any) -> Any:
@@ -165,3 +165,6 @@ def _ensure_shape(node: Node) -> Kernel:
         return x
 
     return run
+
+
+takes(0.0, "MirrorPadGrad", call=40_000.0)

@@ -264,6 +264,7 @@ def _weighted_gradient(op_type: str, taps_of: Callable[..., Taps]) -> None:
 
 _weighted_gradient("ResizeBilinearGrad", bilinear)
 _weighted_gradient("ResizeBicubicGrad", bicubic)
+takes(0.0, "ResizeBicubic", "ResizeBilinear", call=80_000.0)
 takes(0.0, "ResizeBilinearGrad", "ResizeBicubicGrad", "ResizeNearestNeighborGrad", call=200_000.0)
 
 

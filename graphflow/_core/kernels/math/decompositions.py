@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from graphflow._core.kernels.math.linalg import adjoint_of, require_matrices, widened
-from graphflow._core.kernels.registry import Kernel, Node, kernel, simple
+from graphflow._core.kernels.registry import Kernel, Node, kernel, simple, takes
 from graphflow.errors import InvalidArgumentError
 
 Array = Any
@@ -123,6 +123,7 @@ def _log_determinant(x: Array) -> tuple[Array, Array]:
 
 
 simple("Cholesky", _cholesky)
+takes(0.0, "MatrixTriangularSolve", call=70_000.0)
 simple("MatrixDeterminant", _determinant)
 simple("LogMatrixDeterminant", _log_determinant)
 

@@ -25,7 +25,7 @@ from graphflow._core.kernels.nn.images import (
     window_axes,
 )
 from graphflow._core.kernels.nn.windows import Axis
-from graphflow._core.kernels.registry import kernel
+from graphflow._core.kernels.registry import kernel, takes
 
 # The matrix of windows is made for so many bytes of images at once, to be multiplied while it is in the cache.
 BLOCK_BYTES = 1 << 21
@@ -199,3 +199,5 @@ kernel("DepthwiseConv2dNativeBackpropInput")(
 kernel("DepthwiseConv2dNativeBackpropFilter")(
     image_kernel(depthwise_conv2d_native_backprop_filter, (0, 2), None, False, _CONV)
 )
+takes(0.0, "Conv2DBackpropFilter", "Conv2DBackpropInput", "DepthwiseConv2dNative", call=50_000.0)
+takes(0.0, "DepthwiseConv2dNativeBackpropFilter", "DepthwiseConv2dNativeBackpropInput", call=50_000.0)

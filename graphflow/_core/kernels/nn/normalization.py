@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.kernels.registry import Kernel, Node, kernel, takes
 from graphflow.errors import InvalidArgumentError
 
 
@@ -99,3 +99,6 @@ def _lrn_grad(node: Node) -> Kernel:
         return share - 2 * alpha * beta * x * _window_sum(share * x / n, radius)
 
     return run
+
+
+takes(0.0, "LRNGrad", call=50_000.0)

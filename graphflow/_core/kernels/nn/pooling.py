@@ -25,7 +25,7 @@ from graphflow._core.kernels.nn.images import (
     unpadded_images,
     window_axes,
 )
-from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.kernels.registry import Kernel, Node, kernel, takes
 
 
 def max_pool(x: Array, ksize: Sequence[int], strides: Sequence[int], padding: str) -> Array:
@@ -126,6 +126,8 @@ kernel("MaxPoolGrad")(image_kernel(max_pool_grad, (0, 1, 2), None, True, _POOL))
 kernel("MaxPoolGradGrad")(image_kernel(max_pool_grad_grad, (0, 1, 2), None, True, _POOL))
 kernel("AvgPool")(image_kernel(avg_pool, (0,), None, True, _POOL))
 kernel("AvgPoolGrad")(image_kernel(avg_pool_grad, (1,), 0, True, _POOL))
+takes(0.0, "AvgPool", "AvgPoolGrad", "MaxPool", call=40_000.0)
+takes(0.0, "MaxPoolGrad", call=90_000.0)
 
 
 @kernel("MaxPoolWithArgmax")

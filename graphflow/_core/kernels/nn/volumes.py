@@ -17,7 +17,7 @@ import numpy as np
 
 from graphflow._core.kernels.math.products import PRODUCTS
 from graphflow._core.kernels.nn.windows import Axis
-from graphflow._core.kernels.registry import Kernel, Node, kernel
+from graphflow._core.kernels.registry import Kernel, Node, kernel, takes
 from graphflow.errors import InvalidArgumentError
 
 
@@ -191,6 +191,9 @@ def _conv_filter(node: Node) -> Kernel:
 
 def _pool_windows(node: Node, shape: Sequence[int]) -> _Windows:
     return _Windows(node, shape, node.attrs["ksize"][1:4])
+
+
+takes(0.0, "Conv3D", "Conv3DBackpropFilterV2", "Conv3DBackpropInputV2", call=50_000.0)
 
 
 @kernel("MaxPool3D")

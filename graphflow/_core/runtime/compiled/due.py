@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from graphflow._core.common.compile_timeouts import NUMPY_FIRST_SECONDS
@@ -31,6 +31,20 @@ WARMING: Final = "GRAPHFLOW_WARM_CACHE"
 _INSTRUCTIONS_A_SECOND: Final = 250_000
 _ELEMENTS_A_SECOND: Final = 5e8
 _MULTIPLICATIONS_A_SECOND: Final = 2e10
+_WINDOWED: Final[Mapping[str, Callable[[Instruction], tuple[str, str]]]] = {
+    **dict.fromkeys(
+        ("Conv2D", "Conv3D", "DepthwiseConv2dNative"), lambda i: (i.inputs[1], i.outputs[0])
+    ),
+    **dict.fromkeys(
+        ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"),
+        lambda i: (i.inputs[1], i.inputs[2]),
+    ),
+    **dict.fromkeys(
+        ("Conv2DBackpropFilter", "Conv3DBackpropFilterV2", "DepthwiseConv2dNativeBackpropFilter"),
+        lambda i: (i.outputs[0], i.inputs[2]),
+    ),
+}
+"""Convolutions and their gradients: which of their values is the filter, and which has an element for each window."""
 
 
 def due_run(plan: Plan, known: Known, times: Mapping[str, int] | None) -> int:
@@ -65,6 +79,20 @@ def _seconds(i: Instruction, known: Known) -> float:
     sizes = [*taken, *results]
     seconds = 1 / _INSTRUCTIONS_A_SECOND + sum(sizes) / _ELEMENTS_A_SECOND
     seconds += nanoseconds(i.type, max(results, default=0)) * 1e-9
-    if i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
+    if i.type in _WINDOWED:
+        seconds += _seconds_of_windows(i, known)
+    elif i.type in PRODUCTS:  # Of two matrices and their product each of the three sizes is a side of two.
         seconds += math.sqrt(math.prod(sizes)) / _MULTIPLICATIONS_A_SECOND
     return seconds
+
+
+def _seconds_of_windows(i: Instruction, known: Known) -> float:
+    """About how long the products of a convolution take, and the windows, which are laid side by side for that."""
+    filters, results = (known[n][0] if n in known else () for n in _WINDOWED[i.type](i))
+    if not filters or not results or 0 in filters:
+        return 0.0
+    *window, channels, _ = filters
+    elements = math.prod(results) // max(results[-1], 1) * math.prod(window) * channels
+    if i.type.startswith("Depthwise"):  # A pass over memory for each element of the window, and no product.
+        return elements * filters[-1] / _ELEMENTS_A_SECOND
+    return elements / _ELEMENTS_A_SECOND + elements * filters[-1] / _MULTIPLICATIONS_A_SECOND

@@ -240,11 +240,12 @@ def _steps(
     return array_steps(code, kernels, sizes, *operands)
 
 
+@pytest.mark.parametrize("known", [False, True])
 def test_operands_that_are_walked_backwards_across_or_not_at_all(
-    compiler: Compiler, machine: Machine
+    compiler: Compiler, machine: Machine, known: bool
 ) -> None:
     inputs = (
-        RegionInput("x", F, (True, True), strided=True),
+        RegionInput("x", F, (True, True), strided=True, backwards=known),
         RegionInput("t", F, (True, True), strided=True),
         RegionInput("s", F, (False, True), strided=True),
         RegionInput("w", F, (True, True), strided=True),

@@ -28,13 +28,15 @@ SCRATCH_ALIGNMENT = 128
 class RegionInput:
     """An operand: its name in the statements, its dtype, and for each axis whether it varies along it.
 
-    Elements lie side by side along the last axis unless `strided` says otherwise; any strides elsewhere.
+    Elements lie side by side along the last axis unless `strided` says otherwise; any strides elsewhere. A strided one
+    whose elements lie side by side from its end to its start is `backwards`, so that loops over it become vectors.
     """
 
     name: str
     dtype: str
     varies: tuple[bool, ...]
     strided: bool = False
+    backwards: bool = False
 
 
 @dataclass(frozen=True)

@@ -391,11 +391,18 @@ class _Writer:
         value = f"load(p{index}, {position}, {self.input_scope(index)})"
         return f"({value} != uint8(0))" if self.region.inputs[index].dtype == "bool" else value
 
+    def step_of(self, index: int) -> str:
+        """From the start of an input's row to its element `j`."""
+        operand = self.region.inputs[index]
+        if operand.backwards:
+            return "(-j)"
+        return f"j * s{index}_{self.region.rank - 1}" if operand.strided else "j"
+
     def statements(self, old: str, along: list[int], across: list[int], lanes: bool = False) -> None:
         region, last = self.region, self.region.rank - 1
         for index, operand in enumerate(region.inputs):
             if operand.varies[last]:
-                step = f"j * s{index}_{last}" if operand.strided else "j"
+                step = self.step_of(index)
                 self.line(f"{variable(operand.name)} = {self.fetch(index, f'a{index}{old} + {step}')}")
         names = {operand.name: operand.dtype for operand in region.inputs}
         for axis in range(region.rank):
@@ -424,10 +431,8 @@ class _Writer:
                 value = _combined(output, cell, value)
                 self.line(f"store(r{index}, row{index} + j, {value}, {index + 1})")
             elif output.in_place is not None:
-                step = f"j * s{output.in_place}_{last}" if region.inputs[output.in_place].strided else "j"
-                self.line(
-                    f"store(p{output.in_place}, a{output.in_place}{old} + {step}, {value}, {index + 1})"
-                )
+                place = f"a{output.in_place}{old} + {self.step_of(output.in_place)}"
+                self.line(f"store(p{output.in_place}, {place}, {value}, {index + 1})")
             else:
                 step = f"j * t{index}_{last}" if output.strided else "j"
                 self.line(f"store(q{index}, o{index}{old} + {step}, {value}, {index + 1})")
