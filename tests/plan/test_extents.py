@@ -50,6 +50,8 @@ def _planned(made: Made) -> tuple[list[str], Any]:
         lambda x, y, ids: gf.reshape(ids, _count(ids)) + 1,
         lambda x, y, ids: gf.reshape(2.0 * gf.square(_rows(ids)), gf.concat([_count(ids), [4]], 0)),
         lambda x, y, ids: gf.reshape(_rows(gf.reshape(ids, _count(ids))), gf.concat([_count(ids), [4]], 0)) + 1.0,
+        lambda x, y, ids: gf.reshape(gf.fill(gf.shape(_rows(ids)), 2.0), gf.concat([_count(ids), [4]], 0)) + 1.0,
+        lambda x, y, ids: gf.reshape(_rows(ids), gf.stack([gf.size(ids), 4])) + 1.0,
     ],
 )  # fmt: skip
 def test_a_reshape_to_the_same_extents_is_not_run(made: Made) -> None:
@@ -68,6 +70,8 @@ def test_a_reshape_to_the_same_extents_is_not_run(made: Made) -> None:
         lambda x, y, ids: gf.reshape(x, [2, 4]),
         lambda x, y, ids: gf.reshape(x, [8]),
         lambda x, y, ids: gf.reshape(x, gf.stack([gf.size(x)])),
+        lambda x, y, ids: gf.reshape(_rows(ids), gf.stack([gf.size(x[:, 0]), 4])),
+        lambda x, y, ids: gf.reshape(gf.fill(gf.shape(x), 2.0), gf.shape(y)),
         lambda x, y, ids: gf.reshape(gf.transpose(x), gf.shape(x)),
         lambda x, y, ids: gf.reshape(_rows(gf.reshape(ids, [-1, 1])), gf.concat([_count(ids), [4]], 0)),
     ],
@@ -99,3 +103,28 @@ def test_what_has_to_come_first_still_does() -> None:
     with gf.Session() as session:
         session.run(result, {x: [1.0, 2.0]})
     assert len(printed) == 1
+
+
+def test_the_gradient_of_a_mask_of_a_variable_reshapes_nothing() -> None:
+    """What the rows wait for is what they are made of: the variable, which was read before."""
+    kept = gf.Variable([True, False, True, True])
+    table = gf.Variable(np.arange(12.0).reshape(4, 3))
+    rows = gf.gradients(gf.boolean_mask(table, kept), table)[0]
+    with gf.Session() as session:
+        session.run([kept.initializer, table.initializer])
+        plan, _ = session.plan(rows, [])
+        shaped = [i.name for i in walk(plan) if i.type == "Reshape" and "gradients" in i.name]
+        assert shaped == [] and "Size" not in [i.type for i in walk(plan)]
+        np.testing.assert_array_equal(session.run(rows), np.array([[1.0] * 3, [0] * 3, [1] * 3, [1] * 3]))
+
+
+def test_a_shape_that_waits_for_a_change_is_waited_for() -> None:
+    counter = gf.Variable(0)
+    x = gf.placeholder(gf.float32, [None])
+    with gf.control_dependencies([gf.assign_add(counter, 1)]):
+        count = gf.size(x)
+    result = gf.reshape(x, gf.stack([count]))
+    with gf.Session() as session:
+        session.run(counter.initializer)
+        session.run(result, {x: [1.0, 2.0]})
+        assert session.run(counter) == 1

@@ -7,7 +7,7 @@ that value and axis.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final, TypeAlias
 
 from graphflow._core.graph.shapes import Dims
@@ -71,7 +71,19 @@ def _of_concat(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
     return None if None in parts else [element for part in parts if part is not None for element in part]
 
 
-_ELEMENTS: Final = {"Shape": _of_shape, "Size": _of_size, "Reshape": _of_reshape, "ConcatV2": _of_concat}
+def _of_pack(i: Instruction, makers: Makers, far: int) -> list[Extent] | None:
+    parts = [elements(i, p, makers, far) for p in range(len(i.inputs))]
+    scalars = [part[0] for part in parts if part is not None and len(part) == 1]
+    return scalars if i.shapes[0] == (len(parts),) and len(scalars) == len(parts) else None
+
+
+_ELEMENTS: Final = {
+    "Shape": _of_shape,
+    "Size": _of_size,
+    "Reshape": _of_reshape,
+    "ConcatV2": _of_concat,
+    "Pack": _of_pack,
+}
 """What the elements of a result are, by the type of what makes it."""
 
 
@@ -128,8 +140,22 @@ def _of_gather(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | 
     return ids[axis] if axis < len(ids) else None
 
 
+def _of_told(position: int) -> Callable[[Instruction, int, Makers, int], Extent | None]:
+    """The extent of what has the shape that an input says; an open one is not said."""
+
+    def found(i: Instruction, axis: int, makers: Makers, far: int) -> Extent | None:
+        told = elements(i, position, makers, far)
+        if told is None or axis >= len(told) or told[axis] == -1:
+            return None
+        return told[axis]
+
+    return found
+
+
 _EXTENTS: Final = {
+    "Fill": _of_told(0),
     "GatherV2": _of_gather,
+    "Reshape": _of_told(1),
     "BroadcastLike": _of_pattern,
     **dict.fromkeys(("Identity", "StopGradient", "PreventGradient"), _of_all),
 }

@@ -1,4 +1,4 @@
-"""Rules of ops that put rows to places that are constants: sorted segments, stitches.
+"""Rules of ops that put rows to places that are constants: sorted segments, stitches; and of those that count.
 
 Each row of the result is made once: the tables of what it is made of are constants, too.
 """
@@ -15,6 +15,7 @@ from graphflow._core.compiler.cpu.assembly_rules import constant, filled
 from graphflow._core.compiler.lower import Lowering, Rule
 from graphflow._core.compiler.nodes import Address, KernelNode
 from graphflow._core.compiler.values import Value
+from graphflow._core.kernels.math.sorting import width_of_bins
 from graphflow._core.plan.ir import Instruction
 
 _FLOATS: Final = ("float32", "float64")
@@ -107,8 +108,35 @@ def _place(lowering: Lowering, i: Instruction, x: Value, rows: Any, places: Any,
     lowering.add(KernelNode(i, [x, from_rows, to_places], [target.root], sources=[source], emit=emit))
 
 
+def _histogram(lowering: Lowering, i: Instruction) -> bool:
+    """A statement finds the bins as NumPy's kernel does; they are counted in parts, whose sum is the result."""
+    value, (limits, number) = lowering.value(i.inputs[0]), map(lowering.constant, i.inputs[1:])
+    if value is None or limits is None or number is None or limits.shape != (2,) or not limits[0] < limits[1]:
+        return False  # The NumPy kernel says what is wrong.
+    bins, low = int(number), limits[0].item()
+    if bins <= 0 or not np.isfinite(limits).all():
+        return False
+    places, result = lowering.temporary(i.name, "int32", value.shape), lowering.result(i)
+    width = constant(lowering, i, np.float64(width_of_bins(limits, bins)))
+    start = constant(lowering, i, np.array(low, value.dtype))
+    above = "cast(({0} if {0} > {1} else {1}) - {1}, float64)"
+    text = f"cast(maximum(minimum({above} / {{2}}, {bins - 1}), 0), int32)"
+    lowering.elementwise(i, text, [value, start, width], places, forced=True)
+    size = value.size
+    counts = lowering.temporary(i.name, result.dtype, (segments.counted_parts(size), bins))
+
+    def emit(kernels: Sequence[int], address: Address) -> Sequence[Any]:
+        return segments.counted_steps(kernels[0], address(places), address(counts), size, bins)
+
+    source = segments.counted_source(result.dtype)
+    lowering.add(KernelNode(i, [places], [counts.root], sources=[source], emit=emit))
+    lowering.reduction(i, "sum", (0,), counts, target=result)
+    return True
+
+
 SEGMENT_RULES: Final[dict[str, Rule]] = {
     "DynamicStitch": _stitch,
+    "HistogramFixedWidth": _histogram,
     "SegmentSum": _segments("add", lambda dtype: "0"),
     "SegmentMean": _segments("add", lambda dtype: "0", mean=True),
     "SegmentProd": _segments("mul", lambda dtype: "1"),

@@ -258,7 +258,6 @@ REASONS: Final[tuple[tuple[str, str, Sequence[str], Sequence[str]], ...]] = (
             "CumulativeLogsumexp",
             "FixedUnigramCandidateSampler",
             "GatherTree",
-            "HistogramFixedWidth",
             "KMC2ChainInitialization",
             "KmeansPlusPlusInitialization",
             "LearnedUnigramCandidateSampler",

@@ -178,19 +178,24 @@ def _bincount(node: Node) -> Kernel:
     return run
 
 
-def _bins(values: Any, value_range: Any, count: int) -> Any:
-    low, high = (float(v) for v in value_range)
+def width_of_bins(value_range: Any, count: int) -> float:
+    """How wide each of so many bins is; InvalidArgumentError if there are none.
+
+    As TensorFlow has it, the range is a number of the values' dtype, and its part a float64.
+    """
+    low, high = value_range
     if low >= high:
         raise invalid(f"value_range should satisfy value_range[0] < value_range[1], but got [{low}, {high}]")
     if count <= 0:
         raise invalid(f"nbins should be a positive number, but got {count}")
-    step = values.dtype.type((high - low) / count)
-    places = (
-        np.floor((values - values.dtype.type(low)) / step)
-        if values.dtype.kind == "f"
-        else np.floor((values - low) / step)
-    )
-    return np.clip(places, 0, count - 1)
+    return float(high - low) / count
+
+
+def _bins(values: Any, value_range: Any, count: int) -> Any:
+    """The bin of each value; what is no number is in the first one."""
+    width, low = width_of_bins(value_range, count), value_range[0]
+    above = np.where(values > low, values, low) - low
+    return np.clip((above / np.float64(width)), 0, count - 1)
 
 
 @kernel("HistogramFixedWidth")

@@ -192,11 +192,21 @@ def _may_take(i: Instruction, value: str, makers: Mapping[str, Instruction]) -> 
 
 
 def _keeps_order(i: Instruction, found: Instruction, makers: Mapping[str, Instruction]) -> bool:
-    """Whether what the instruction waited for through an input that it no longer takes is nothing but that input."""
+    """Whether what the instruction waited for through an input that it no longer takes is nothing but that input.
+
+    It waits for what it still takes, and for all that this is made of.
+    """
+    awaited, depths = set(found.inputs), [(name, 0) for name in found.inputs]
+    for name, depth in depths:
+        maker = makers.get(name)
+        if maker is not None and depth < _DEEPEST:
+            new = [source for source in maker.inputs if source not in awaited]
+            awaited.update(new)
+            depths += [(source, depth + 1) for source in new]
 
     def free(name: str) -> bool:
         maker = makers.get(name)
-        return name in found.inputs or maker is None or (maker.is_constant and not maker.control)
+        return name in awaited or maker is None or (maker.is_constant and not maker.control)
 
     todo = [(name, 0) for name in i.inputs if not free(name)]
     for name, depth in todo:

@@ -32,9 +32,7 @@ _INSTRUCTIONS_A_SECOND: Final = 250_000
 _ELEMENTS_A_SECOND: Final = 5e8
 _MULTIPLICATIONS_A_SECOND: Final = 2e10
 _WINDOWED: Final[Mapping[str, Callable[[Instruction], tuple[str, str]]]] = {
-    **dict.fromkeys(
-        ("Conv2D", "Conv3D", "DepthwiseConv2dNative"), lambda i: (i.inputs[1], i.outputs[0])
-    ),
+    **dict.fromkeys(("Conv2D", "Conv3D", "DepthwiseConv2dNative"), lambda i: (i.inputs[1], i.outputs[0])),
     **dict.fromkeys(
         ("Conv2DBackpropInput", "Conv3DBackpropInputV2", "DepthwiseConv2dNativeBackpropInput"),
         lambda i: (i.inputs[1], i.inputs[2]),

@@ -1,6 +1,7 @@
 """Kernels of rows whose places are constants, of which it is known beforehand who comes from where.
 
-So each row of a result is made once, whole, and threads share the rows.
+So each row of a result is made once, whole, and threads share the rows. Where places follow from values, they can be
+counted: threads share the values, and each of their parts has counts of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Final
 from graphflow._core.codegen.cpu.programs.machine import Step
 
 _GRAIN_ELEMENTS: Final = 16384
+_MOST_PARTS: Final = 16
 _WORDS: Final = {1: "uint8", 2: "int16", 4: "int32", 8: "int64"}
 """Integers of so many bytes, as which any element is copied."""
 _COMBINED: Final = {
@@ -109,3 +111,37 @@ def placed_steps(
     """Steps for so many contiguous rows."""
     grain = max(1, _GRAIN_ELEMENTS // max(1, columns))
     return [Step(kernel, [x, rows, places, target, columns], 0, count, grain)]
+
+
+def counted_source(dtype: str) -> str:
+    """Source of how often each place is named in each part of some numbers; unit: a part.
+
+    Arguments: the places, int32 and all of them below `bins`, the counts [parts, bins], numbers, parts, bins.
+    """
+    return f"""
+@kernel_function
+def kernel(args, begin, end):
+    x = pointer_int32(args[0])
+    y = pointer_{dtype}(args[1])
+    size = args[2]
+    parts = args[3]
+    bins = args[4]
+    for unit in range(begin, end):
+        row = unit * bins
+        for j in range(bins):
+            store(y, row + j, {dtype}(0), 2)
+        for k in range(unit * size // parts, (unit + 1) * size // parts):
+            place = row + int64(load(x, k, 0))
+            store(y, place, to_{dtype}(load(y, place, 2) + {dtype}(1)), 2)
+"""
+
+
+def counted_parts(size: int) -> int:
+    """Into how many parts so many numbers are cut, whatever the threads."""
+    return max(1, min(_MOST_PARTS, size // _GRAIN_ELEMENTS))
+
+
+def counted_steps(kernel: int, x: int, counts: int, size: int, bins: int) -> list[Step]:
+    """Steps for so many contiguous numbers."""
+    parts = counted_parts(size)
+    return [Step(kernel, [x, counts, size, parts, bins], 0, parts, 1)]
