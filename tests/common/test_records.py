@@ -212,3 +212,19 @@ def test_methods_of_the_library_are_made_at_their_first_call_alone() -> None:
     assert mine(1) is not None
     assert mine.__dict__["__init__"] is not first["__init__"]
     assert all(mine.__dict__[name] is first[name] for name in ("__repr__", "__eq__", "__hash__"))
+
+
+@pytest.mark.parametrize("frozen", [True, False])
+@pytest.mark.parametrize("slots", [True, False])
+def test_a_field_may_be_called_self(frozen: bool, slots: bool) -> None:
+    class Odd:
+        self: int
+        other: list[int] = dataclasses.field(default_factory=lambda: [1])
+        kept: int = dataclasses.field(init=False, default=7)
+        made: list[int] = dataclasses.field(init=False, default_factory=list)
+
+    mine, theirs = both(Odd, {"frozen": frozen, "slots": slots, "eq": True, "repr": True})
+    for given in ({"self": 3}, {"self": 3, "other": [2]}):
+        assert dataclasses.asdict(mine(**given)) == dataclasses.asdict(theirs(**given))
+    assert mine(3).other is not mine(3).other and mine(3).made is not mine(3).made
+    assert outcome(lambda: mine())[0] is TypeError is outcome(lambda: theirs())[0]

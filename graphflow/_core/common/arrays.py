@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ctypes import addressof, c_char
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,12 @@ def array_of(value: Any) -> Any:
         return array if array.dtype.kind != "V" else widened(array)
     except (RuntimeError, BufferError) as error:
         raise TypeError(str(error)) from None
+
+
+@cache
+def dtype_name(dtype: np.dtype[Any]) -> str:
+    """The name of a dtype, which NumPy puts together anew each time that it is asked."""
+    return dtype.name
 
 
 def is_bfloat16(dtype: np.dtype[Any]) -> bool:

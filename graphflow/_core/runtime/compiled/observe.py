@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from graphflow._core.common.arrays import dtype_name
 from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.shapes.fixed import Known
@@ -94,7 +95,7 @@ class _Observing:
         dtype = getattr(value, "dtype", None)
         if value is None:
             return
-        seen = (np.shape(value), dtype.name) if dtype is not None else ((), "object")
+        seen = (value.shape, dtype_name(dtype)) if dtype is not None else ((), "object")
         if self._known.setdefault(name, seen) != seen:
             self._varying.add(name)
 

@@ -69,7 +69,9 @@ def test_all_floats(run_region: Runner, dtype: str) -> None:
 
 def test_angles_beside_multiples_of_a_quarter_turn(run_region: Runner) -> None:
     turns = np.concatenate([np.arange(1, 2000), 2 ** np.arange(11, 127, dtype=np.float64)])
-    near = (turns * (np.pi / 2)).astype(np.float32)
+    nearest = 16367173 * 2.0**72  # No float32 is nearer to one.
+    borders = 2.0 ** np.arange(20, 128)
+    near = np.concatenate([turns * (np.pi / 2), borders, [nearest]]).astype(np.float32)
     x = np.concatenate(
         [near, -near, np.nextafter(near, np.float32(0)), np.nextafter(near, np.float32(np.inf))]
     )

@@ -2,9 +2,10 @@
 """Sine and cosine of a float32, of any size.
 
 An angle is taken modulo a quarter turn by the method of M. Payne and R. Hanek: of 2 / pi only those bits count that the
-exponent of the angle leaves, which a table has for each exponent, as two float64s; their product with the angle's 24
-bits is exact to a hundred bits. No angle needs another way than its neighbours, so loops become vectors. The
-polynomials are those of Cephes (S. Moshier) on an eighth of a turn.
+exponent of the angle leaves, as two float64s; their product with the angle is exact to sixty bits behind the point at
+least. Some twenty exponents have them together, so that a few comparisons choose them: no angle needs another
+way than its neighbours, and loops become vectors, without a table in memory. The polynomials are those of Cephes
+(S. Moshier) on an eighth of a turn.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ from graphflow._core.codegen.cpu.llvm.pieces import (
     F64,
     I32,
     I64,
-    annotate,
     constant,
     fma,
     intrinsic_call,
@@ -38,57 +38,55 @@ _PI_BITS: Final = 4 * 128
 _SIN: Final = (-1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1)
 _COS: Final = (2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2)
 _BITS: Final = 320
+_FIRST: Final = 26
+"""Angles below two to this power are of one group."""
+_WIDTH: Final = 22
+"""So many exponents are of a group of larger angles, whose turns keep six bits behind their point."""
 _TINY: Final = 1e-30
 _ROUNDER: Final = 6755399441055744.0
 """1.5 * 2**52: added to a number below 2**51 it leaves the nearest integer in the low bits."""
 
 
 @cache
-def _table() -> tuple[tuple[float, ...], tuple[float, ...]]:
-    """For each biased exponent e the number 2 / pi * 2**(e - 150) modulo 4, as the sum of two float64s.
+def _table() -> tuple[tuple[float, float, float], ...]:
+    """From which size on an angle has which number of quarter turns to its unit, modulo 4, as the sum of two float64s.
 
-    An angle is m * 2**(e - 150) with a whole m below 2**24, so that m times this is the angle in quarter turns.
+    An angle of the group that begins at 2**t is a multiple of 2**(t - 23), since it has 24 bits. Of the quarter turns
+    of that, all that is a multiple of 4 may go.
     """
-    high, low = [], []
-    two_over_pi = (1 << (_PI_BITS + _BITS + 1)) // _PI  # with _BITS bits behind the point
-    for exponent in range(256):
-        shift = exponent - 150
-        found = Fraction(two_over_pi, 1 << _BITS) * Fraction(2) ** shift % 4
-        high.append(float(found))
-        low.append(float(found - Fraction(high[-1])))
-    return tuple(high), tuple(low)
+    found = []
+    two_over_pi = Fraction((1 << (_PI_BITS + _BITS + 1)) // _PI, 1 << _BITS)
+    for start in (None, *range(_FIRST, 128, _WIDTH)):
+        unit = Fraction(1) if start is None else Fraction(2) ** (start - 23)
+        turns = two_over_pi * unit if start is None else two_over_pi * unit % 4
+        high = float(turns)
+        low = float(turns - Fraction(high))
+        scale = float(1 / unit)
+        found.append((0.0 if start is None else 2.0**start, high * scale, low * scale))
+    return tuple(found)
 
 
-def _look_up(builder: Any, position: int, index: Any) -> Any:
-    """A float64 of the table."""
-    name = f"graphflow_quarter_turns_{position}"
-    values = _table()[position]
-    table = builder.module.globals.get(name)
-    if table is None:
-        kind = ir.ArrayType(F64, len(values))
-        table = ir.GlobalVariable(builder.module, kind, name)
-        table.linkage, table.global_constant = "internal", True
-        table.initializer = ir.Constant(kind, [ir.Constant(F64, value) for value in values])
-    value = builder.load(builder.gep(table, [ir.Constant(I32, 0), index], inbounds=True))
-    annotate(builder, value, 0)
+def _turns_of_unit(builder: Any, size: Any, position: int) -> Any:
+    """One of the two float64s for an angle."""
+    value = ir.Constant(F64, _table()[0][position])
+    for start, *numbers in _table()[1:]:
+        reached = builder.fcmp_ordered(">=", size, constant(size, start))
+        value = builder.select(reached, ir.Constant(F64, numbers[position - 1]), value)
     return value
 
 
 def _reduced(builder: Any, x: Any) -> tuple[Any, Any]:
-    """The angle |x| as quarter turns, an int32 of which two bits count, and the rest, at most an eighth of a turn."""
-    bits = builder.bitcast(x, I32)
-    exponent = builder.and_(builder.lshr(bits, ir.Constant(I32, 23)), ir.Constant(I32, 255))
-    mantissa = builder.or_(builder.and_(bits, ir.Constant(I32, 0x7FFFFF)), ir.Constant(I32, 0x800000))
-    m = builder.sitofp(mantissa, F64)
-    high = _look_up(builder, 0, exponent)
-    turns = builder.fmul(m, high)
-    lost = fma(builder, m, high, builder.fneg(turns))
+    """The angle |x| as quarter turns, an int32 of which two bits count, and the rest, an eighth of a turn or so."""
+    size = intrinsic_call(builder, "llvm.fabs", x)
+    angle = builder.fpext(size, F64)
+    high, low = (_turns_of_unit(builder, size, position) for position in (1, 2))
+    turns = builder.fmul(angle, high)
+    lost = fma(builder, angle, high, builder.fneg(turns))
     shifted = builder.fadd(turns, constant(turns, _ROUNDER))
     quarter = builder.trunc(builder.bitcast(shifted, I64), I32)
     rest = builder.fsub(turns, builder.fsub(shifted, constant(turns, _ROUNDER)))
-    rest = builder.fadd(rest, fma(builder, m, _look_up(builder, 1, exponent), lost))
+    rest = builder.fadd(rest, fma(builder, angle, low, lost))
     rest = builder.fptrunc(builder.fmul(rest, constant(rest, math.pi / 2)), F32)
-    size = intrinsic_call(builder, "llvm.fabs", x)  # A denormal has no leading one, and zero has none either.
     return quarter, builder.select(builder.fcmp_ordered("<", size, constant(x, _TINY)), size, rest)
 
 
