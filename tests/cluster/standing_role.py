@@ -6,7 +6,6 @@ with the time.monotonic() of that, which all processes of a machine share.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
@@ -19,9 +18,8 @@ import graphflow as gf
 from graphflow._core.cluster.protocol import membership
 from graphflow._core.resources.rounds import sync_rounds
 from graphflow._core.transport import zeromq
+from tests.cluster import once_role
 
-TAGS = 4096
-"""More than all runs of a worker together."""
 PAUSE_SECONDS = 0.01
 
 
@@ -67,7 +65,7 @@ def work(
     )
     with gf.device(device):
         step = gf.train.get_or_create_global_step()
-        ledger = gf.get_variable("ledger", shape=[count * TAGS], initializer=gf.zeros_initializer())
+        ledger = gf.get_variable("ledger", shape=[once_role.TAGS], initializer=gf.zeros_initializer())
         tag = gf.placeholder(gf.int32, [])
         together = gf.train.SyncReplicasOptimizer(gf.train.GradientDescentOptimizer(1.0), needed, count)
         mark = gf.ones_like(gf.gather(ledger, [tag])) * -float(needed)
@@ -75,7 +73,7 @@ def work(
     config = gf.ConfigProto(
         device_filters=["/job:ps", f"/job:worker/task:{index}"], replica_wait_in_ms=wait_ms
     )
-    tags = itertools.count(index * TAGS + life * 1024)
+    tags = once_role.tags(folder)
     with ExitStack() as stack:
         acknowledged = stack.enter_context((folder / f"acknowledged_{name}").open("a"))
         times = stack.enter_context((folder / f"times_{name}").open("a"))
