@@ -4,7 +4,8 @@ For each model every peer has a process of its own. First each, alone, builds it
 with an empty kernel cache, and in another process with the cache that the first has left. Then all step in turns, warm.
 Ratios are graphflow's time to the faster TensorFlow's; those of the later steps are medians over rounds. The models are
 small, so it is the library that is measured more than the arithmetic. PyTorch trains the models' twins of `zoo_torch`,
-as they are and compiled by torch.compile; there are some that have none, and some that it cannot compile.
+as they are and compiled by torch.compile; there are some that have none, and some that it cannot compile. With
+`--beside N` all of that goes on beside N processes that compute without a pause.
 """
 
 import argparse
@@ -14,8 +15,11 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from subprocess import Popen
 
 from compare import PEERS, PROJECT, TENSORFLOWS, Worker, prepare, processor, version
 
@@ -43,6 +47,18 @@ class Trained:
     mebibytes: float = 0.0
     problem: str = ""
     missing: bool = False
+
+
+@contextmanager
+def busy(count: int) -> Iterator[None]:
+    """So many processes beside this one that each keep a core busy."""
+    others = [Popen([sys.executable, "-c", "while True: pass"]) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
 
 
 def kernel_cache() -> tempfile.TemporaryDirectory[str]:
@@ -239,6 +255,9 @@ def main() -> None:
     parser.add_argument(
         "--warm", type=float, default=3.0, help="seconds that a peer steps before it is timed"
     )
+    parser.add_argument(
+        "--beside", type=int, default=0, metavar="N", help="busy processes beside it, default: none"
+    )
     parser.add_argument("--patience", type=float, default=300.0, help="seconds that a peer may be silent")
     options = parser.parse_args()
     unknown = set(options.models) - set(MODELS)
@@ -267,15 +286,17 @@ def main() -> None:
         "MiB",
     ]
     lines = [f"| {' | '.join(columns)} |", f"| --- |{' ---: |' * (len(columns) - 1)}"]
-    for model in options.models or MODELS:
-        measured[model] = measure(model, pythons, options)
-        lines.append(row(model, measured[model], names))
-        print(lines[-1], file=sys.stderr, flush=True)
+    with busy(options.beside):
+        for model in options.models or MODELS:
+            measured[model] = measure(model, pythons, options)
+            lines.append(row(model, measured[model], names))
+            print(lines[-1], file=sys.stderr, flush=True)
     versions = {n: version("torch" if n in TORCHES else n, python) for n, python in pythons.items()}
     listed = ", ".join(f"{name} {number}" for name, number in versions.items())
+    beside = f" beside {options.beside} busy processes" if options.beside else ""
     text = [
         "# The zoo\n",
-        f"Written by `make bench-zoo` on {processor()}: {listed}. What is measured is said in `zoo.py`.\n",
+        f"Written by `make bench-zoo` on {processor()}{beside}: {listed}. What is measured is said in `zoo.py`.\n",
         *(f"* {line}" for line in summary(measured)),
         "",
         *lines,

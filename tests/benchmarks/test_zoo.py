@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import subprocess
 from pathlib import Path
 from typing import Final
 
+import pytest
 import zoo
 
 TWINS: Final = Path(zoo.__file__).parent / "zoo_torch"
@@ -53,3 +55,16 @@ def test_the_summary_says_in_how_many_models_a_step_is_faster_than_pytorch() -> 
 def test_a_round_that_fails_counts_for_no_ratio() -> None:
     results = {zoo.COLD: trained(), "graphflow": trained(10, 10), "tf115": trained(20, problem="ended")}
     assert zoo.ratios(results) == {}
+
+
+def test_processes_beside_a_measurement_end_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def popen(command: list[str]) -> subprocess.Popen[bytes]:
+        started.append(subprocess.Popen(command))
+        return started[-1]
+
+    monkeypatch.setattr(zoo, "Popen", popen)
+    with zoo.busy(2):
+        assert [other.poll() for other in started] == [None, None]
+    assert all(other.returncode is not None for other in started)
