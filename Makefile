@@ -56,7 +56,8 @@ check: lint
 	$(PYTEST) --one-in 12 -n $(PROCESSES) --dist worksteal $(TEST_ARGS)
 
 # Ray, Slurm and hosts with sshd begin processes of their own for minutes, and are no part of make test. One that is not
-# to be had here is said, and its tests are skipped; with ENGINES=strict that is an error.
+# to be had here is said, and its tests are skipped; with ENGINES=strict that is an error. So is Kubernetes, whose
+# programs are in the folder KUBERNETES_PROGRAMS, where tests/engines/install_kubernetes.sh puts them.
 ENGINES ?= here
 test-engines: $(VENV)/.dev
 	@$(MAKE) --no-print-directory $(ENGINES_VENV)/.engines || echo "Ray cannot be installed here." >&2

@@ -197,8 +197,9 @@ FIELDS = {
                 "metadata": {"labels": dict},
                 "spec": {
                     "automountServiceAccountToken": bool,
+                    "enableServiceLinks": bool,
                     "terminationGracePeriodSeconds": int,
-                    "securityContext": {"fsGroup": int},
+                    "securityContext": {"fsGroup": int, "fsGroupChangePolicy": str},
                     "containers": list,
                     "volumes": list,
                 },
@@ -253,6 +254,13 @@ def test_the_manifests_have_the_fields_of_the_api() -> None:
         assert one["spec"]["selector"]["matchLabels"] == labels
         assert found[2]["spec"]["selector"].items() <= labels.items()
     secret = found[3]["spec"]["template"]["spec"]["volumes"][0]["secret"]
+    for one in found[
+        3:
+    ]:  # A folder that goes with the pod, and not with its container, counts the lives of its task.
+        pod = one["spec"]["template"]["spec"]
+        mounts = {mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+        variables = {entry["name"]: entry.get("value") for entry in pod["containers"][0]["env"]}
+        assert {"name": mounts[variables["GRAPHFLOW_LIVES"]], "emptyDir": {}} in pod["volumes"]
     assert (
         secret == {"secretName": "run-keys", "defaultMode": 0o440}
         and found[0]["stringData"]["cluster.key"] == "a key\n"
@@ -436,7 +444,11 @@ def test_a_task_that_has_ended_well_stays_where_the_engine_would_begin_it_again(
     program: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     assert one_task(program, "sys.exit('lost')", "worker", 1, monkeypatch, "--stay") == 1
-    program.write_text("")
+    again = "sys.exit('lost' if os.environ['GRAPHFLOW_INCARNATION'].endswith('0') else 0)"
+    capfd.readouterr()
+    program.write_text(
+        f"import os, sys\n{again}"
+    )  # One that fails, is begun anew in its container, and ends well.
     words = [
         sys.executable,
         "-P",
@@ -446,6 +458,8 @@ def test_a_task_that_has_ended_well_stays_where_the_engine_would_begin_it_again(
         "--on",
         "environment",
         "--stay",
+        "--restart",
+        "1",
         program.name,
     ]
     process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)

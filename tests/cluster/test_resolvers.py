@@ -9,6 +9,7 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -346,14 +347,22 @@ def test_whatever_an_environment_says_the_error_is_one_of_its_variables_and_shor
 # ---- Kubernetes ------------------------------------------------------------------------------------------------------
 
 
-def test_a_pod_of_a_stateful_set() -> None:
+def test_a_pod_of_a_stateful_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     resolver = resolvers.KubernetesClusterResolver(variables={**POD, "GRAPHFLOW_PORT": "999"})
     spec, *task = resolver.task()
     assert task == ["worker", 2] and spec.job_tasks("ps") == [
         "my-run-ps-0.tasks:999",
         "my-run-ps-1.tasks:999",
     ]
-    assert resolver.incarnation() == "9f3c"
+    first = tmp_path / "stat"
+    monkeypatch.setattr("graphflow._core.cluster.resolvers.kubernetes._FIRST_PROCESS", first)
+    for began in ("4711", "8150"):  # A container that fails is begun anew in the same pod: another life, too.
+        first.write_text(f"1 (a b) c) S {'0 ' * 18}{began} {'0 ' * 30}")
+        assert resolver.incarnation() == f"9f3c.{began}"
+    first.unlink()
+    assert resolver.incarnation() == "9f3c.0"
+    without = {key: value for key, value in POD.items() if key != "GRAPHFLOW_INCARNATION"}
+    assert resolvers.KubernetesClusterResolver(variables=without).incarnation() is None
     named = {key: value for key, value in POD.items() if key != "GRAPHFLOW_SERVICE"}
     assert (
         resolvers.KubernetesClusterResolver(variables=named).master("ps", 1)

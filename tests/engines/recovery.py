@@ -26,6 +26,9 @@ from typing import Any, Final
 
 import graphflow as gf
 from tests.cluster.processes import Processes
+from tests.engines.kubernetes_here import Kubernetes, lack
+from tests.engines.kubernetes_job import FILES, FORCED, TASKS
+from tests.engines.kubernetes_job import Job as KubernetesJob
 from tests.engines.ray_role import Trains
 from tests.engines.slurm_here import Job, Slurm
 from tests.engines.ssh_here import TRAINS, Hosts
@@ -36,6 +39,8 @@ _BEGIN, _END = "<!-- recovery, written by `make recovery` -->\n", "<!-- end -->\
 _STEPS: Final = 30
 CUT: Final = 30.0
 """Seconds for which a cable is pulled."""
+NOT_READY_AFTER: Final = 40
+"""Seconds after which Kubernetes takes a silent node for lost, if nobody says otherwise."""
 
 
 class Pauses:
@@ -249,6 +254,34 @@ def _task(folder: Path, what: str) -> int:
     raise AssertionError(f"there is no {what} 1 of {folder}")
 
 
+def on_kubernetes(what: str) -> float:
+    """On a Kubernetes of two nodes, which are namespaces here; the pods of a lost one are deleted by force."""
+    with (
+        tempfile.TemporaryDirectory(prefix="gf-k8s-") as own,
+        Kubernetes(Path(own), FILES, NOT_READY_AFTER) as cluster,
+        tempfile.TemporaryDirectory() as text,
+        KubernetesJob(cluster, Path(text)) as job,
+    ):
+        job.begun()
+        node = job.place("ps-1")[2]
+
+        def lose() -> None:
+            if what == "host":
+                there = [task for task in TASKS if job.place(task)[2] == node]
+                cluster.end(node)
+                job.until(lambda: not cluster.ready(node), "the node to count as lost")
+                for task in there:
+                    job.delete(task, *FORCED)
+            elif what == "pod":
+                job.delete("ps-1")
+            else:
+                job.kill(f"{what}-1")
+
+        found = measured(job.folder, lose)
+        (job.folder / "finish").touch()
+        return found
+
+
 ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "this machine, a worker is killed": (
         "others go on; begun anew after 0.5 s",
@@ -270,6 +303,19 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     ),
     "ssh, a worker is killed": ("others go on; begun anew after 0.5 s", lambda: on_ssh("worker")),
     "ssh, a ps is killed": ("begun anew after 0.5 s", lambda: on_ssh("ps")),
+    "Kubernetes, a worker is killed": (
+        "others go on; begun anew in its pod",
+        lambda: on_kubernetes("worker"),
+    ),
+    "Kubernetes, a ps is killed": ("begun anew in its pod", lambda: on_kubernetes("ps")),
+    "Kubernetes, the pod of a ps is deleted": (
+        "it serves on while the chief could save, and is made anew, at another address",
+        lambda: on_kubernetes("pod"),
+    ),
+    "Kubernetes, the node of a ps is lost": (
+        f"counts as lost after {NOT_READY_AFTER} s; its pods are deleted by force, here at once, and made elsewhere",
+        lambda: on_kubernetes("host"),
+    ),
     "ssh, the host of a ps is cut off": (
         f"its tasks end after 15 s, and begin anew when it is there again, here after {CUT:g} s",
         lambda: on_ssh("host"),
@@ -283,7 +329,10 @@ def main() -> None:
     lines = ["| engine, and what is lost | what happens | training stands still |", "|--|--|--|"]
     for name, (what, measure) in ROWS.items():
         before = re.search(rf"^\| {re.escape(name)} \|.*$", page, re.MULTILINE)
-        if wanted and before is not None and not any(word in name for word in wanted):
+        absent = name.startswith("Kubernetes") and lack()
+        if absent:
+            print(f"{name}: {absent}", file=sys.stderr)
+        if before is not None and (absent or (wanted and not any(word in name for word in wanted))):
             lines.append(before[0])
             continue
         seconds = measure()

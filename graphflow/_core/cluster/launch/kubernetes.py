@@ -3,6 +3,9 @@
 A StatefulSet a job gives each task a name that stays; a headless service gives it an entry in the DNS, before it is
 ready too, since the tasks wait for one another. Nothing asks the API, so pods get no token for it. The key is a secret,
 which is mounted read-only.
+
+A pod that Kubernetes does not reach may live on when another one has its name, and be heard again. So a folder of each
+pod counts the lives of its task, and who has heard of a later one refuses the earlier one.
 """
 
 from __future__ import annotations
@@ -20,12 +23,14 @@ from graphflow._core.cluster.resolvers.base import (
     PORT_VARIABLE,
 )
 from graphflow._core.cluster.resolvers.kubernetes import NAME_VARIABLE, POD_VARIABLE, PORT, SERVICE_VARIABLE
+from graphflow._core.cluster.resolvers.pod_lives import LIVES_VARIABLE
 from graphflow._core.common.timeouts import LAUNCHER_CHIEF_SECONDS
 from graphflow._core.transport import keys
 
 CHECKPOINTS: Final = "/checkpoints"
 """Where the volume is that all tasks share."""
 _KEYS: Final = "/etc/graphflow-keys"
+_LIVES: Final = "/var/lib/graphflow-lives"
 _GROUP: Final = 1000
 """The group that may read the key and write the volume, of which every process of the pods is."""
 _PLAIN: Final = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*")
@@ -80,6 +85,7 @@ def manifests(
         LOCAL_DEVICES_VARIABLE: str(local_devices),
         BIND_VARIABLE: "0.0.0.0",
         keys.VARIABLE: _KEYS,
+        LIVES_VARIABLE: _LIVES,
     }
     fields = {POD_VARIABLE: "metadata.name", INCARNATION_VARIABLE: "metadata.uid"}
     environment: list[Manifest] = [{"name": key, "value": value} for key, value in settings.items()]
@@ -100,6 +106,7 @@ def manifests(
             "volumeMounts": [
                 {"name": "keys", "mountPath": _KEYS, "readOnly": True},
                 {"name": "checkpoints", "mountPath": CHECKPOINTS},
+                {"name": "lives", "mountPath": _LIVES},
             ],
         }
         if served and job == "ps":
@@ -108,11 +115,14 @@ def manifests(
         volumes = [
             {"name": "keys", "secret": {"secretName": f"{name}-keys", "defaultMode": 0o440}},
             {"name": "checkpoints", "persistentVolumeClaim": {"claimName": f"{name}-checkpoints"}},
+            {"name": "lives", "emptyDir": {}},
         ]
         pod = {
             "automountServiceAccountToken": False,
+            "enableServiceLinks": False,  # The variables of all services of a namespace are in nobody's way.
             "terminationGracePeriodSeconds": int(1.5 * LAUNCHER_CHIEF_SECONDS),
-            "securityContext": {"fsGroup": _GROUP},
+            # Whatever is in the volume would be gone through at each begin of a pod, while others write there.
+            "securityContext": {"fsGroup": _GROUP, "fsGroupChangePolicy": "OnRootMismatch"},
             "containers": [container],
             "volumes": volumes,
         }

@@ -165,6 +165,7 @@ class Launcher:
         self._own = lines("launch", len(roles), err)
         self._selector = selectors.DefaultSelector()
         self._failures: list[_Failure] = []
+        self._lost = 0
         self._begun = time.monotonic()
         self._status: int | None = None
         """That of the job, once it is known: from then on it ends."""
@@ -213,8 +214,8 @@ class Launcher:
 
     @property
     def failure(self) -> int:
-        """The exit status of the task that failed first, whether or not the job went on; 0 if none has failed."""
-        return self._failures[0].ending.status if self._failures else 0
+        """The exit status of the first task that failed and was not begun again, even if the job went on; else 0."""
+        return self._lost
 
     # ---- one turn -------------------------------------------------------------------------------------------------
 
@@ -319,7 +320,9 @@ class Launcher:
             self._tell(
                 f"{name} failed ({ending.reason}) and is started again, {task.restarts} of {self._restarts}"
             )
-        elif name == self._chief or task.role.job == "ps":
+            return
+        self._lost = self._lost or ending.status
+        if name == self._chief or task.role.job == "ps":
             self._tell(f"{name} failed ({ending.reason}): the job cannot go on without it")
             self._break_off(ending.status, signal.SIGTERM)
         else:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any, Final
 
 from graphflow._core.cluster.cluster_spec import ClusterSpec
@@ -31,6 +32,17 @@ POD_VARIABLE: Final = "GRAPHFLOW_POD"
 """The name of the pod, by default the host's."""
 PORT: Final = 8470
 """The port of a pod's task, which TensorFlow chose."""
+
+
+_FIRST_PROCESS: Final = Path("/proc/1/stat")
+
+
+def _container_began() -> str:
+    """When the first process of this container began, in ticks of its node's clock; 0 where nobody says so."""
+    try:
+        return _FIRST_PROCESS.read_text().rpartition(")")[2].split()[19]
+    except (OSError, IndexError):
+        return "0"
 
 
 class KubernetesClusterResolver(ClusterResolver):
@@ -133,6 +145,16 @@ class KubernetesClusterResolver(ClusterResolver):
                 for job, count in self._jobs().items()
             }
         )
+
+    def incarnation(self) -> str | None:
+        """In which life this process's task is.
+
+        Returns:
+            What the variable GRAPHFLOW_INCARNATION says, the pod's identity, and when this container began: one that
+            fails is begun anew in the same pod. None if the variable is not set.
+        """
+        found = super().incarnation()
+        return f"{found}.{_container_began()}" if found else None
 
     def _listed(self, selectors: Sequence[str], port: int) -> list[str]:
         """The pods that the API has with these labels, in the order of their names for each selector."""

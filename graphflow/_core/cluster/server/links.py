@@ -71,7 +71,7 @@ class Links:
         self._clock = clock
         self.journals = journals
         self.life = 0
-        """Which life of the task this is, as its engine counts them; 0 if none does."""
+        """Which life of the task this is, as its engine or its pod counts them; 0 if none does."""
         self.carry_out: CarryOut = {
             SayHello: self._say_hello, OpenChannel: self._open_channel, Disconnect: self._disconnect,
         }  # fmt: skip

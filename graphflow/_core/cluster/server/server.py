@@ -19,6 +19,7 @@ from graphflow._core.cluster.in_process import InProcessTask
 from graphflow._core.cluster.protocol.lease import LeaseState
 from graphflow._core.cluster.resolvers.found import find_resolver, resolver_from_environment
 from graphflow._core.cluster.resolvers.moving import MovingClusterResolver, Place
+from graphflow._core.cluster.resolvers.pod_lives import next_life
 from graphflow._core.cluster.server.tenure import Tenure
 from graphflow._core.common.records import dataclass
 from graphflow._core.common.timeouts import STOP_ANSWER_SECONDS, TICK_SECONDS
@@ -175,7 +176,9 @@ class Server(OfThisProcess):
         )
         service = self._service
         service.handshake.operation_timeout_in_ms = self._config.operation_timeout_in_ms
-        if self._resolver is not None:
+        if self._resolver is None:
+            service.links.life = next_life(os.environ)
+        else:
             service.links.life = self._resolver.life
             self._tenure = Tenure(
                 task,
