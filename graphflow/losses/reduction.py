@@ -331,10 +331,12 @@ def _without_last_axes(tensor: Tensor, surplus: Tensor) -> Tensor:
 
 
 def squeeze_weights(weights: TensorLike, labels: Tensor) -> Any:
-    """The weights without a last axis of size 1 if they have one axis more than the labels."""
+    """The weights without a last axis of size 1 if they have one axis more than the labels; the run may decide it."""
     if isinstance(weights, int | float):
         return weights
     w = convert_to_tensor(weights)
-    if w.dims and labels.dims is not None and len(w.dims) == len(labels.dims) + 1:
-        return array.squeeze(w, [-1])
+    if w.dims is not None and labels.dims is not None:
+        return array.squeeze(w, [-1]) if len(w.dims) == len(labels.dims) + 1 else w
+    if w.dims is None or (w.dims and w.dims[-1] in (1, None)):
+        return _without_last_axes(w, math.maximum(array.rank(w) - array.rank(labels), 0))
     return w

@@ -54,10 +54,20 @@ def same_ranks(
 
 
 def ranked_weights(weights: TensorLike | None, values: Tensor) -> Any:
-    """The weights with as many axes as the values, if they differ by a last axis of 1; None and scalars stay."""
+    """The weights with as many axes as the values, if they differ by a last axis of 1; None and scalars stay.
+
+    If a rank is not known while the graph is built, the run decides.
+    """
     if weights is None:
         return None
     tensor = convert_to_tensor(weights)
+    if tensor.dims is None or (tensor.dims and values.dims is None):
+        sizes, surplus = array.shape(tensor), array.rank(tensor) - array.rank(values)
+        may_lose = tensor.dims is None or tensor.dims[-1] in (1, None)
+        lost = math.cast(math.equal(surplus, 1), dtypes.int32) if may_lose else 0
+        gained = math.logical_and(math.equal(surplus, -1), math.greater(array.rank(tensor), 0))
+        ones = array.fill([math.cast(gained, dtypes.int32)], 1)
+        return array.reshape(tensor, array.concat([sizes[: array.rank(tensor) - lost], ones], 0))
     if tensor.dims and values.dims is not None:
         if len(tensor.dims) == len(values.dims) + 1:
             return array.squeeze(tensor, [-1])

@@ -126,7 +126,7 @@ class Cell(ConfiguredLayer):
     def _products(self, name: str, tensor: Any, kernel: Any, training: Phase) -> list[Any]:
         """The tensor times each gate's part of a kernel."""
         given = self._masked(name, tensor, training)
-        if all(one is given[0] for one in given):
+        if all(one is tensor for one in given):
             return (
                 ops.split(ops.matmul(tensor, kernel), self._gates, axis=1)
                 if self._gates > 1
