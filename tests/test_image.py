@@ -48,6 +48,20 @@ def test_an_environment_without_pillow_is_told_what_to_install(
         session.run(gf.image.encode_jpeg(ramp(3, 4, 3)))
 
 
+@pytest.mark.parametrize("dtype", [gf.uint8, gf.uint16])
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+def test_a_png_has_every_bit_that_was_written(channels: int, dtype: gf.DType) -> None:
+    highest = np.iinfo(dtype.as_numpy_dtype).max
+    pixels = np.random.default_rng(0).integers(0, highest, [5, 6, channels], endpoint=True)
+    contents = gf.image.encode_png(gf.constant(pixels, dtype))
+    again, grey = gf.image.decode_png(contents, dtype=dtype), gf.image.decode_png(contents, 1, dtype=dtype)
+    with gf.Session() as session:
+        found, first = session.run([again, grey])
+    np.testing.assert_array_equal(found, pixels)
+    if channels < 3:
+        np.testing.assert_array_equal(first, pixels[..., :1])
+
+
 def test_png_files_are_those_that_others_read(session: Any) -> None:
     from PIL import Image
 

@@ -96,15 +96,14 @@ def _png_planes(data: bytes) -> tuple[Any, Any]:
     with _opened("PNG", data, itemsize=depth // 8 or 1) as image:
         see_through = "transparency" in image.info
         if depth == 16 and image.mode in ("RGB", "RGBA"):
-            high = _planes(image).astype(np.uint16)
-            low = high
-            if colour_type != 4:  # Pillow keeps the upper bytes; a second reading takes the others.
-                with image_module.open(io.BytesIO(data), formats=["PNG"]) as again:
-                    again.tile = [tile._replace(args=f"{again.mode};16L") for tile in again.tile]
-                    low = _planes(again).astype(np.uint16)
-            planes = high << 8 | low
-            if colour_type == 4:
-                planes = planes[..., [0, 3]]
+            # Pillow keeps the upper bytes; another reading takes the others. Grey with alpha is as long as RGBA.
+            grey_with_alpha = colour_type == 4
+            high = None if grey_with_alpha else _planes(image).astype(np.uint16)
+            with image_module.open(io.BytesIO(data), formats=["PNG"]) as again:
+                kind = "RGBA" if grey_with_alpha else f"{again.mode};16L"
+                again.tile = [tile._replace(args=kind) for tile in again.tile]
+                low = _planes(again).astype(np.uint16)
+            planes = low[..., ::2] << 8 | low[..., 1::2] if high is None else high << 8 | low
         elif image.mode == "P":
             planes = _planes(image.convert("RGBA" if see_through else "RGB"))
         elif image.mode in ("1", "L", "RGB") and see_through:
