@@ -15,6 +15,11 @@ from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensor
 from graphflow.keras.utils import registry
 
 
+def dims_of(size: Any) -> list[Any]:
+    """The sizes of a state, or of an output, for one example: a cell says a number, or a shape."""
+    return list(size.as_list()) if isinstance(size, shapes.TensorShape) else [size]
+
+
 class Cell(ConfiguredLayer):
     """What the cells share: a kernel for inputs, one for the state, a bias, and dropout of both.
 
@@ -67,7 +72,7 @@ class Cell(ConfiguredLayer):
         """Zeros for the state."""
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, n], dtype), self.state_size)
+        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
 
     def _bias_shape(self) -> tuple[int, ...]:
         return (self.units * self._gates,)
@@ -397,7 +402,7 @@ class StackedRNNCells(ConfiguredLayer):
         """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, n], dtype), self.state_size)
+        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
 
     def build(self, input_shape: Shapes) -> None:
         """Builds the cells.
@@ -411,7 +416,7 @@ class StackedRNNCells(ConfiguredLayer):
                 cell._dtype = getattr(cell, "_dtype", None) or self._dtype
                 cell.build(shapes.TensorShape(size))
                 cell.built = True
-            size = [size[0], getattr(cell, "output_size", None) or nest.flatten(cell.state_size)[0]]
+            size = [size[0], *dims_of(getattr(cell, "output_size", None) or nest.flatten(cell.state_size)[0])]
         self.built = True
 
     def call(self, inputs: Tensors, states: Tensors, **kwargs: Any) -> Any:

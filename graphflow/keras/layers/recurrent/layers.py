@@ -18,7 +18,7 @@ from graphflow.keras.backend.values import batch_set_value
 from graphflow.keras.engine.node import history_of
 from graphflow.keras.layers.arguments import config_of
 from graphflow.keras.layers.base import ConfiguredLayer
-from graphflow.keras.layers.recurrent.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells
+from graphflow.keras.layers.recurrent.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells, dims_of
 from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
 from graphflow.keras.utils import registry
 from graphflow.layers.input_spec import InputSpec
@@ -102,7 +102,7 @@ class RNN(ConfiguredLayer):
 
     def _state_shapes(self, sizes: list[Any]) -> list[list[Any]]:
         """The shapes of the states for inputs of sizes [batch, time, ...]."""
-        return [[sizes[0], n] for n in nest.flatten(self.cell.state_size)]
+        return [[sizes[0], *dims_of(n)] for n in nest.flatten(self.cell.state_size)]
 
     def _make_states(self, sizes: list[Any]) -> None:
         if sizes[0] is None:
@@ -159,8 +159,26 @@ class RNN(ConfiguredLayer):
             found = self.cell.get_initial_state(inputs=first, batch_size=None, dtype=None)
         else:
             batch = ops.shape(first)[0]
-            found = nest.map_structure(lambda n: ops.zeros([batch, n], first.dtype), self.cell.state_size)
+            found = nest.map_structure(
+                lambda n: ops.zeros([batch, *dims_of(n)], first.dtype), self.cell.state_size
+            )
         return list(nest.flatten(found))
+
+    def _check_states(self, initial: list[Any]) -> None:
+        """ValueError if states to begin with are not what the cell has; those of convolutions depend on the inputs."""
+        if type(self)._state_shapes is not RNN._state_shapes:
+            return
+        sizes = nest.flatten(self.cell.state_size)
+        found = [getattr(one, "shape", None) for one in initial]
+        fits = [
+            not isinstance(shape, shapes.TensorShape) or shape.is_compatible_with([None, *dims_of(size)])
+            for shape, size in zip(found, sizes, strict=False)
+        ]
+        if initial and not (len(initial) == len(sizes) and all(fits)):
+            raise ValueError(
+                f"An `initial_state` was passed to {self.name!r} that is not compatible with `cell.state_size`. It has "
+                f"the shapes {found}; however `cell.state_size` is {self.cell.state_size}"
+            )
 
     # ---- calling --------------------------------------------------------------------------------------------------
 
@@ -185,6 +203,7 @@ class RNN(ConfiguredLayer):
         if initial is None and constants is None:
             return super().__call__(inputs, **kwargs)
         initial = [] if initial is None else nest.flatten(initial)
+        self._check_states(initial)
         constants = [] if constants is None else nest.flatten(constants)
         self._constants = len(constants)
         every = [inputs, *initial, *constants]
@@ -291,8 +310,8 @@ class RNN(ConfiguredLayer):
         first = input_shape[0] if isinstance(input_shape, list) else input_shape
         sizes = shapes.as_shape(first).as_list()
         size = getattr(self.cell, "output_size", None) or nest.flatten(self.cell.state_size)[0]
-        output = shapes.TensorShape([*sizes[:2], size] if self.return_sequences else [sizes[0], size])
-        states = [shapes.TensorShape([sizes[0], n]) for n in nest.flatten(self.cell.state_size)]
+        output = shapes.TensorShape([*sizes[: 2 if self.return_sequences else 1], *dims_of(size)])
+        states = [shapes.TensorShape([sizes[0], *dims_of(n)]) for n in nest.flatten(self.cell.state_size)]
         return [output, *states] if self.return_state else output
 
     # ---- configuration --------------------------------------------------------------------------------------------
@@ -460,7 +479,7 @@ class AbstractRNNCell(ConfiguredLayer):
         """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, n], dtype), self.state_size)
+        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
 
 
 def cells_of(layers: Sequence[Any]) -> list[Any]:
