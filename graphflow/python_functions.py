@@ -21,9 +21,11 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.op_def import RegisterGradient
 from graphflow._core.graph.shapes import TensorShape
 from graphflow._core.graph.types import DTypeLike
+from graphflow._core.kernels.table import evaluate_plan
 from graphflow._core.ops.array.creation import zeros_like
 from graphflow._core.ops.control_flow.checking import py_func
 from graphflow._core.ops.core import constant
+from graphflow._core.plan.lower import lower
 from graphflow._core.session import Session
 from graphflow.config import ConfigProto
 
@@ -141,10 +143,13 @@ class ValueGraph(Graph):
         """
         absent = [tensor for tensor in dict.fromkeys(tensors) if tensor not in self._values]
         if absent:
-            if self._session is None:
-                self._session = Session(graph=self, config=ConfigProto(compiled="never"))
             known = {tensor: value for tensor, value in self._values.items() if self.is_feedable(tensor)}
-            self._values.update(zip(absent, self._session.run(absent, known), strict=True))
+            found = evaluate_plan(lower(absent, (), list(known)), list(known.values()))
+            if found is None:
+                if self._session is None:
+                    self._session = Session(graph=self, config=ConfigProto(compiled="never"))
+                found = self._session.run(absent, known)
+            self._values.update(zip(absent, found, strict=True))
         return [self._values[tensor] for tensor in tensors]
 
 

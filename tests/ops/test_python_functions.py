@@ -136,6 +136,27 @@ def test_gradients_of_several_results_are_added_where_they_are_known() -> None:
         assert session.run(third) == 3
 
 
+def test_what_needs_a_run_inside_of_a_function_gets_one() -> None:
+    """Plain operations are computed one after the other; loops, draws and what is waited for are run."""
+
+    def function(a: Any) -> Any:
+        with gf.control_dependencies([gf.Assert(a > 0, [a])]):
+            checked = gf.identity(a)
+        _, powers = gf.while_loop(lambda i, _: i < 3, lambda i, p: (i + 1, p * 2.0), [0, checked])
+        noise = gf.random_uniform([], 0.0, 1e-6)
+        return gf.cond(a > 2, lambda: powers + noise, lambda: powers - noise)
+
+    x = gf.placeholder(gf.float32, [])
+    y = gf.py_function(function, [x], gf.float32)
+    with gf.Session() as session:
+        assert session.run(y, {x: 3.0}) == pytest.approx(24.0, abs=1e-4)
+        with pytest.raises(gf.errors.OpError, match=r"[Aa]ssertion"):
+            session.run(y, {x: -1.0})
+        wrong = gf.py_function(lambda a: gf.reshape(a, [2, 2]), [x], gf.float32)
+        with pytest.raises(gf.errors.OpError, match=r"[Rr]eshape"):
+            session.run(wrong, {x: 1.0})
+
+
 def test_init_scope_leaves_branches_dependencies_and_functions() -> None:
     graph = gf.get_default_graph()
     made: list[gf.Tensor] = []

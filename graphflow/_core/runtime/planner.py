@@ -11,12 +11,11 @@ from typing import Any, Final
 from weakref import WeakSet
 
 from graphflow._core.codegen.openblas import choose_kernels
-from graphflow._core.common.denormals import computing
 from graphflow._core.common.records import dataclass
 from graphflow._core.compiler.reasons import NothingNative, WorthCutting
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.kernels import registry
-from graphflow._core.kernels.table import KERNELS, make_kernel
+from graphflow._core.kernels.table import KERNELS, evaluate
 from graphflow._core.plan import kinds
 from graphflow._core.plan.alike import alike
 from graphflow._core.plan.functions import LoweredFunction
@@ -54,15 +53,6 @@ def _gpus() -> Any:
     from graphflow._core.runtime.gpu import planning
 
     return planning
-
-
-def _evaluate(instruction: Instruction, inputs: Sequence[Any]) -> Sequence[Any]:
-    if registry.is_stateful(instruction.type):
-        raise LookupError(instruction.type)
-
-    with computing():
-        result = make_kernel(instruction)(*inputs)
-    return result if len(instruction.outputs) > 1 else (result,)
 
 
 def _log_moved(instruction: Instruction, device: str) -> None:
@@ -181,7 +171,7 @@ class Planner:
             self.devices,
             _has_kernel,
             self._config.allow_soft_placement,
-            _evaluate if folding and not self._config.check_numerics else None,
+            evaluate if folding and not self._config.check_numerics else None,
             self._task,
             _log_moved if self._config.log_device_placement else None,
         )
