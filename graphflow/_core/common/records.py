@@ -72,7 +72,9 @@ def _initializer(kind: Any, frozen: bool) -> Callable[..., Any]:
     """What makes an object of a class, as the standard library's would."""
     this = "self" if "self" not in kind.__dataclass_fields__ else "__self"
     values: dict[str, Any] = {"__put": object.__setattr__, "__absent": _ABSENT, "__name__": kind.__module__}
-    positional, named, lines = [], [], []
+    positional: list[str] = []
+    named: list[str] = []
+    lines: list[str] = []
     for field in dataclasses.fields(kind):
         name, default = field.name, f"__default_{field.name}"
         parameter, value = name, name
