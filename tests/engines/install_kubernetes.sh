@@ -44,7 +44,16 @@ cd go/src/k8s.io/kubernetes
 while read -r patch; do
     patch -s -p1 < "$work/debian/patches/$patch"
 done < "$work/debian/patches/series"
-export PATH=/usr/lib/go-1.19/bin:$PATH GOPATH=$work/go GOCACHE=$work/cache GO111MODULE=off CGO_ENABLED=0
+export PATH=/usr/lib/go-1.19/bin:$PATH GOPATH=$work/go GOCACHE=${GOCACHE:-$work/cache} GO111MODULE=off CGO_ENABLED=0
+
+# The description of the API is made from the types, and is not among the sources.
+go build -o "$work/openapi-gen" ./vendor/k8s.io/kube-openapi/cmd/openapi-gen
+tagged() { grep -rl --include='*.go' '^// +k8s:openapi-gen=true' "$1" | grep -v '_examples\|sample-apiserver'; }
+packages=$({ tagged pkg; tagged staging/src | sed 's#^staging/src/#vendor/#'; } | xargs -n 1 dirname | sort -u |
+    sed 's#^#k8s.io/kubernetes/#' | paste -sd,)
+"$work/openapi-gen" -i "$packages" -p k8s.io/kubernetes/pkg/generated/openapi -O zz_generated.openapi -o "$work/made" \
+    -h hack/boilerplate/boilerplate.generatego.txt -r "$work/report"
+find "$work/made" -name '*.go' -exec cp {} pkg/generated/openapi \;
 version=k8s.io/component-base/version
 number=$(sed -n 's/^Version: .*really\([0-9.]*\)-.*/\1/p' "$work"/kubernetes_*.dsc)
 for program in $missing; do

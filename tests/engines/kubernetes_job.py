@@ -29,6 +29,7 @@ os.dup2(printed.fileno(), 2)
 server = gf.train.Server.from_environment()
 once_role.train(folder, f"trainer_{index}_{life}", server, index, 10)
 """
+SAVE_STEPS: Final = 10
 FILES: Final = {"train.py": TRAINS}
 TASKS: Final = ("ps-0", "ps-1", "worker-0", "worker-1")
 FORCED: Final = ("--force", "--grace-period=0", "--wait=false")
@@ -152,10 +153,13 @@ class Job:
         return found
 
     def gone_back(self) -> dict[int, int]:
-        """The steps to which training went back, and the latest from which, as any worker has said."""
+        """The steps from which training went on after a loss, and the latest before it, as any worker has said."""
         found: dict[int, int] = {}
         for text in self.printed().values():
-            for before, after in re.findall(r"Training goes back from step (\d+) to step (\d+)", text):
+            told = re.findall(r"Training goes back from step (\d+) to step (\d+)", text)
+            told += re.findall(r"at step (\d+); they are restored to step (\d+)", text)
+            told += [(step, step) for step in re.findall(r"Training goes on from step (\d+)", text)]
+            for before, after in told:
                 found[int(after)] = max(int(before), found.get(int(after), 0))
         return found
 

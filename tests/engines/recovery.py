@@ -273,7 +273,9 @@ def on_kubernetes(what: str) -> float:
                 for task in there:
                     job.delete(task, *FORCED)
             elif what == "pod":
+                before = job.place("ps-1")[0]
                 job.delete("ps-1")
+                job.until(lambda: job.place("ps-1")[0] not in ("", before), "the next pod")
             else:
                 job.kill(f"{what}-1")
 
@@ -303,6 +305,10 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     ),
     "ssh, a worker is killed": ("others go on; begun anew after 0.5 s", lambda: on_ssh("worker")),
     "ssh, a ps is killed": ("begun anew after 0.5 s", lambda: on_ssh("ps")),
+    "ssh, the host of a ps is cut off": (
+        f"its tasks end after 15 s, and begin anew when it is there again, here after {CUT:g} s",
+        lambda: on_ssh("host"),
+    ),
     "Kubernetes, a worker is killed": (
         "others go on; begun anew in its pod",
         lambda: on_kubernetes("worker"),
@@ -315,10 +321,6 @@ ROWS: Final[dict[str, tuple[str, Callable[[], float]]]] = {
     "Kubernetes, the node of a ps is lost": (
         f"counts as lost after {NOT_READY_AFTER} s; its pods are deleted by force, here at once, and made elsewhere",
         lambda: on_kubernetes("host"),
-    ),
-    "ssh, the host of a ps is cut off": (
-        f"its tasks end after 15 s, and begin anew when it is there again, here after {CUT:g} s",
-        lambda: on_ssh("host"),
     ),
 }
 
