@@ -52,7 +52,7 @@ class Trained:
 @contextmanager
 def busy(count: int) -> Iterator[None]:
     """So many processes beside this one that each keep a core busy."""
-    works = "import os\nparent = os.getppid()\nwhile os.getppid() == parent: pass"  # And ends if this one is killed.
+    works = f"import os\nwhile os.getppid() == {os.getpid()}: pass"  # And ends if this one is killed.
     others = [Popen([sys.executable, "-c", works]) for _ in range(count)]
     try:
         yield
