@@ -371,7 +371,9 @@ class Layer(LayerAdditions, LayerCalls, PlainLayer):
             outputs = nest.map_structure(lambda t: ops.identity(t) if id(t) in same else t, outputs)
             if self.activity_regularizer is not None:
                 self._regularize_activity(outputs)
-            self._mask_outputs(inputs, outputs, kwargs.get("mask", masks_of(inputs)))
+            place = takes.get("mask", 0)  # That of the inputs is 0.
+            mask = args[place - 1] if 0 < place <= len(args) else kwargs.get("mask", masks_of(inputs))
+            self._mask_outputs(inputs, outputs, mask)
             if symbolic:
                 Node(self, inputs, outputs, self._node_arguments(args, arguments))
             self._called(inputs, outputs)

@@ -9,7 +9,7 @@ from typing import Any
 from graphflow._core.graph import shapes
 from graphflow._core.ops.state.variable_scope import variable_scope
 from graphflow.feature_column.base import SequenceDenseColumn, StateManager, normalized, number_of_elements
-from graphflow.feature_column.layers import dense_features, sequence_features
+from graphflow.feature_column.layers import dense_features, parts, sequence_features
 from graphflow.keras import ops
 from graphflow.keras.backend import state
 from graphflow.keras.engine.base_layer import Layer
@@ -31,7 +31,8 @@ class _VariablesOfLayer(StateManager):
         is_new = (column, name) not in self._made
         found = super().variable(column, name, dims, initializer, trainable)
         if is_new:
-            state.track_variable(found)
+            for part in parts(found):
+                state.track_variable(part)
             self._layer.keep_variable(found)
         return found
 
@@ -65,8 +66,9 @@ class Features(Layer):
         return cls(**{**config, "feature_columns": columns})
 
     def keep_variable(self, variable: Any) -> None:
-        """Makes a variable one of the layer's weights."""
-        (self._trainable_weights if variable.trainable else self._non_trainable_weights).append(variable)
+        """Makes a variable, or each part of one, one of the layer's weights."""
+        for part in parts(variable):
+            (self._trainable_weights if part.trainable else self._non_trainable_weights).append(part)
 
     @contextmanager
     def _scope_of(self, column: Any) -> Iterator[None]:

@@ -216,7 +216,8 @@ class Bidirectional(Wrapper):
             _check_backward(layer, backward_layer)
         self.forward_layer: Any = self._copied(layer, "forward_", layer.go_backwards)
         self.backward_layer: Any = self._copied(back, "backward_", not layer.go_backwards)
-        del self.layer  # Its copies are the layer's parts.
+        del self.layer  # Its copies are the layer's parts; it stays to be asked for, and is none of them.
+        vars(self)["layer"] = layer
         self._said = {"layer": registry.serialize_keras_object(layer)}
         if backward_layer is not None:
             self._said["backward_layer"] = registry.serialize_keras_object(backward_layer)
@@ -307,6 +308,8 @@ class Bidirectional(Wrapper):
         states: list[Any] = []
         for layer, own in ((self.forward_layer, begin[:half]), (self.backward_layer, begin[half:])):
             found = layer.call(inputs, mask=mask, training=training, initial_state=own or None)
+            if layer.activity_regularizer is not None:
+                layer._regularize_activity(found)
             if self.return_state:
                 found, *after = found
                 states += after
