@@ -167,6 +167,30 @@ def test_an_interactive_session_is_the_default_until_it_is_closed() -> None:
     assert gf.get_default_session() is None
 
 
+def test_an_interactive_session_beside_an_open_one_is_warned_of() -> None:
+    gf.InteractiveSession().close()
+    session = gf.InteractiveSession()
+    with pytest.warns(UserWarning, match="An interactive session is already active"):
+        other = gf.InteractiveSession()
+    other.close()
+    session.close()
+    gf.InteractiveSession().close()
+
+
+@pytest.mark.parametrize("target", ["nonsense", "http://host:1", "zmq://host", "zmq://"])
+def test_a_target_that_is_none_is_said(target: str) -> None:
+    with pytest.raises(gf.errors.NotFoundError, match="A cluster's target is zmq://host:port"):
+        gf.Session(target)
+    with pytest.raises(gf.errors.NotFoundError, match="A cluster's target is zmq://host:port"):
+        gf.Session.reset(target)
+
+
+def test_devices_have_an_incarnation() -> None:
+    with gf.Session() as session:
+        numbers = {device.incarnation for device in session.list_devices()}
+    assert len(numbers) == 1 and 0 not in numbers
+
+
 def test_variables_belong_to_their_session() -> None:
     v = gf.Variable(1.0)
     with gf.Session() as one, gf.Session() as two:
@@ -186,7 +210,7 @@ def test_operations_added_between_runs_are_run() -> None:
 
 
 def test_a_target_is_refused_and_a_wrong_config() -> None:
-    with pytest.raises(ValueError, match="zmq://host:port"):
+    with pytest.raises(gf.errors.NotFoundError, match="zmq://host:port"):
         gf.Session("localhost:2222")
     with pytest.raises(TypeError, match="ConfigProto"):
         gf.Session(config={"device_count": 1})  # type: ignore[arg-type]

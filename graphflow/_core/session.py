@@ -10,10 +10,12 @@ import os
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from operator import is_
 from typing import Any, Final, NoReturn
+from weakref import WeakSet
 
 import graphflow.errors as errors
 from graphflow._core.common.records import dataclass
@@ -491,8 +493,14 @@ class Session(BaseSession):
             control.reset(target, containers, cluster_keys=config.cluster_keys if config else "")
 
 
+_INTERACTIVE: Final[WeakSet[InteractiveSession]] = WeakSet()
+"""Those that are not closed."""
+
+
 class InteractiveSession(BaseSession):
     """A Session that makes itself the default when it is made, until it is closed (tf.InteractiveSession).
+
+    One that is made beside another that is not closed is warned of: the other keeps the memory of its variables.
 
     Args:
         target: "" for this process, or zmq://host:port.
@@ -510,6 +518,13 @@ class InteractiveSession(BaseSession):
         self, target: str = "", graph: Graph | None = None, config: ConfigProto | None = None
     ) -> None:
         super().__init__(target, graph, config)
+        if _INTERACTIVE:
+            warnings.warn(
+                "An interactive session is already active. This can cause out-of-memory errors in some cases. You "
+                "must explicitly call `InteractiveSession.close()` to release resources held by the other session(s).",
+                stacklevel=2,
+            )
+        _INTERACTIVE.add(self)
         self._explicit_graph = graph
         if graph is not None:
             defaults.push_graph(graph)
@@ -518,6 +533,7 @@ class InteractiveSession(BaseSession):
     def close(self) -> None:
         """Stops being the default, and frees what it holds."""
         super().close()
+        _INTERACTIVE.discard(self)
         defaults.pop_session(self)
         if self._explicit_graph is not None:
             defaults.pop_graph(self._explicit_graph)

@@ -58,8 +58,8 @@ MUTATIONS: Final = (
     Mutation(
         "a stride of two taken for one",
         f"{_COMPILER}.emit",
-        "walk[-1] not in (0, 1))",
-        "walk[-1] not in (0, 1, 2))",
+        "walk[-1] not in (0, 1),",
+        "walk[-1] not in (0, 1, 2),",
     ),
     Mutation(
         "a value that is another name of a variable, which is written later",

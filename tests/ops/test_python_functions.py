@@ -157,6 +157,21 @@ def test_what_needs_a_run_inside_of_a_function_gets_one() -> None:
             session.run(wrong, {x: 1.0})
 
 
+def test_an_error_says_where_in_the_function_it_was_raised() -> None:
+    def inner() -> None:
+        raise ValueError("no such row")
+
+    def outer(*_: Any) -> None:
+        inner()
+
+    said = r"(?s)ValueError: no such row\nTrace.*in outer.*in inner"
+    for function in (gf.py_func, gf.py_function):
+        call = function(outer, [1.0], [])
+        with gf.Session() as session, pytest.raises(gf.errors.InvalidArgumentError, match=said) as caught:
+            session.run(call)
+        assert "graphflow/" not in str(caught.value).partition("in outer")[0].partition("Traceback")[2]
+
+
 def test_init_scope_leaves_branches_dependencies_and_functions() -> None:
     graph = gf.get_default_graph()
     made: list[gf.Tensor] = []

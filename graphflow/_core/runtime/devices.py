@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import os
+from typing import Final
+
 from graphflow._core.codegen.gpu.discovery import found
 from graphflow._core.common.records import dataclass
 from graphflow._core.graph.devices import DeviceSpec
 from graphflow.config import ConfigProto
 
+_INCARNATION: Final = 1 + int.from_bytes(os.urandom(7))
+
 
 @dataclass(frozen=True)
 class DeviceAttributes:
-    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 if unlimited)."""
+    """One device of a session: its full `name`, its `device_type`, its memory in bytes (0 if unlimited).
+
+    incarnation: a number other than 0 that each process draws for the devices of its sessions.
+    """
 
     name: str
     device_type: str
     memory_limit_bytes: int
+    incarnation: int = _INCARNATION
 
 
 def device_names(task: str, config: ConfigProto) -> list[str]:

@@ -12,6 +12,7 @@ from graphflow._core.graph.types import DTypeLike, ShapeLike
 from graphflow._core.ops import variable_reads
 from graphflow._core.ops.core import apply
 from graphflow._core.ops.state.state import VARIABLE
+from graphflow._core.ops.state.variable import Variable
 
 
 def variable(
@@ -63,3 +64,12 @@ def disable_resource_variables() -> None:
 def enable_resource_variables() -> None:
     """Has variables be resource variables if nobody says it (tf.enable_resource_variables)."""
     variable_reads.set_default(True)
+
+
+def is_resource_variable(var: object) -> bool:
+    """Whether this is a resource variable (resource_variable_ops.is_resource_variable).
+
+    Args:
+        var: A variable, or anything else.
+    """
+    return isinstance(var, Variable) and variable_reads.is_resource(var.op.outputs[0])

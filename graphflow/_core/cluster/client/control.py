@@ -23,18 +23,22 @@ _MASTERS_SHARE: Final = 1.5
 
 
 def address_of(target: Any) -> str:
-    """host:port of a target such as zmq://host:port; ValueError for anything else."""
+    """host:port of a target such as zmq://host:port; NotFoundError for anything else, as in TensorFlow."""
     text = target.decode() if isinstance(target, bytes) else str(target)
     scheme, separator, address = text.partition("://")
     if not separator or scheme not in ("zmq", "grpc"):
-        raise ValueError(
-            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}."
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}.",
         )
     try:
         split(address)
     except ValueError as error:
-        raise ValueError(
-            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}: {error}"
+        raise errors.NotFoundError(
+            None,
+            None,
+            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}: {error}",
         ) from None
     return address
 

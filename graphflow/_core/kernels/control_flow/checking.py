@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from typing import Any
 
 import numpy as np
@@ -52,12 +53,12 @@ def _py_func(node: Node) -> Kernel:
             with kept():
                 result = run.call(function, *[_for_python(a) for a in arguments])
         except StopIteration as error:
-            raise errors.OutOfRangeError(None, None, f"StopIteration: {error}") from error
+            raise errors.OutOfRangeError(None, None, _told(error)) from error
         except errors.OpError:
             raise
         except Exception as error:
             kind = _PYTHON_ERRORS.get(type(error), errors.UnknownError)
-            raise kind(None, None, f"{type(error).__name__}: {error}") from error
+            raise kind(None, None, _told(error)) from error
         run.check()
         values = [] if not types else list(result) if isinstance(result, list | tuple) else [result]
         if len(values) != len(types):
@@ -68,6 +69,17 @@ def _py_func(node: Node) -> Kernel:
         return arrays[0] if len(types) == 1 else arrays if types else None
 
     return call
+
+
+def _told(error: Exception) -> str:
+    """What an error of a Python function says, and where it was raised: who reads it may be in another process."""
+    said, place = f"{type(error).__name__}: {error}", error.__traceback__
+    while place is not None and str(place.tb_frame.f_globals.get("__name__")).startswith("graphflow."):
+        place = place.tb_next
+    if place is None:  # It has no lines in Python.
+        return said
+    lines = "".join(traceback.format_exception(type(error), error, place, chain=False))
+    return f"{said}\n{lines.rstrip()}"
 
 
 def _for_python(value: Any) -> Any:

@@ -139,12 +139,6 @@ def arg_min(
     return _place(ARG_MIN, input, dimension, None, output_type, name)
 
 
-def _scan_infer(op: Operation) -> Signature:
-    if op.inputs[1].dims not in (None, ()):
-        raise ValueError(f"the axis must be a scalar, got shape {shapes.text(op.inputs[1].dims)}.")
-    return same_as_input(op)
-
-
 def _scanned(op: Operation, g: Tensor) -> Tensor:
     """The running sum of a gradient in the opposite direction."""
     return cumsum(g, op.inputs[1], op.attrs["exclusive"], not op.attrs["reverse"])
@@ -172,7 +166,7 @@ def _log_gradient(op: Operation, g: Tensor) -> tuple[Tensor, None]:
 
 
 def _scan(name: str, types: str, gradient: Any) -> OpDef:
-    return op_def(name, (f"x: T={types}", "axis: Tidx=index"), infer=_scan_infer, gradient=gradient)
+    return op_def(name, (f"x: T={types}", "axis: Tidx=index"), infer=same_as_input, gradient=gradient)
 
 
 CUMSUM = _scan("Cumsum", "number", lambda op, g: (_scanned(op, g), None))
