@@ -236,11 +236,10 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "python.ops.lookup_ops.StaticVocabularyTableV1": ("graphflow.lookup", "StaticVocabularyTable"),
     "python.ops.lookup_ops.DenseHashTable": ("graphflow.lookup.experimental", "DenseHashTable"),
     "python.ops.variables.PartitionedVariable": (f"{_CORE}.ops.state.partitioning", "PartitionedVariable"),
-    "python.ops.resource_variable_ops.ResourceVariable": ("graphflow", "Variable"),
-    "python.ops.resource_variable_ops.is_resource_variable": (
-        "graphflow.as_tensorflow.inside.variables",
-        "is_resource_variable",
-    ),
+    **{
+        f"python.ops.resource_variable_ops.{name}": ("graphflow.as_tensorflow.inside.variables", name)
+        for name in ("ResourceVariable", "is_resource_variable")
+    },
     "python.ops.rnn_cell_impl.assert_like_rnncell": ("graphflow.nn.rnn", "assert_like_rnncell"),
     "python.ops.rnn_cell_impl.ASSERT_LIKE_RNNCELL_ERROR_REGEXP": (
         "graphflow.as_tensorflow.inside.linear",

@@ -236,3 +236,18 @@ def test_switch_case_refuses(index: Any, functions: Any, error: type[Exception])
     given = gf.constant(index[0]) if isinstance(index, list) else index
     with pytest.raises(error):
         gf.switch_case(given, functions)
+
+
+def test_indices_of_slices_that_differ_in_width_become_wide() -> None:
+    """As in TensorFlow: a gather by int32 in one branch, by int64 in the other."""
+    p, x = gf.placeholder(gf.bool, []), gf.constant([10.0])
+    narrow, wide = (gf.constant([3], kind) for kind in (gf.int32, gf.int64))
+    for one, other in ((narrow, wide), (wide, narrow)):
+        slices = gf.cond(
+            p, lambda one=one: gf.IndexedSlices(x + 1.0, one), lambda other=other: gf.IndexedSlices(x, other)
+        )
+        assert slices.indices.dtype is gf.int64
+        with gf.Session() as session:
+            for value, expected in ((True, 11.0), (False, 10.0)):
+                values, indices = session.run([slices.values, slices.indices], {p: value})
+                assert values.tolist() == [expected] and indices.tolist() == [3]

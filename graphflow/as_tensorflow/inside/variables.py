@@ -5,6 +5,8 @@ And which kind of variables there are if nobody says it.
 
 from __future__ import annotations
 
+from typing import Any
+
 from graphflow._core.graph import shapes
 from graphflow._core.graph.dtypes import as_dtype
 from graphflow._core.graph.elements import Tensor
@@ -73,3 +75,20 @@ def is_resource_variable(var: object) -> bool:
         var: A variable, or anything else.
     """
     return isinstance(var, Variable) and variable_reads.is_resource(var.op.outputs[0])
+
+
+class _AnyResource(type(Variable)):  # type: ignore[misc]  # Whatever class variables have.
+    def __instancecheck__(cls, instance: object) -> bool:
+        return is_resource_variable(instance)
+
+
+class ResourceVariable(Variable, metaclass=_AnyResource):
+    """A resource variable, whatever the scope says; each of them is an instance, however it was made.
+
+    Args:
+        args: Those of gf.Variable, in its order.
+        kwargs: Those of gf.Variable.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **{**kwargs, "use_resource": True})

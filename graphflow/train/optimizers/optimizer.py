@@ -20,6 +20,7 @@ from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.keys import GraphKeys
 from graphflow._core.graph.slices import IndexedSlices
 from graphflow._core.graph.types import TensorLike, VariableLike
+from graphflow._core.ops import variable_reads
 from graphflow._core.ops.array.array import fill, shape, zeros
 from graphflow._core.ops.control_flow.flow_basics import group
 from graphflow._core.ops.core import convert_to_tensor
@@ -466,7 +467,11 @@ class Optimizer:
         key = (name, graph)
         if key not in self._non_slots:
             with get_distribution_strategy().colocate_vars_with(colocate_with):
-                self._non_slots[key] = Variable(initial_value, name=name, trainable=False)
+                # Of the kind of the variable beside which it is.
+                is_resource = variable_reads.is_resource(colocate_with.op.outputs[0])
+                self._non_slots[key] = Variable(
+                    initial_value, name=name, trainable=False, use_resource=is_resource
+                )
         return self._non_slots[key]
 
     def _get_non_slot_variable(self, name: str, graph: Graph | None = None) -> Any:

@@ -22,6 +22,9 @@ _MASTERS_SHARE: Final = 1.5
 """How much more time the master has to answer than it gives the other tasks: it may share a busy machine with them."""
 
 
+_TARGET: Final = "a target is zmq://host:port, the address of any task of a cluster"
+
+
 def address_of(target: Any) -> str:
     """host:port of a target such as zmq://host:port; NotFoundError for anything else, as in TensorFlow."""
     text = target.decode() if isinstance(target, bytes) else str(target)
@@ -30,7 +33,7 @@ def address_of(target: Any) -> str:
         raise errors.NotFoundError(
             None,
             None,
-            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}.",
+            f"No session factory registered for the given session options: {_TARGET}, got {target!r}.",
         )
     try:
         split(address)
@@ -38,7 +41,7 @@ def address_of(target: Any) -> str:
         raise errors.NotFoundError(
             None,
             None,
-            f"A cluster's target is zmq://host:port, the address of any of its tasks, got {target!r}: {error}",
+            f"No session factory registered for the given session options: {_TARGET}, got {target!r}: {error}",
         ) from None
     return address
 

@@ -11,7 +11,7 @@ from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Operation, Tensor
 from graphflow._core.graph.graph import Graph
 from graphflow._core.graph.random_seed import counted_as
-from graphflow._core.graph.slices import SparseTensor
+from graphflow._core.graph.slices import IndexedSlices, SparseTensor
 from graphflow._core.graph.types import IntTensorLike, TensorLike
 from graphflow._core.ops.array.array import stack
 from graphflow._core.ops.array.shaping import identity
@@ -165,6 +165,7 @@ def cond(
         false_structure, _, false_tensors = _build_branch(graph, pair, 0, false_fn)
         if not strict:
             true_structure, false_structure = _unpacked(true_structure), _unpacked(false_structure)
+        _widen_indices(pair, true_leaves, (false_tensors, true_tensors))
         _check_same_results(true_structure, false_structure, true_tensors, false_tensors)
         merged = []
         for false, true in zip(false_tensors, true_tensors, strict=True):
@@ -177,6 +178,19 @@ def cond(
 def _unpacked(structure: Any) -> Any:
     """The one item of a list, tuple or named tuple, or the structure itself."""
     return structure[0] if isinstance(structure, list | tuple) and len(structure) == 1 else structure
+
+
+def _widen_indices(pair: BranchPair, leaves: Sequence[Any], sides: tuple[list[Tensor], list[Tensor]]) -> None:
+    """Makes int64 of the int32 indices of IndexedSlices whose other side has int64 ones, as TensorFlow does."""
+    position = 0
+    for leaf in leaves:
+        at, position = position + 1, position + len(components(leaf))
+        if not isinstance(leaf, IndexedSlices) or at >= min(map(len, sides)):
+            continue
+        if {tensors[at].dtype for tensors in sides} == {dtypes.int32, dtypes.int64}:
+            for context, tensors in zip(pair.branches, sides, strict=True):
+                with pair.graph.context_scope(context):
+                    tensors[at] = context.add_value(cast(tensors[at], dtypes.int64))
 
 
 def _check_same_results(first: Any, second: Any, true: list[Tensor], false: list[Tensor]) -> None:
