@@ -302,10 +302,17 @@ def test_variables_of_one_name_in_two_containers_are_two_here_too() -> None:
 
 
 @pytest.mark.parametrize(
-    "target", ["", "localhost:2222", "zmq://localhost", "http://localhost:2222", "zmq://:1"]
+    ("target", "error"),
+    [
+        ("", gf.errors.NotFoundError),
+        ("localhost:2222", gf.errors.NotFoundError),
+        ("http://localhost:2222", gf.errors.NotFoundError),
+        ("zmq://localhost", ValueError),
+        ("zmq://:1", ValueError),
+    ],
 )
-def test_a_target_that_is_none_is_refused(target: str) -> None:
-    with pytest.raises(ValueError, match="zmq://host:port"):
+def test_a_target_that_is_none_is_refused(target: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match="zmq://host:port"):
         gf.train.stop_cluster(target)
 
 

@@ -26,23 +26,19 @@ _TARGET: Final = "a target is zmq://host:port, the address of any task of a clus
 
 
 def address_of(target: Any) -> str:
-    """host:port of a target such as zmq://host:port; NotFoundError for anything else, as in TensorFlow."""
+    """host:port of a target such as zmq://host:port; NotFoundError for another kind, as in TensorFlow.
+
+    ValueError if it is of this kind, and no address.
+    """
     text = target.decode() if isinstance(target, bytes) else str(target)
     scheme, separator, address = text.partition("://")
     if not separator or scheme not in ("zmq", "grpc"):
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"No session factory registered for the given session options: {_TARGET}, got {target!r}.",
-        )
+        told = f"No session factory registered for the given session options: {_TARGET}, got {target!r}."
+        raise errors.NotFoundError(None, None, told)
     try:
         split(address)
     except ValueError as error:
-        raise errors.NotFoundError(
-            None,
-            None,
-            f"No session factory registered for the given session options: {_TARGET}, got {target!r}: {error}",
-        ) from None
+        raise ValueError(f"{_TARGET.capitalize()}, got {target!r}: {error}") from None
     return address
 
 
