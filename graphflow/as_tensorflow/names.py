@@ -257,8 +257,6 @@ NAMES: Final[Mapping[str, tuple[str, str]]] = {
             ("python.framework.ops", "uid", "uid"),
             ("python.framework.ops", "convert_to_tensor_v2", "convert_to_tensor_v2"),
             ("python.ops", "convert_to_tensor_v2", "convert_to_tensor_v2"),
-            ("python.framework.ops", "strip_name_scope", "strip_name_scope"),
-            ("python.framework.ops", "prepend_name_scope", "prepend_name_scope"),
             ("python.framework.ops", "register_proto_function", "register_proto_function"),
             ("python.ops.rnn_cell_impl", "_concat", "concatenated_shape"),
             ("python.util.tf_inspect", "getargspec", "getargspec"),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from graphflow._core.graph.defaults import get_default_graph
 from graphflow._core.graph.elements import Tensor
@@ -17,6 +18,9 @@ from graphflow._core.ops.math.numeric import add_n
 from graphflow._core.ops.math.reductions import reduce_sum
 from graphflow._core.ops.state.state import assign
 from graphflow.train.steps import assert_global_step, get_global_step
+
+_SCOPED: Final = r"([\^]|loc:@|^)"
+"""What a scope stands behind."""
 
 
 def get_name_scope() -> str:
@@ -46,9 +50,10 @@ def strip_name_scope(name: str, export_scope: str | None) -> str:
     Returns:
         The name inside of it.
     """
-    mark, rest = _parted(name)
-    scope = (export_scope or "").rstrip("/")
-    return mark + rest[len(scope) + 1 :] if scope and rest.startswith(f"{scope}/") else name
+    if not export_scope:
+        return name
+    scope = re.escape(export_scope.rstrip("/"))
+    return re.sub(rf"{_SCOPED}{scope}[/]+(.*)", r"\1\2", name, count=1)
 
 
 def prepend_name_scope(name: str, import_scope: str | None) -> str:
@@ -61,13 +66,9 @@ def prepend_name_scope(name: str, import_scope: str | None) -> str:
     Returns:
         The full name.
     """
-    mark, rest = _parted(name)
-    return f"{mark}{import_scope.rstrip('/')}/{rest}" if import_scope else name
-
-
-def _parted(name: str) -> tuple[str, str]:
-    mark = next((mark for mark in ("^", "loc:@") if name.startswith(mark)), "")
-    return mark, name[len(mark) :]
+    if not import_scope:
+        return name
+    return re.sub(rf"{_SCOPED}(.*)", rf"\1{import_scope.rstrip('/')}/\2", name, count=1)
 
 
 def reduce_sum_n(tensors: Sequence[TensorLike], name: str | None = None) -> Tensor:

@@ -237,17 +237,11 @@ def adaptive_clipping_fn(
         if static_max_norm is not None:
             factor = math.minimum(static_max_norm / norm, factor)
         return [
-            (None if gradient is None else _scaled(gradient, factor), variable)
+            (None if gradient is None else scaled_gradient(gradient, factor), variable)
             for gradient, variable in pairs
         ]
 
     return clip
-
-
-def _scaled(gradient: Any, factor: Tensor) -> Any:
-    if isinstance(gradient, IndexedSlices):
-        return IndexedSlices(gradient.values * factor, gradient.indices, gradient.dense_shape)
-    return gradient * factor
 
 
 def _usual_norm(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import itertools
-import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -22,7 +21,6 @@ from graphflow.as_tensorflow.age import ArgSpec
 from graphflow.metrics.averages import metric_variable
 
 _NUMBERS: Final = itertools.count(1)
-_SCOPED: Final = r"([\^]|loc:@|^)"
 
 
 def uid() -> int:
@@ -45,31 +43,6 @@ def convert_to_tensor_v2(
         name: A name for a constant.
     """
     return convert_to_tensor(value, dtype=dtype, name=name, preferred_dtype=dtype_hint)
-
-
-def strip_name_scope(name: str, export_scope: str | None) -> str:
-    """A name, or a reference to one, without a scope before it (framework.ops.strip_name_scope).
-
-    Args:
-        name: The name.
-        export_scope: The scope; None leaves the name as it is.
-    """
-    if not export_scope:
-        return name
-    scope = re.escape(export_scope.rstrip("/"))
-    return re.sub(rf"{_SCOPED}{scope}[/]+(.*)", r"\1\2", name, count=1)
-
-
-def prepend_name_scope(name: str, import_scope: str | None) -> str:
-    """A name, or a reference to one, with a scope before it (framework.ops.prepend_name_scope).
-
-    Args:
-        name: The name.
-        import_scope: The scope; None leaves the name as it is.
-    """
-    if not import_scope:
-        return name
-    return re.sub(rf"{_SCOPED}(.*)", rf"\1{import_scope.rstrip('/')}/\2", name, count=1)
 
 
 def conv_output_length(

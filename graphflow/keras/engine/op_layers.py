@@ -84,8 +84,7 @@ class OperationLayer:
             given.insert(place, self.constants[place])
         if self._op is None:
             return self._imported(given)
-        attrs = {name: value for name, value in self._op.attrs.items() if name != "_class"}
-        made = get_default_graph().add(self._op.op_def, given, attrs, self._op.name.split("/")[-1])
+        made = _added_again(self._op, given)
         return made.outputs[0] if len(made.outputs) == 1 else list(made.outputs)
 
     def _imported(self, given: Sequence[Any]) -> Any:
@@ -139,6 +138,12 @@ def _dictionary(node: Any) -> dict[str, Any]:
     return found
 
 
+def _added_again(op: Operation, inputs: Sequence[Any]) -> Operation:
+    """One more such operation in the default graph, for other inputs; it is beside no other."""
+    attrs = {name: value for name, value in op.attrs.items() if name != "_class"}
+    return get_default_graph().add(op.op_def, inputs, attrs, op.name.split("/")[-1])
+
+
 def _nodes_of(op: Operation) -> tuple[list[Any], bool]:
     """The nodes of TensorFlow's that an operation is written as, and whether they name their inputs by position.
 
@@ -146,8 +151,7 @@ def _nodes_of(op: Operation) -> tuple[list[Any], bool]:
     """
     with Graph().as_default() as graph:
         given = [placeholder(t.dtype, t.dims, name=_input(place)) for place, t in enumerate(op.inputs)]
-        attrs = {name: value for name, value in op.attrs.items() if name != "_class"}
-        graph.add(op.op_def, given, attrs, op.name.split("/")[-1])
+        _added_again(op, given)
         nodes = list(graph_def_of(graph, len(given)).node)
     return nodes, len(nodes) > 1 or list(nodes[0].input) != [_input(place) for place in range(len(given))]
 

@@ -76,8 +76,11 @@ class Features(Layer):
         with next(names), next(names), ops.name_scope(column.name):
             yield
 
-    def _elements(self) -> int:
-        return sum(number_of_elements(column) for column in self._feature_columns)
+    def _shape_after(self, input_shape: Shapes, axes: int) -> Any:
+        """So many axes of the first feature, and the elements of all columns."""
+        one = next(iter(input_shape.values())) if isinstance(input_shape, dict) else input_shape
+        elements = sum(number_of_elements(column) for column in self._feature_columns)
+        return shapes.TensorShape([*shapes.as_shape(one).as_list()[:axes], elements])
 
 
 class DenseFeatures(Features):
@@ -121,8 +124,7 @@ class DenseFeatures(Features):
         Returns:
             The shape.
         """
-        one = next(iter(input_shape.values())) if isinstance(input_shape, dict) else input_shape
-        return shapes.TensorShape([shapes.as_shape(one).as_list()[0], self._elements()])
+        return self._shape_after(input_shape, 1)
 
 
 class SequenceFeatures(Features):
@@ -166,5 +168,4 @@ class SequenceFeatures(Features):
         Returns:
             The shape.
         """
-        one = next(iter(input_shape.values())) if isinstance(input_shape, dict) else input_shape
-        return shapes.TensorShape([*shapes.as_shape(one).as_list()[:2], self._elements()])
+        return self._shape_after(input_shape, 2)

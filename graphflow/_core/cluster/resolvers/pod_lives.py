@@ -34,7 +34,7 @@ def next_life(variables: Mapping[str, str]) -> int:
     begun = _begun(folder)
     for number in count():
         try:
-            os.close(os.open(folder / f"life-{number}", os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644))
+            (folder / f"life-{number}").touch(0o644, exist_ok=False)
         except FileExistsError:
             continue
         return begun * _MOST_LIVES + min(number, _MOST_LIVES - 1)

@@ -20,6 +20,11 @@ def dims_of(size: Any) -> list[Any]:
     return list(size.as_list()) if isinstance(size, shapes.TensorShape) else [size]
 
 
+def zero_states(sizes: Any, batch: Any, dtype: Any) -> Any:
+    """Zeros in the structure of a cell's `state_size`, for so many examples."""
+    return nest.map_structure(lambda n: ops.zeros([batch, *dims_of(n)], dtype), sizes)
+
+
 class Cell(ConfiguredLayer):
     """What the cells share: a kernel for inputs, one for the state, a bias, and dropout of both.
 
@@ -72,7 +77,7 @@ class Cell(ConfiguredLayer):
         """Zeros for the state."""
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
+        return zero_states(self.state_size, batch_size, dtype)
 
     def _bias_shape(self) -> tuple[int, ...]:
         return (self.units * self._gates,)
@@ -402,7 +407,7 @@ class StackedRNNCells(ConfiguredLayer):
         """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
+        return zero_states(self.state_size, batch_size, dtype)
 
     def build(self, input_shape: Shapes) -> None:
         """Builds the cells.

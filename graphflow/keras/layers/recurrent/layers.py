@@ -18,7 +18,14 @@ from graphflow.keras.backend.values import batch_set_value
 from graphflow.keras.engine.node import history_of
 from graphflow.keras.layers.arguments import config_of
 from graphflow.keras.layers.base import ConfiguredLayer
-from graphflow.keras.layers.recurrent.cells import GRUCell, LSTMCell, SimpleRNNCell, StackedRNNCells, dims_of
+from graphflow.keras.layers.recurrent.cells import (
+    GRUCell,
+    LSTMCell,
+    SimpleRNNCell,
+    StackedRNNCells,
+    dims_of,
+    zero_states,
+)
 from graphflow.keras.typing import Config, Named, Objects, Phase, Shapes, Tensors
 from graphflow.keras.utils import registry
 from graphflow.layers.input_spec import InputSpec
@@ -158,10 +165,7 @@ class RNN(ConfiguredLayer):
         if hasattr(self.cell, "get_initial_state"):
             found = self.cell.get_initial_state(inputs=first, batch_size=None, dtype=None)
         else:
-            batch = ops.shape(first)[0]
-            found = nest.map_structure(
-                lambda n: ops.zeros([batch, *dims_of(n)], first.dtype), self.cell.state_size
-            )
+            found = zero_states(self.cell.state_size, ops.shape(first)[0], first.dtype)
         return list(nest.flatten(found))
 
     def _check_states(self, initial: list[Any]) -> None:
@@ -479,7 +483,7 @@ class AbstractRNNCell(ConfiguredLayer):
         """
         if inputs is not None:
             batch_size, dtype = ops.shape(inputs)[0], inputs.dtype
-        return nest.map_structure(lambda n: ops.zeros([batch_size, *dims_of(n)], dtype), self.state_size)
+        return zero_states(self.state_size, batch_size, dtype)
 
 
 def cells_of(layers: Sequence[Any]) -> list[Any]:
